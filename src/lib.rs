@@ -1,0 +1,2 @@
+//! An MCP server that runs only the commands its operator allows.
+#![forbid(unsafe_code)]
