@@ -1,2 +1,4 @@
 //! An MCP server that runs only the commands its operator allows.
 #![forbid(unsafe_code)]
+
+pub mod jsonrpc;

@@ -1,0 +1,73 @@
+//! The lines that go out: one JSON object each, with its line end, to be written at once.
+
+use serde::Serialize;
+
+use super::{ErrorObject, RequestId};
+
+/// Encodes a response that brings a result; `result` is JSON that was encoded before.
+pub fn result(id: &RequestId, result: &[u8]) -> Vec<u8> {
+    let id = to_json(id);
+    let mut line = Vec::with_capacity(result.len() + id.len() + 40);
+    line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    line.extend_from_slice(&id);
+    line.extend_from_slice(br#","result":"#);
+    line.extend_from_slice(result);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+/// Encodes a response that brings an error. Without an id the member is left out: null is no id in MCP.
+pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct ErrorResponse<'a> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a RequestId>,
+        error: &'a ErrorObject,
+    }
+    line(&ErrorResponse { jsonrpc: "2.0", id, error })
+}
+
+/// Encodes a request of the server's own.
+pub fn request(id: &RequestId, method: &str, params: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Request<'a, P> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        method: &'a str,
+        params: &'a P,
+    }
+    line(&Request { jsonrpc: "2.0", id, method, params })
+}
+
+/// Encodes a notification.
+pub fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Notification<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    line(&Notification { jsonrpc: "2.0", method, params })
+}
+
+/// Joins the lines of several responses to the one array that answers a batch.
+pub fn batch(responses: &[Vec<u8>]) -> Vec<u8> {
+    let objects: Vec<&[u8]> = responses.iter().map(|line| line.strip_suffix(b"\n").unwrap_or(line)).collect();
+    let mut line = vec![b'['];
+    line.extend_from_slice(&objects.join(&b','));
+    line.extend_from_slice(b"]\n");
+    line
+}
+
+/// Encodes a value of ours as JSON.
+pub fn to_json(value: &impl Serialize) -> Vec<u8> {
+    // Only a map with keys that are no strings, or a Serialize that fails by itself, can fail here; ours are neither.
+    serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec())
+}
+
+fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = to_json(value);
+    line.push(b'\n');
+    line
+}
