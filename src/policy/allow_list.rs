@@ -1,0 +1,132 @@
+//! The operator's list of commands, matched against the first word of a call, exactly.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The entry that allows every command.
+const ANY: &str = "*";
+
+/// The commands that may run. Default deny: an empty list allows nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AllowList {
+    names: Vec<String>,
+    any: bool,
+}
+
+/// Which entry of the list let a word pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// The entry that is the word itself.
+    Entry(String),
+    /// The entry `*`.
+    Any,
+    /// The operator's word that commands under this canonical project directory are allowed.
+    Project(PathBuf),
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry(name) => write!(f, "the entry `{name}` of the allow-list"),
+            Self::Any => write!(f, "the entry `*` of the allow-list, which allows every command"),
+            Self::Project(project) => {
+                write!(f, "`--allow-project-commands`, which allows commands under `{}`", project.display())
+            }
+        }
+    }
+}
+
+impl AllowList {
+    /// Makes a list of the operator's entries, their order kept; `*` among them allows every command.
+    pub fn new(entries: impl IntoIterator<Item = String>) -> Self {
+        let mut list = Self::default();
+        for entry in entries {
+            if entry == ANY {
+                list.any = true;
+            } else if !list.names.contains(&entry) {
+                list.names.push(entry);
+            }
+        }
+        list
+    }
+
+    /// Looks for the rule that lets `word` pass.
+    ///
+    /// The comparison is of the whole word, byte by byte: `ls` allows neither `/bin/ls` nor `./ls` nor `LS`.
+    pub fn rule_for(&self, word: &str) -> Option<Rule> {
+        if word.is_empty() {
+            return None;
+        }
+        match self.names.iter().find(|name| *name == word) {
+            Some(name) => Some(Rule::Entry(name.clone())),
+            None if self.any => Some(Rule::Any),
+            None => None,
+        }
+    }
+
+    /// The entries beside `*`, in the operator's order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether every command is allowed.
+    pub fn allows_any(&self) -> bool {
+        self.any
+    }
+
+    /// The list as a sentence's end: the names, `every command`, or `none`.
+    pub fn summary(&self) -> String {
+        if self.any {
+            "every command".to_owned()
+        } else if self.names.is_empty() {
+            "none".to_owned()
+        } else {
+            self.names.join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(entries: &[&str]) -> AllowList {
+        AllowList::new(entries.iter().map(|&entry| entry.to_owned()))
+    }
+
+    #[test]
+    fn only_the_very_word_passes() {
+        let allow = list(&["ls", "/opt/tool", "ls"]);
+        assert_eq!(allow.names(), ["ls", "/opt/tool"]);
+        assert_eq!(allow.rule_for("ls"), Some(Rule::Entry("ls".to_owned())));
+        assert_eq!(allow.rule_for("/opt/tool"), Some(Rule::Entry("/opt/tool".to_owned())));
+        for word in [
+            "",
+            "l",
+            "lsx",
+            "LS",
+            "ls ",
+            " ls",
+            "./ls",
+            "/bin/ls",
+            "/tmp/ls",
+            "tool",
+            "/opt//tool",
+            "ls\n",
+            "ls\0",
+            "ls\r",
+            "*",
+        ] {
+            assert_eq!(allow.rule_for(word), None, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn the_star_allows_every_word_but_the_empty_one() {
+        let allow = list(&["ls", "*"]);
+        assert_eq!(allow.rule_for("ls"), Some(Rule::Entry("ls".to_owned())));
+        assert_eq!(allow.rule_for("whoami"), Some(Rule::Any));
+        assert_eq!(allow.rule_for(""), None);
+        assert_eq!(list(&[]).rule_for("ls"), None);
+    }
+}

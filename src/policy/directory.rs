@@ -1,0 +1,442 @@
+//! Where a command runs: a `cwd` becomes a directory that was checked, and that is held until it is used.
+
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::quoted::quoted;
+
+/// What the operator said of directories. Relative ones are relative to `cwd`, then the project, then the server's.
+#[derive(Debug, Clone, Default)]
+pub struct DirectorySettings {
+    /// The directory that the server was started in, absolute.
+    pub server: PathBuf,
+    /// Where calls run that name no `cwd`; `None`: in the project directory, else in the server's.
+    pub cwd: Option<PathBuf>,
+    /// What relative directories are relative to.
+    pub project: Option<PathBuf>,
+    /// Outside of it no client's `cwd` may lie.
+    pub workspace: Option<PathBuf>,
+    /// Where a client's `cwd` must lie.
+    pub roots: Roots,
+    /// Whether a command may be given by a path under the project directory.
+    pub project_commands: bool,
+}
+
+/// Where the `cwd` of a call must lie.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Roots {
+    /// Anywhere.
+    #[default]
+    Unrestricted,
+    /// In one of these directories; an empty list refuses every `cwd`.
+    Within(Vec<PathBuf>),
+}
+
+/// Where calls run that name no `cwd`, and what relative ones are relative to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// The directory as configured, absolute, links not resolved.
+    pub path: PathBuf,
+    /// The setting it comes from, for messages.
+    pub setting: &'static str,
+}
+
+/// Why a call can't run where it asked to.
+#[derive(Debug, Error)]
+pub enum DirectoryError {
+    /// `cwd` is the empty string.
+    #[error("`cwd` is empty; name a directory, or leave `cwd` out to run in {}", shown(.base))]
+    Empty {
+        /// Where a call without `cwd` runs.
+        base: PathBuf,
+    },
+    /// `cwd` holds a NUL.
+    #[error("`cwd` {} holds a NUL character, which no path can hold; name an existing directory", quoted(.cwd))]
+    Nul {
+        /// As the client gave it.
+        cwd: String,
+    },
+    /// Nothing is there.
+    #[error("`cwd` {} does not exist (looked for {}); name an existing directory", quoted(.cwd), shown(.path))]
+    NotFound {
+        /// As the client gave it.
+        cwd: String,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("`cwd` {} is not a directory; name an existing directory", quoted(.cwd))]
+    NotADirectory {
+        /// As the client gave it.
+        cwd: String,
+    },
+    /// It is there, but can't be entered or resolved.
+    #[error("`cwd` {} can't be used: {source}; name another directory", quoted(.cwd))]
+    Unusable {
+        /// As the client gave it.
+        cwd: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It lies outside what the operator allows.
+    #[error("`cwd` {} is not allowed: it is not inside an allowed root; allowed roots: {}", quoted(.cwd), list(.roots))]
+    OutsideRoots {
+        /// As the client gave it.
+        cwd: String,
+        /// The canonical roots.
+        roots: Vec<PathBuf>,
+    },
+    /// It lies outside the workspace.
+    #[error("`cwd` {} is not allowed: it is not inside the workspace directory {}", quoted(.cwd), shown(.workspace))]
+    OutsideWorkspace {
+        /// As the client gave it.
+        cwd: String,
+        /// The canonical workspace directory.
+        workspace: PathBuf,
+    },
+    /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
+    #[error(
+        "configuration problem with {setting}: {} can't be resolved ({source}), so no call that names a `cwd` is served; \
+         leave `cwd` out, or ask the operator to mend the setting",
+        shown(.path)
+    )]
+    Unresolvable {
+        /// The setting that names it.
+        setting: &'static str,
+        /// As the operator gave it.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The operator's list of roots is set and holds none.
+    #[error(
+        "configuration problem with {ROOTS}: it is set but holds no directory, so no call that names a `cwd` is \
+         served; leave `cwd` out, or ask the operator to mend the setting"
+    )]
+    NoRoots,
+    /// The directory for calls that name none is not usable.
+    #[error("the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; ask the operator to mend it", shown(.path))]
+    BaseUnusable {
+        /// The setting that names it.
+        setting: &'static str,
+        /// As configured.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
+const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
+
+fn shown(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(", ")
+}
+
+/// A directory to run in. On Linux it holds a handle to the very directory that was checked, so that nothing that is
+/// renamed or linked anew between the check and the use changes where a command runs.
+#[derive(Debug)]
+pub struct WorkingDirectory {
+    path: PathBuf,
+    #[cfg(target_os = "linux")]
+    handle: OwnedFd,
+}
+
+impl WorkingDirectory {
+    /// Opens the directory at `path`, links followed, and finds out its canonical path.
+    ///
+    /// # Errors
+    /// What resolving, opening or entering it fails with; `NotADirectory` where it is none.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = dunce::canonicalize(path)?;
+        if !path.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Self::hold(path)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn hold(path: PathBuf) -> io::Result<Self> {
+        use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(CWD, &path, flags, Mode::empty())?;
+        rustix::fs::accessat(&handle, ".", Access::EXEC_OK, AtFlags::EACCESS)?;
+        // The kernel's word for what was opened, so that what is compared is what is used.
+        match std::fs::read_link(proc_path(&handle)) {
+            Ok(opened) => Ok(Self { path: opened, handle }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self { path, handle }),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn hold(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { path })
+    }
+
+    /// The canonical path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path to start a process in while this value lives: on Linux the held handle's, as long as `/proc` is there.
+    pub fn spawn_path(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        {
+            let held = proc_path(&self.handle);
+            if held.exists() {
+                return held;
+            }
+        }
+        self.path.clone()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn proc_path(handle: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}
+
+/// Resolves the `cwd` of calls, and says why not.
+#[derive(Debug)]
+pub struct Directories {
+    settings: DirectorySettings,
+    /// The canonical directory of each root, resolved once, at the start: a root that is linked anew later does not move.
+    roots: Option<Vec<Resolved>>,
+    workspace: Option<Resolved>,
+    project: Option<Resolved>,
+}
+
+#[derive(Debug)]
+struct Resolved {
+    given: PathBuf,
+    canonical: Result<PathBuf, io::ErrorKind>,
+}
+
+impl Resolved {
+    fn new(given: PathBuf) -> Self {
+        let canonical = dunce::canonicalize(&given)
+            .and_then(|path| if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) });
+        Self { given, canonical: canonical.map_err(|error| error.kind()) }
+    }
+
+    fn canonical(&self, setting: &'static str) -> Result<&Path, DirectoryError> {
+        self.canonical.as_deref().map_err(|&kind| DirectoryError::Unresolvable {
+            setting,
+            path: self.given.clone(),
+            source: kind.into(),
+        })
+    }
+}
+
+impl Directories {
+    /// Resolves the operator's directories. One that can't be resolved is no error yet: it refuses calls.
+    pub fn new(settings: DirectorySettings) -> Self {
+        let project_dir = settings.project.as_ref().map(|project| settings.server.join(project));
+        let relative_to = project_dir.clone().unwrap_or_else(|| settings.server.clone());
+        let resolve = |path: &PathBuf| Resolved::new(settings.server.join(path));
+        let roots = match &settings.roots {
+            Roots::Unrestricted => None,
+            Roots::Within(roots) => Some(roots.iter().map(resolve).collect()),
+        };
+        let workspace = settings.workspace.as_ref().map(resolve);
+        let project = project_dir.map(Resolved::new);
+        let settings = DirectorySettings { cwd: settings.cwd.map(|cwd| relative_to.join(cwd)), ..settings };
+        Self { settings, roots, workspace, project }
+    }
+
+    /// Where calls run that name no `cwd`.
+    pub fn base(&self) -> Base {
+        match (&self.settings.cwd, &self.project) {
+            (Some(cwd), _) => Base { path: cwd.clone(), setting: "`--cwd`" },
+            (None, Some(project)) => Base { path: project.given.clone(), setting: "`--project-dir`" },
+            (None, None) => Base { path: self.settings.server.clone(), setting: "the server's start" },
+        }
+    }
+
+    /// The canonical project directory, where commands of the project's are allowed.
+    pub fn project_for_commands(&self) -> Option<&Path> {
+        let project = self.project.as_ref().filter(|_| self.settings.project_commands)?;
+        project.canonical.as_deref().ok()
+    }
+
+    /// What is wrong with the operator's directories, each as the sentence that a call would be refused with.
+    pub fn problems(&self) -> Vec<DirectoryError> {
+        let roots = self.canonical_roots().err();
+        let workspace = self.workspace.as_ref().and_then(|workspace| workspace.canonical(WORKSPACE).err());
+        roots.into_iter().chain(workspace).chain(self.resolve(None).err()).collect()
+    }
+
+    /// Turns the `cwd` of a call into a directory to run in.
+    ///
+    /// Without a `cwd` it is [`Self::base`], unchecked: the operator chose it. A relative `cwd` is relative to that
+    /// base. Of a named one the canonical path is compared, part by part, with the canonical roots.
+    ///
+    /// # Errors
+    /// [`DirectoryError`], each failure its own.
+    pub fn resolve(&self, cwd: Option<&str>) -> Result<WorkingDirectory, DirectoryError> {
+        let Base { path: base, setting } = self.base();
+        let Some(cwd) = cwd else {
+            return WorkingDirectory::open(&base).map_err(|source| DirectoryError::BaseUnusable {
+                setting,
+                path: base,
+                source,
+            });
+        };
+        if cwd.is_empty() {
+            return Err(DirectoryError::Empty { base });
+        }
+        let cwd = cwd.to_owned();
+        if cwd.contains('\0') {
+            return Err(DirectoryError::Nul { cwd });
+        }
+        let roots = self.canonical_roots()?;
+        let workspace = self.workspace.as_ref().map(|workspace| workspace.canonical(WORKSPACE)).transpose()?;
+        let path = base.join(&cwd);
+        let directory = WorkingDirectory::open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => DirectoryError::NotFound { cwd: cwd.clone(), path },
+            io::ErrorKind::NotADirectory => DirectoryError::NotADirectory { cwd: cwd.clone() },
+            _ => DirectoryError::Unusable { cwd: cwd.clone(), source },
+        })?;
+        if let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| directory.path.starts_with(root))) {
+            return Err(DirectoryError::OutsideRoots { cwd, roots: roots.into_iter().map(Path::to_owned).collect() });
+        }
+        if let Some(workspace) = workspace.filter(|workspace| !directory.path.starts_with(workspace)) {
+            return Err(DirectoryError::OutsideWorkspace { cwd, workspace: workspace.to_owned() });
+        }
+        Ok(directory)
+    }
+
+    /// The canonical roots; `None` where there is no restriction.
+    fn canonical_roots(&self) -> Result<Option<Vec<&Path>>, DirectoryError> {
+        let Some(roots) = &self.roots else { return Ok(None) };
+        if roots.is_empty() {
+            return Err(DirectoryError::NoRoots);
+        }
+        roots.iter().map(|root| root.canonical(ROOTS)).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// A tree with a root, its look-alike, a file and links in and out of it.
+    fn tree() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dunce::canonicalize(dir.path()).unwrap();
+        for place in ["rootA/sub", "rootAB", "other"] {
+            fs::create_dir_all(base.join(place)).unwrap();
+        }
+        fs::write(base.join("rootA/file"), "").unwrap();
+        symlink(base.join("other"), base.join("rootA/out")).unwrap();
+        symlink(base.join("rootA/sub"), base.join("in")).unwrap();
+        symlink("loop", base.join("rootA/loop")).unwrap();
+        (dir, base)
+    }
+
+    fn resolve(settings: DirectorySettings, cwd: Option<&str>) -> String {
+        let base = settings.server.to_string_lossy().into_owned();
+        let resolved = Directories::new(settings).resolve(cwd);
+        let said = match resolved {
+            Ok(directory) => directory.path().display().to_string(),
+            Err(error) => error.to_string(),
+        };
+        said.replace(&base, "[base]")
+    }
+
+    #[test]
+    fn containment_is_by_parts_of_canonical_paths() {
+        let (_dir, base) = tree();
+        let check = |cwd: &str, expected: &str| {
+            let roots = Roots::Within(vec!["rootA".into()]);
+            let settings = DirectorySettings { server: base.clone(), roots, ..Default::default() };
+            assert_eq!(resolve(settings, Some(cwd)), expected, "{cwd:?}");
+        };
+        let outside = |cwd: &str| {
+            format!("`cwd` `{cwd}` is not allowed: it is not inside an allowed root; allowed roots: [base]/rootA")
+        };
+        for inside in ["rootA/sub", "in", "rootA/../rootA/sub/.", "rootA//sub/"] {
+            check(inside, "[base]/rootA/sub");
+        }
+        check("rootA", "[base]/rootA");
+        for cwd in ["rootAB", "rootA/out", "rootA/..", ".", "/", "rootA/../rootAB", "rootA/sub/../.."] {
+            check(cwd, &outside(cwd));
+        }
+        check("rootA/file", "`cwd` `rootA/file` is not a directory; name an existing directory");
+        check("rootA/no", "`cwd` `rootA/no` does not exist (looked for `[base]/rootA/no`); name an existing directory");
+        check("", "`cwd` is empty; name a directory, or leave `cwd` out to run in `[base]`");
+        check("a\0b", r"`cwd` `a\u{0}b` holds a NUL character, which no path can hold; name an existing directory");
+        for literal in ["~", "$HOME", "rootA/*", "file:///", " rootA"] {
+            let expected =
+                format!("`cwd` `{literal}` does not exist (looked for `[base]/{literal}`); name an existing directory");
+            check(literal, &expected);
+        }
+        let settings = DirectorySettings { server: base.clone(), ..Default::default() };
+        assert!(resolve(settings, Some("rootA/loop")).starts_with("`cwd` `rootA/loop` can't be used: "));
+    }
+
+    #[test]
+    fn a_root_that_can_not_be_resolved_refuses_every_cwd_and_only_those() {
+        let (_dir, base) = tree();
+        let with = |roots: Vec<PathBuf>| DirectorySettings {
+            server: base.clone(),
+            roots: Roots::Within(roots),
+            ..Default::default()
+        };
+        let problem = "configuration problem with `ALLOWED_CWD_ROOTS` (`--cwd-root`): ";
+        for missing in ["no", "rootA/file", "rootA/loop"] {
+            let said = resolve(with(vec!["rootA".into(), missing.into()]), Some("rootA/sub"));
+            assert!(said.starts_with(&format!("{problem}`[base]/{missing}` can't be resolved (")), "{said}");
+            assert_eq!(resolve(with(vec![missing.into()]), None), "[base]");
+        }
+        let said = resolve(with(vec![]), Some("rootA"));
+        assert!(said.starts_with(&format!("{problem}it is set but holds no directory")), "{said}");
+    }
+
+    #[test]
+    fn a_call_without_cwd_runs_in_cwd_then_project_then_the_servers_directory() {
+        let (_dir, base) = tree();
+        let settings = DirectorySettings { server: base.clone(), ..Default::default() };
+        let project = DirectorySettings { project: Some("rootA".into()), ..settings.clone() };
+        let cwd = DirectorySettings { cwd: Some("sub".into()), ..project.clone() };
+        assert_eq!(resolve(settings, None), "[base]");
+        assert_eq!(resolve(project.clone(), None), "[base]/rootA");
+        assert_eq!(resolve(project, Some("sub")), "[base]/rootA/sub");
+        assert_eq!(resolve(cwd.clone(), None), "[base]/rootA/sub");
+        assert_eq!(resolve(cwd, Some("..")), "[base]/rootA");
+    }
+
+    #[test]
+    fn nothing_a_client_names_lies_outside_the_workspace() {
+        let (_dir, base) = tree();
+        let settings =
+            DirectorySettings { server: base.clone(), workspace: Some("rootA".into()), ..Default::default() };
+        assert_eq!(resolve(settings.clone(), Some("in")), "[base]/rootA/sub");
+        let outside = "`cwd` `rootA/out` is not allowed: it is not inside the workspace directory `[base]/rootA`";
+        assert_eq!(resolve(settings, Some("rootA/out")), outside);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_link_that_is_swapped_after_the_check_changes_nothing() {
+        let (_dir, base) = tree();
+        let link = base.join("link");
+        symlink(base.join("rootA"), &link).unwrap();
+        let directory = WorkingDirectory::open(&link).unwrap();
+        fs::rename(base.join("rootA"), base.join("moved")).unwrap();
+        symlink(base.join("other"), base.join("rootA")).unwrap();
+        assert_eq!(fs::read_link(directory.spawn_path()).unwrap(), base.join("moved"));
+    }
+}

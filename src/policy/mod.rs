@@ -1,0 +1,81 @@
+//! What may run: the allow-list, the command line, the directories, the decision and its explanation.
+//!
+//! Starts no process, and reads neither environment nor clock: what the operator said comes in as values. The file
+//! system is asked two things, where a directory really lies and where a program is; [`decide`] is pure, and the only
+//! maker of an [`AllowedCommand`].
+//!
+//! - [`CommandLine`] is what a client asked for, as words, without syntax.
+//! - [`Directories`] turns a `cwd` into a [`WorkingDirectory`] that was checked and is held.
+//! - [`Programs`] finds a program once, in the operator's search path.
+//! - [`Policy`] puts them together: [`Policy::examine`] gathers what [`decide`] needs, and decides.
+
+mod allow_list;
+mod command_line;
+mod decision;
+mod directory;
+mod program;
+mod quoted;
+mod syntax;
+pub mod wrappers;
+
+pub use allow_list::{AllowList, Rule};
+pub use command_line::{CommandLine, CommandLineError};
+pub use decision::{AllowedCommand, Decision, Explanation, NOT_FOUND_NOTE, Refusal, decide};
+pub use directory::{Base, Directories, DirectoryError, DirectorySettings, Roots, WorkingDirectory};
+pub use program::{Program, Programs, SearchPath};
+pub use quoted::quoted;
+pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
+
+/// Everything that decides: made once from what the operator configured, then only asked.
+#[derive(Debug)]
+pub struct Policy {
+    allow: AllowList,
+    directories: Directories,
+    programs: Programs,
+}
+
+impl Policy {
+    /// Puts the parts together.
+    pub fn new(allow: AllowList, directories: Directories, programs: Programs) -> Self {
+        Self { allow, directories, programs }
+    }
+
+    /// The allow-list.
+    pub fn allow_list(&self) -> &AllowList {
+        &self.allow
+    }
+
+    /// Where commands may run.
+    pub fn directories(&self) -> &Directories {
+        &self.directories
+    }
+
+    /// Where programs are found.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// Finds out what [`decide`] needs to know about one call, and decides.
+    ///
+    /// The file system is asked for the directory, and for the program only where the allow-list lets the word pass:
+    /// a client learns nothing about programs that it may not run.
+    pub fn examine(&self, command: Result<CommandLine, CommandLineError>, cwd: Option<&str>) -> Decision {
+        let directory = self.directories.resolve(cwd);
+        let program = match (&command, &directory) {
+            (Ok(command), Ok(directory)) => self.find(command.word(), directory),
+            _ => None,
+        };
+        decide(&self.allow, command, directory, program)
+    }
+
+    fn find(&self, word: &str, directory: &WorkingDirectory) -> Option<Program> {
+        match self.allow.rule_for(word) {
+            Some(Rule::Entry(entry)) => self.programs.find_listed(&entry),
+            Some(Rule::Any) => self.programs.find_any(word, directory),
+            Some(Rule::Project(_)) | None => {
+                let project = self.directories.project_for_commands()?;
+                self.programs.find_in_project(word, directory, project)
+            }
+        }
+    }
+}

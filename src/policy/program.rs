@@ -1,0 +1,203 @@
+//! Where programs are: names are looked up once, in the operator's search path, never in the current directory.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::WorkingDirectory;
+
+/// Where POSIX keeps the standard utilities, for a server that was started without `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The absolute entries of the operator's `PATH`.
+///
+/// Empty and relative entries are dropped: they would run what lies in a directory that the client chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPath(Vec<PathBuf>);
+
+impl SearchPath {
+    /// Reads a `PATH` as the environment holds it; `None` means the standard directories.
+    pub fn new(path: Option<&OsStr>) -> Self {
+        let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+        Self(std::env::split_paths(path).filter(|entry| entry.is_absolute()).collect())
+    }
+
+    /// The entries, in the order in which they are searched.
+    pub fn entries(&self) -> &[PathBuf] {
+        &self.0
+    }
+
+    /// The value that commands get for their own `PATH`.
+    pub fn to_variable(&self) -> OsString {
+        // Joining fails for an entry that holds the separator, and splitting made sure that none does.
+        std::env::join_paths(&self.0).unwrap_or_default()
+    }
+}
+
+/// A file that a decision may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    path: PathBuf,
+    project: Option<PathBuf>,
+}
+
+impl Program {
+    /// The absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The project directory that the file was found under, links resolved, where it was looked for as a command of
+    /// the project's.
+    pub(super) fn project(&self) -> Option<&Path> {
+        self.project.as_deref()
+    }
+}
+
+/// Finds programs, and remembers where each name was found.
+#[derive(Debug)]
+pub struct Programs {
+    search_path: SearchPath,
+    /// What an entry of the allow-list that is a relative path is relative to.
+    directory: PathBuf,
+    found: Mutex<HashMap<String, PathBuf>>,
+}
+
+impl Programs {
+    /// Looks names up in `search_path`, and relative paths of the allow-list in `directory`, the server's own.
+    pub fn new(search_path: SearchPath, directory: PathBuf) -> Self {
+        Self { search_path, directory, found: Mutex::default() }
+    }
+
+    /// The search path.
+    pub fn search_path(&self) -> &SearchPath {
+        &self.search_path
+    }
+
+    /// Finds the program of an entry of the allow-list.
+    ///
+    /// A name is looked up among the executable files of the search path, and the first place is remembered for good.
+    /// A path is taken as it is, a relative one in the server's own directory, whatever directory a call names.
+    pub fn find_listed(&self, entry: &str) -> Option<Program> {
+        if is_path(entry) { self.at(self.directory.join(entry)) } else { self.look_up(entry) }
+    }
+
+    /// Finds the program of any word, for the entry `*`: as [`Self::find_listed`], but a relative path lies in the
+    /// directory of the call.
+    pub fn find_any(&self, word: &str, directory: &WorkingDirectory) -> Option<Program> {
+        if is_path(word) { self.at(directory.path().join(word)) } else { self.look_up(word) }
+    }
+
+    /// Finds a program that is given by a path and lies, links resolved, under the canonical directory `project`.
+    pub fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<Program> {
+        if !is_path(word) {
+            return None;
+        }
+        let path = dunce::canonicalize(directory.path().join(word)).ok()?;
+        let lies_inside = path.starts_with(project) && path.is_file();
+        lies_inside.then(|| Program { path, project: Some(project.to_owned()) })
+    }
+
+    fn at(&self, path: PathBuf) -> Option<Program> {
+        path.is_file().then_some(Program { path, project: None })
+    }
+
+    fn look_up(&self, name: &str) -> Option<Program> {
+        // A panic of another thread leaves the map as it was: entries are added whole.
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = found.get(name) {
+            return Some(Program { path: path.clone(), project: None });
+        }
+        let mut candidates = self.search_path.0.iter().map(|entry| entry.join(name));
+        let path = candidates.find(|candidate| is_executable(candidate))?;
+        found.insert(name.to_owned(), path.clone());
+        Some(Program { path, project: None })
+    }
+}
+
+/// Whether a word is a path rather than a name to be looked up.
+fn is_path(word: &str) -> bool {
+    word.contains('/') || (cfg!(windows) && word.contains('\\'))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn executable(path: &Path) {
+        fs::write(path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn only_absolute_entries_are_searched_and_passed_on() {
+        let path = SearchPath::new(Some(OsStr::new("/a:.::bin:../x:/b:~/bin:")));
+        assert_eq!(path.entries(), [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(path.to_variable(), OsString::from("/a:/b"));
+        assert_eq!(SearchPath::new(Some(OsStr::new(""))).entries(), [PathBuf::new(); 0]);
+        assert_eq!(SearchPath::new(None).to_variable(), OsString::from(DEFAULT_PATH));
+    }
+
+    #[test]
+    fn a_name_is_found_once_and_stays_where_it_was_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+        for place in [&first, &second] {
+            fs::create_dir(place).unwrap();
+        }
+        // Neither a directory nor a file without the right to execute is a program.
+        fs::create_dir(first.join("tool")).unwrap();
+        fs::write(first.join("plain"), "").unwrap();
+        executable(&second.join("tool"));
+        executable(&second.join("plain"));
+        let joined = std::env::join_paths([&first, &second]).unwrap();
+        let programs = Programs::new(SearchPath::new(Some(&joined)), dir.path().to_owned());
+        for name in ["tool", "plain"] {
+            assert_eq!(programs.find_listed(name).unwrap().path(), second.join(name));
+        }
+        executable(&first.join("plain"));
+        assert_eq!(programs.find_listed("plain").unwrap().path(), second.join("plain"));
+        assert_eq!(programs.find_listed("missing"), None);
+        executable(&first.join("missing"));
+        assert_eq!(programs.find_listed("missing").unwrap().path(), first.join("missing"));
+    }
+
+    #[test]
+    fn a_command_of_the_project_lies_in_it_when_its_links_are_resolved() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dunce::canonicalize(dir.path()).unwrap();
+        let project = base.join("project");
+        for place in ["project", "projects", "project/bin"] {
+            fs::create_dir(base.join(place)).unwrap();
+        }
+        for file in ["project/bin/run", "projects/run", "outside"] {
+            executable(&base.join(file));
+        }
+        symlink(base.join("outside"), project.join("link")).unwrap();
+        symlink(project.join("bin/run"), base.join("back")).unwrap();
+        let directory = WorkingDirectory::open(&project).unwrap();
+        let programs = Programs::new(SearchPath::new(None), base.clone());
+        let found = |word: &str| programs.find_in_project(word, &directory, &project).map(|program| program.path);
+        assert_eq!(found("./bin/run"), Some(project.join("bin/run")));
+        assert_eq!(found("../back"), Some(project.join("bin/run")));
+        for word in
+            ["run", "./link", "../outside", "../projects/run", "/bin/sh", "./bin", "./missing", "bin/../../outside"]
+        {
+            assert_eq!(found(word), None, "{word}");
+        }
+    }
+}

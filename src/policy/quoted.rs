@@ -1,0 +1,37 @@
+//! How a word of a client's stands in a message: in backticks, on one line, of bounded length.
+
+/// The most characters of a word that a message repeats.
+const LONGEST: usize = 120;
+
+/// Puts `text` in backticks, with control characters escaped and cut after 120 characters, so that no word can break
+/// a message or a line of the log in two.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::from("`");
+    for (position, character) in text.chars().enumerate() {
+        if position == LONGEST {
+            quoted.push('…');
+            break;
+        }
+        if character.is_control()
+            || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            quoted.extend(character.escape_default());
+        } else {
+            quoted.push(character);
+        }
+    }
+    quoted.push('`');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_word_can_not_break_out_of_its_message() {
+        assert_eq!(quoted("ls"), "`ls`");
+        assert_eq!(quoted("a\nb\x1b[31m\u{202e}"), r"`a\nb\u{1b}[31m\u{202e}`");
+        assert_eq!(quoted(&"x".repeat(500)), format!("`{}…`", "x".repeat(120)));
+    }
+}

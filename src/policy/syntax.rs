@@ -1,0 +1,177 @@
+//! Shell syntax outside quotes: found, so that a client is told instead of surprised.
+//!
+//! No shell ever sees a command of `execute_command`, so nothing here keeps anything from running: `ls && rm x` would
+//! hand `&&`, `rm` and `x` to `ls`. The scanner reads quotes as the shlex crate does, which splits the words after it.
+
+use std::fmt;
+
+/// A piece of shell syntax that stands outside quotes and would have changed the meaning in a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellSyntax {
+    /// `&&`, `||`, `;`, `|`, `&`, `<`, `>` and their like.
+    Operator(&'static str),
+    /// A backtick or `$(`.
+    Substitution(&'static str),
+    /// A line break, also one behind a backslash.
+    Newline,
+}
+
+impl fmt::Display for ShellSyntax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator("`") | Self::Substitution("`") => write!(f, "a backtick"),
+            Self::Operator(text) | Self::Substitution(text) => write!(f, "`{text}`"),
+            Self::Newline => write!(f, "a line break"),
+        }
+    }
+}
+
+/// The longest first, so that `&&` is not reported as `&`.
+const OPERATORS: [&str; 16] =
+    ["<<<", "<<", ">>", ">&", "<&", "<>", ">|", "&&", "&>", "||", ";;", ";", "|", "&", ">", "<"];
+
+/// Finds the first shell syntax in `line` that stands outside quotes, and its byte offset.
+pub fn find_syntax(line: &str) -> Option<(usize, ShellSyntax)> {
+    unquoted(line).find_map(|(offset, rest)| syntax_at(rest).map(|syntax| (offset, syntax)))
+}
+
+/// Finds the first word part outside quotes that a shell would have expanded (a variable, a glob, a tilde), so that a
+/// hint can say that it was passed literally.
+pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
+    unquoted(line).find_map(|(offset, rest)| {
+        let starts_word = line.get(..offset).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']));
+        let mut characters = rest.chars();
+        match (characters.next(), characters.next()) {
+            (Some('*'), _) => Some("*"),
+            (Some('?'), _) => Some("?"),
+            (Some('~'), _) if starts_word => Some("~"),
+            (Some('$'), Some(name)) if name.is_ascii_alphanumeric() || "_{?$!@#-".contains(name) => Some("$"),
+            _ => None,
+        }
+    })
+}
+
+/// The rest of the line from each character on that stands outside quotes, comments and escapes.
+fn unquoted(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut state = State::Blank;
+    line.char_indices().filter_map(move |(offset, character)| {
+        let (next, is_unquoted) = state.step(character);
+        state = next;
+        is_unquoted.then(|| (offset, line.get(offset..).unwrap_or_default()))
+    })
+}
+
+/// Where the scanner stands; each variant names what the next character is read as.
+#[derive(Clone, Copy)]
+enum State {
+    /// Between words, where `#` begins a comment.
+    Blank,
+    Word,
+    Escaped,
+    Single,
+    Double,
+    DoubleEscaped,
+    Comment,
+}
+
+impl State {
+    /// Reads one character; says whether it stood outside quotes.
+    fn step(self, character: char) -> (Self, bool) {
+        match (self, character) {
+            (Self::Blank, '#') => (Self::Comment, false),
+            (Self::Comment, '\n') => (Self::Blank, true),
+            (Self::Comment, _) => (Self::Comment, false),
+            (Self::Blank | Self::Word, ' ' | '\t' | '\n') => (Self::Blank, true),
+            (Self::Blank | Self::Word, '\'') => (Self::Single, false),
+            (Self::Blank | Self::Word, '"') => (Self::Double, false),
+            (Self::Blank | Self::Word, '\\') => (Self::Escaped, false),
+            (Self::Blank | Self::Word, _) => (Self::Word, true),
+            // A line break behind a backslash joins lines in a shell; shlex makes an empty word of it.
+            (Self::Escaped, character) => (Self::Word, character == '\n'),
+            (Self::Single, '\'') | (Self::Double, '"') => (Self::Word, false),
+            (Self::Single, _) => (Self::Single, false),
+            (Self::Double, '\\') => (Self::DoubleEscaped, false),
+            (Self::Double | Self::DoubleEscaped, _) => (Self::Double, false),
+        }
+    }
+}
+
+fn syntax_at(rest: &str) -> Option<ShellSyntax> {
+    if rest.starts_with('\n') {
+        return Some(ShellSyntax::Newline);
+    }
+    if rest.starts_with('`') {
+        return Some(ShellSyntax::Substitution("`"));
+    }
+    if rest.starts_with("$(") {
+        return Some(ShellSyntax::Substitution("$("));
+    }
+    OPERATORS.into_iter().find(|operator| rest.starts_with(operator)).map(ShellSyntax::Operator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Option<&str>) {
+        let found = find_syntax(line).map(|(offset, syntax)| format!("{syntax} at {offset}"));
+        assert_eq!(found.as_deref(), expected, "{line:?}");
+    }
+
+    #[test]
+    fn syntax_outside_quotes_is_found_where_it_stands() {
+        check("ls && rm x", Some("`&&` at 3"));
+        check("ls&&rm", Some("`&&` at 2"));
+        check("ls || rm", Some("`||` at 3"));
+        check("ls;rm", Some("`;` at 2"));
+        check("ls | wc", Some("`|` at 3"));
+        check("ls &", Some("`&` at 3"));
+        check("ls > x", Some("`>` at 3"));
+        check("ls 2>&1", Some("`>&` at 4"));
+        check("ls >> x", Some("`>>` at 3"));
+        check("cat < x", Some("`<` at 4"));
+        check("cat <<EOF", Some("`<<` at 4"));
+        check("echo `id`", Some("a backtick at 5"));
+        check("echo $(id)", Some("`$(` at 5"));
+        check("echo <(id)", Some("`<` at 5"));
+        check("ls\nrm x", Some("a line break at 2"));
+        check("ls\r\nrm", Some("a line break at 3"));
+        check("ls\n", Some("a line break at 2"));
+        check("ls \\\n -l", Some("a line break at 4"));
+        check("ls # it\nrm", Some("a line break at 7"));
+        check("echo 'a' && rm 'b'", Some("`&&` at 9"));
+        check("echo \"a\\\"\" ; rm", Some("`;` at 11"));
+        check("echo a'b'\"c\"|d", Some("`|` at 12"));
+    }
+
+    #[test]
+    fn syntax_inside_quotes_escapes_and_comments_is_ordinary() {
+        for line in [
+            "echo 'a && b'",
+            "echo \"a; b | c > d < e & `f` $(g)\"",
+            "echo 'it\nis'",
+            "echo \"it\nis\"",
+            r"echo \; \& \| \> \< \` \$(x)",
+            "ls # a; b && c",
+            "echo a#b 'x'#",
+            "echo $HOME ${HOME} *.rs ~ ! ^ % [a-z] {a,b} a=b",
+            "echo $ ( x )",
+            "echo \"\\\"; x\"",
+        ] {
+            check(line, None);
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_a_shell_would_expand_is_noticed() {
+        let cases = [("ls *.rs", Some("*")), ("ls a?", Some("?")), ("ls ~/x", Some("~")), ("ls a~", None)];
+        for (line, expected) in cases {
+            assert_eq!(find_literal_pattern(line), expected, "{line}");
+        }
+        let cases =
+            [("echo $HOME", Some("$")), ("echo ${X}", Some("$")), ("echo '$HOME' \"*\"", None), ("echo 5$", None)];
+        for (line, expected) in cases {
+            assert_eq!(find_literal_pattern(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Programs that start other programs: allowing one allows all that it can start, and the operator is told.
+
+/// Why a name on the allow-list deserves a warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Runs code that its arguments or its input hold.
+    Interpreter,
+    /// Starts the programs that its arguments, options or configuration name.
+    Wrapper,
+}
+
+impl Reach {
+    /// What allowing the program means, as a sentence's end.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Interpreter => "runs any code that a call gives it, so allowing it allows everything",
+            Self::Wrapper => "can start other programs by its own options, so allowing it allows them too",
+        }
+    }
+}
+
+const INTERPRETERS: &[&str] = &[
+    "ash",
+    "awk",
+    "bash",
+    "bun",
+    "busybox",
+    "cmd",
+    "csh",
+    "dash",
+    "deno",
+    "ed",
+    "emacs",
+    "expect",
+    "fish",
+    "gawk",
+    "gdb",
+    "ghci",
+    "irb",
+    "java",
+    "jshell",
+    "julia",
+    "ksh",
+    "lua",
+    "luajit",
+    "m4",
+    "mawk",
+    "nawk",
+    "node",
+    "nodejs",
+    "osascript",
+    "perl",
+    "php",
+    "pip",
+    "pip3",
+    "powershell",
+    "psql",
+    "pwsh",
+    "pypy3",
+    "python",
+    "python2",
+    "python3",
+    "R",
+    "rbash",
+    "Rscript",
+    "ruby",
+    "sed",
+    "sh",
+    "sqlite3",
+    "tcsh",
+    "tclsh",
+    "toybox",
+    "ts-node",
+    "tsx",
+    "vi",
+    "vim",
+    "zsh",
+];
+
+const WRAPPERS: &[&str] = &[
+    "ansible",
+    "at",
+    "batch",
+    "bundle",
+    "busctl",
+    "bunx",
+    "cargo",
+    "chroot",
+    "chrt",
+    "cmake",
+    "composer",
+    "cpio",
+    "cpulimit",
+    "crontab",
+    "doas",
+    "docker",
+    "dotnet",
+    "env",
+    "fakeroot",
+    "fd",
+    "find",
+    "firejail",
+    "flock",
+    "gem",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "hyperfine",
+    "ionice",
+    "just",
+    "kubectl",
+    "ld.so",
+    "less",
+    "ltrace",
+    "make",
+    "man",
+    "more",
+    "mvn",
+    "nc",
+    "ncat",
+    "nice",
+    "ninja",
+    "nohup",
+    "npm",
+    "npx",
+    "nsenter",
+    "openssl",
+    "parallel",
+    "perf",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "pkexec",
+    "rake",
+    "rg",
+    "rsync",
+    "run-parts",
+    "runuser",
+    "rustup",
+    "scp",
+    "script",
+    "sem",
+    "service",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "sftp",
+    "socat",
+    "sort",
+    "split",
+    "ssh",
+    "start-stop-daemon",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemctl",
+    "systemd-run",
+    "tar",
+    "taskset",
+    "tee",
+    "telnet",
+    "time",
+    "timeout",
+    "tmux",
+    "tox",
+    "uv",
+    "uvx",
+    "unshare",
+    "valgrind",
+    "watch",
+    "wget",
+    "wine",
+    "xargs",
+    "xdg-open",
+    "yarn",
+    "zip",
+];
+
+/// Looks up what allowing `entry` (a name or a path) means beyond itself; `None` where nothing is known against it.
+///
+/// A help for operators and no more: that a program is missing here does not make it harmless.
+pub fn reach_of(entry: &str) -> Option<Reach> {
+    let name = entry.rsplit(['/', '\\']).next().unwrap_or(entry);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    // `python3.11` and `perl5.36` are what their unversioned names are.
+    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let listed = |list: &[&str]| list.contains(&name) || (!unversioned.is_empty() && list.contains(&unversioned));
+    if listed(INTERPRETERS) {
+        Some(Reach::Interpreter)
+    } else if listed(WRAPPERS) {
+        Some(Reach::Wrapper)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_and_wrappers_are_known_by_name_path_and_version() {
+        assert_eq!(reach_of("python3.11"), Some(Reach::Interpreter));
+        assert_eq!(reach_of("/usr/bin/bash"), Some(Reach::Interpreter));
+        assert_eq!(reach_of("find"), Some(Reach::Wrapper));
+        assert_eq!(reach_of("git"), Some(Reach::Wrapper));
+        assert_eq!(reach_of("ls"), None);
+        assert_eq!(reach_of("7"), None);
+    }
+}
