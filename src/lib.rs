@@ -1,5 +1,8 @@
 //! An MCP server that runs only the commands its operator allows.
 #![forbid(unsafe_code)]
 
+pub mod exec;
 pub mod jsonrpc;
+pub mod mcp;
 pub mod policy;
+pub mod tools;

@@ -148,7 +148,7 @@ mod tests {
         let path = SearchPath::new(Some(OsStr::new("/a:.::bin:../x:/b:~/bin:")));
         assert_eq!(path.entries(), [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(path.to_variable(), OsString::from("/a:/b"));
-        assert_eq!(SearchPath::new(Some(OsStr::new(""))).entries(), [PathBuf::new(); 0]);
+        assert_eq!(SearchPath::new(Some(OsStr::new(""))).entries(), Vec::<PathBuf>::new());
         assert_eq!(SearchPath::new(None).to_variable(), OsString::from(DEFAULT_PATH));
     }
 

@@ -1,0 +1,146 @@
+//! What is kept of a stream: all of it up to a bound, else its head and its tail.
+
+use std::collections::VecDeque;
+
+/// The most that is kept of one stream, whatever the bound: no message can carry more.
+const MOST: u64 = 10 * 1024 * 1024;
+
+/// Takes a stream piece by piece, and holds no more of it than its bound.
+#[derive(Debug)]
+pub struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    head_bound: usize,
+    tail_bound: usize,
+    dropped: u64,
+}
+
+/// What was kept of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// The first bytes: all of them where nothing was left out.
+    pub head: Vec<u8>,
+    /// The last bytes; empty where nothing was left out.
+    pub tail: Vec<u8>,
+    /// The number of bytes between head and tail that were left out.
+    pub left_out: u64,
+}
+
+impl Capture {
+    /// Keeps at most `bound` bytes, half of them from the start and half from the end; 0 keeps as much as one message
+    /// could carry, 10 MiB.
+    pub fn new(bound: u64) -> Self {
+        let bound = if bound == 0 { MOST } else { bound.min(MOST) };
+        // The bound is at most 10 MiB, which every `usize` holds.
+        let bound = usize::try_from(bound).unwrap_or(usize::MAX);
+        let tail_bound = bound / 2;
+        Self { head: Vec::new(), tail: VecDeque::new(), head_bound: bound - tail_bound, tail_bound, dropped: 0 }
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        let room = self.head_bound - self.head.len();
+        let (for_head, rest) = piece.split_at(room.min(piece.len()));
+        self.head.extend_from_slice(for_head);
+        // Of a piece longer than the tail only its own end can stay.
+        let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.tail_bound));
+        let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_bound);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend(rest);
+        self.dropped += (skipped.len() + excess) as u64;
+    }
+
+    /// The last line so far that is not blank, without its end and at most `longest` bytes of it.
+    pub fn last_line(&self, longest: usize) -> Vec<u8> {
+        let backwards = self.tail.iter().rev().chain(self.head.iter().rev());
+        let mut line: Vec<u8> = backwards
+            .skip_while(|byte| byte.is_ascii_whitespace())
+            .take_while(|&&byte| byte != b'\n')
+            .take(longest)
+            .copied()
+            .collect();
+        line.reverse();
+        line
+    }
+
+    /// Ends the stream.
+    pub fn finish(self) -> Captured {
+        let (mut head, tail) = (self.head, Vec::from(self.tail));
+        if self.dropped == 0 {
+            head.extend_from_slice(&tail);
+            return Captured { head, tail: Vec::new(), left_out: 0 };
+        }
+        Captured { head, tail, left_out: self.dropped }
+    }
+}
+
+impl Captured {
+    /// Leaves out more from the middle, so that at most `bound` bytes stay.
+    pub fn shrink(&mut self, bound: usize) {
+        let mut kept = Capture::new(bound.max(1) as u64);
+        let between = self.left_out;
+        kept.push(&self.head);
+        kept.push(&self.tail);
+        *self = kept.finish();
+        self.left_out += between;
+    }
+
+    /// The number of bytes that were kept.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
+    /// Whether nothing was kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn capture(bound: u64, pieces: &[&[u8]]) -> (String, String, u64) {
+        let mut capture = Capture::new(bound);
+        pieces.iter().for_each(|piece| capture.push(piece));
+        let Captured { head, tail, left_out } = capture.finish();
+        (String::from_utf8(head).unwrap(), String::from_utf8(tail).unwrap(), left_out)
+    }
+
+    #[test]
+    fn all_is_kept_up_to_the_bound_and_head_and_tail_beyond() {
+        assert_eq!(capture(8, &[b"1234", b"5678"]), ("12345678".into(), String::new(), 0));
+        assert_eq!(capture(8, &[b"1234", b"5678", b"9"]), ("1234".into(), "6789".into(), 1));
+        assert_eq!(capture(8, &[b"123456789abcdef"]), ("1234".into(), "cdef".into(), 7));
+        assert_eq!(capture(1, &[b"12345"]), ("1".into(), String::new(), 4));
+        assert_eq!(capture(0, &[b"12345"]), ("12345".into(), String::new(), 0));
+    }
+
+    #[test]
+    fn the_last_line_is_found_across_head_and_tail() {
+        let mut capture = Capture::new(8);
+        capture.push(b"ab\ncdefgh\n \n");
+        assert_eq!(capture.last_line(100), b"h");
+        let mut capture = Capture::new(100);
+        assert_eq!(capture.last_line(100), b"");
+        capture.push(b"one\ntwo three\n\n");
+        assert_eq!(capture.last_line(100), b"two three");
+        assert_eq!(capture.last_line(5), b"three");
+    }
+
+    proptest! {
+        #[test]
+        fn head_tail_and_count_add_up(bound in 1u64..20, pieces in proptest::collection::vec("[a-z]{0,12}", 0..6)) {
+            let whole = pieces.concat();
+            let pieces: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
+            let (head, tail, left_out) = capture(bound, &pieces);
+            prop_assert!(whole.starts_with(&head) && whole.ends_with(&tail));
+            prop_assert_eq!(head.len() + tail.len() + usize::try_from(left_out).unwrap(), whole.len());
+            prop_assert_eq!(left_out == 0, whole.len() as u64 <= bound);
+            if left_out > 0 {
+                prop_assert_eq!((head.len() + tail.len()) as u64, bound);
+            }
+        }
+    }
+}

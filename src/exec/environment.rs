@@ -1,0 +1,150 @@
+//! What commands find in their environment: built, not inherited, unless the operator says so.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// The variables that are passed on where the server has them.
+const PASSED: &[&str] = if cfg!(windows) {
+    &[
+        "USERPROFILE",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "USERNAME",
+        "USERDOMAIN",
+        "COMPUTERNAME",
+        "SystemRoot",
+        "SystemDrive",
+        "windir",
+        "ComSpec",
+        "PATHEXT",
+        "TEMP",
+        "TMP",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "ProgramData",
+        "ProgramFiles",
+        "ProgramFiles(x86)",
+        "ProgramW6432",
+        "CommonProgramFiles",
+        "NUMBER_OF_PROCESSORS",
+        "PROCESSOR_ARCHITECTURE",
+        "OS",
+        "LANG",
+        "TZ",
+    ]
+} else {
+    &["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"]
+};
+
+/// The beginning of the names of further variables that are passed on.
+const PASSED_PREFIX: &str = "LC_";
+
+/// What tells programs that nobody sits before them.
+const NON_INTERACTIVE: [(&str, &str); 5] =
+    [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+
+/// A variable that the operator names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variable {
+    /// Passed on with the value that the server has; nothing where it has none.
+    Pass(String),
+    /// Set to this value.
+    Set(String, OsString),
+}
+
+/// What the environment of commands is built from.
+#[derive(Debug, Clone, Default)]
+pub struct EnvironmentSettings {
+    /// The server's own environment.
+    pub inherited: BTreeMap<OsString, OsString>,
+    /// Whether all of it is passed on.
+    pub inherit_all: bool,
+    /// What the operator names; of two with one name the last counts.
+    pub variables: Vec<Variable>,
+    /// The cleaned search path, which becomes `PATH` in either case.
+    pub path: OsString,
+}
+
+/// The variables that every command gets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// Builds it: what is passed on (`HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LC_*`, `TZ`, `TMPDIR`, or everything),
+    /// what tells programs that nobody sits before them, what the operator names, and the cleaned `PATH`.
+    ///
+    /// What the server passes on by `inherit_all` beats the settings against interaction, and what the operator names
+    /// beats both. An own `PATH` counts only where the operator sets it.
+    pub fn new(settings: &EnvironmentSettings) -> Self {
+        let mut variables = BTreeMap::new();
+        let set = |variables: &mut BTreeMap<OsString, OsString>, name: &str, value: &OsStr| {
+            variables.insert(OsString::from(name), value.to_owned());
+        };
+        for (name, value) in NON_INTERACTIVE {
+            set(&mut variables, name, OsStr::new(value));
+        }
+        let passed = settings.inherited.iter().filter(|(name, _)| settings.inherit_all || is_passed(name));
+        variables.extend(passed.map(|(name, value)| (name.clone(), value.clone())));
+        set(&mut variables, "PATH", &settings.path);
+        for variable in &settings.variables {
+            match variable {
+                Variable::Set(name, value) => set(&mut variables, name, value),
+                // The cleaned one is there already.
+                Variable::Pass(name) if name == "PATH" => {}
+                Variable::Pass(name) => {
+                    if let Some(value) = settings.inherited.get(OsStr::new(name)) {
+                        set(&mut variables, name, value);
+                    }
+                }
+            }
+        }
+        Self(variables)
+    }
+
+    /// The variables, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// Sets one more variable, in place of one of the same name.
+    pub fn set(&mut self, name: &str, value: OsString) {
+        self.0.insert(name.into(), value);
+    }
+}
+
+fn is_passed(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let same = |passed: &&str| if cfg!(windows) { passed.eq_ignore_ascii_case(name) } else { *passed == name };
+    name.starts_with(PASSED_PREFIX) || PASSED.iter().any(same)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn build(inherit_all: bool, variables: &[Variable]) -> String {
+        let inherited = [("HOME", "/home/x"), ("LC_ALL", "C"), ("SECRET", "s"), ("TERM", "xterm"), ("PATH", ".:/bin")];
+        let settings = EnvironmentSettings {
+            inherited: inherited.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            inherit_all,
+            variables: variables.to_vec(),
+            path: "/bin".into(),
+        };
+        let environment = Environment::new(&settings);
+        let shown = environment.variables().map(|(name, value)| format!("{}={}", name.display(), value.display()));
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_environment_is_built_and_the_operator_has_the_last_word() {
+        let fixed = "GIT_PAGER=cat GIT_TERMINAL_PROMPT=0 HOME=/home/x LC_ALL=C NO_COLOR=1 PAGER=cat PATH=/bin";
+        assert_eq!(build(false, &[]), format!("{fixed} TERM=dumb"));
+        assert_eq!(build(true, &[]), format!("{fixed} SECRET=s TERM=xterm"));
+        let pass = |name: &str| Variable::Pass(name.to_owned());
+        let named = [pass("SECRET"), pass("PATH"), pass("MISSING"), Variable::Set("TERM".into(), "vt100".into())];
+        assert_eq!(build(false, &named), format!("{fixed} SECRET=s TERM=vt100"));
+        let path = [Variable::Set("PATH".into(), "/opt".into())];
+        assert_eq!(build(false, &path), format!("{} TERM=dumb", fixed.replace("PATH=/bin", "PATH=/opt")));
+    }
+}

@@ -1,0 +1,158 @@
+//! What left the tree of its command (a daemon, `setsid`), found and ended on Linux.
+//!
+//! The process makes itself a subreaper, so that everything whose parent ends becomes a child of its main thread. The
+//! children of the threads that run commands are not the main thread's own, so a wait(2) of the main thread alone tells
+//! in one system call whether there is any orphan; only then is `/proc` walked.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitid,
+};
+
+/// `__WNOTHREAD` of wait(2): only children of the calling thread. rustix has no name for it.
+const OWN_THREAD: WaitIdOptions = WaitIdOptions::from_bits_retain(0x2000_0000);
+/// How many generations of orphans are ended at once.
+const ROUNDS: usize = 8;
+/// How long a killed orphan has to go.
+const KILL_WAIT: Duration = Duration::from_millis(50);
+
+/// Makes this process the one that orphans of its commands fall to, and so [`Orphans`] able to find them.
+///
+/// It changes the whole process, so it is for programs to call, before they start threads, and not for libraries.
+pub fn become_subreaper() {
+    // Refused only by kernels that are older than all that this crate runs on; then orphans fall to init, unseen.
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// The orphans of the commands that this process has run. To be asked by the main thread alone.
+#[derive(Debug, Default)]
+pub struct Orphans {
+    /// For each living orphan, the calls that it can come from: those that were running when it was first seen.
+    suspects: HashMap<Process, HashSet<u64>>,
+}
+
+/// A process, told from another one that gets its number later by its start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Process {
+    pid: Pid,
+    /// In clock ticks since the boot.
+    start: u64,
+}
+
+impl Orphans {
+    /// Ends what the call `ended` has left behind, as far as it can't come from a call that is still `running`.
+    ///
+    /// An orphan doesn't tell whose it was. It is ended when every call has ended that was running when it was first
+    /// seen, so that no command loses a process to another one's end.
+    pub fn after(&mut self, ended: u64, running: &[u64]) {
+        self.end(
+            |suspects| {
+                suspects.remove(&ended);
+                suspects.is_empty()
+            },
+            running,
+        );
+    }
+
+    /// Ends every orphan there is.
+    pub fn end_all(&mut self) {
+        self.end(|_| true, &[]);
+    }
+
+    fn end(&mut self, mut is_over: impl FnMut(&mut HashSet<u64>) -> bool, running: &[u64]) {
+        let mut doomed: HashSet<Process> = HashSet::new();
+        for _ in 0..ROUNDS {
+            if !reap() {
+                self.suspects.clear();
+                return;
+            }
+            let parents = parents();
+            let living: HashSet<Process> = orphans(&parents).collect();
+            self.suspects.retain(|process, _| living.contains(process));
+            for orphan in &living {
+                let suspects = self.suspects.entry(*orphan).or_insert_with(|| running.iter().copied().collect());
+                if is_over(suspects) {
+                    doomed.insert(*orphan);
+                }
+            }
+            let now: Vec<Process> = living.into_iter().filter(|orphan| doomed.contains(orphan)).collect();
+            if now.is_empty() {
+                return;
+            }
+            // What the doomed have started falls to us when they end, and goes the same way.
+            for process in parents.keys() {
+                if ancestors(*process, &parents).any(|ancestor| doomed.contains(&ancestor)) {
+                    doomed.insert(*process);
+                }
+            }
+            for orphan in &now {
+                // Our own children, not reaped yet, so the number is still theirs.
+                let _ = kill_process(orphan.pid, Signal::KILL);
+            }
+            now.iter().for_each(|orphan| wait_for_end(orphan.pid));
+        }
+    }
+}
+
+/// Reaps the orphans that have ended; says whether any is living.
+fn reap() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | OWN_THREAD;
+    loop {
+        match waitid(WaitId::All, options) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+fn wait_for_end(pid: Pid) {
+    if let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) {
+        let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+        // An orphan that the kernel holds longer is met again at the next call's end.
+        let _ = poll(&mut polled, Timespec::try_from(KILL_WAIT).ok().as_ref());
+    }
+}
+
+/// Every process that can be seen, with the number of its parent.
+fn parents() -> HashMap<Process, Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter_map(stat).collect()
+}
+
+/// Reads `/proc/PID/stat`, see proc_pid_stat(5).
+fn stat(pid: Pid) -> Option<(Process, Pid)> {
+    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // The name of the program, in parentheses, may hold anything; after the last one there are only numbers.
+    let text = String::from_utf8_lossy(&text);
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok().and_then(Pid::from_raw)?;
+    let start = fields.nth(17)?.parse().ok()?;
+    Some((Process { pid, start }, parent))
+}
+
+/// The children of this thread, which is the main thread: the threads that run commands have their own.
+fn orphans(parents: &HashMap<Process, Pid>) -> impl Iterator<Item = Process> {
+    let own = getpid();
+    parents.iter().filter(move |(_, parent)| **parent == own).map(|(process, _)| *process).filter(|process| {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT | OWN_THREAD;
+        !matches!(waitid(WaitId::Pid(process.pid), options), Err(Errno::CHILD))
+    })
+}
+
+fn ancestors(process: Process, parents: &HashMap<Process, Pid>) -> impl Iterator<Item = Process> {
+    let mut next = parents.get(&process).copied();
+    // A walk over a table that was read while processes came and went could go round in a circle.
+    std::iter::from_fn(move || {
+        let (ancestor, parent) = parents.iter().find(|(candidate, _)| Some(candidate.pid) == next)?;
+        next = Some(*parent);
+        Some(*ancestor)
+    })
+    .take(64)
+}

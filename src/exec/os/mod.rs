@@ -1,0 +1,15 @@
+//! What differs between platforms, under the same names: how a process is prepared, watched and ended with its tree.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod no_orphans;
+#[cfg(unix)]
+mod unix;
+
+#[cfg(target_os = "linux")]
+pub use linux::{Orphans, become_subreaper};
+#[cfg(not(target_os = "linux"))]
+pub use no_orphans::{Orphans, become_subreaper};
+#[cfg(unix)]
+pub(super) use unix::{pipe, prepare, supervise};

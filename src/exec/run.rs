@@ -1,0 +1,87 @@
+//! Starting a command: the one place where a process is made for a call.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Environment, ExecError, Output, StopSignal, os};
+use crate::policy::AllowedCommand;
+
+/// How long a command may take, and how much of its output is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From the start to the polite end.
+    pub timeout: Duration,
+    /// Between the polite end and the forced one.
+    pub grace: Duration,
+    /// Bytes kept of each stream; 0 for as many as a message can carry.
+    pub max_output: u64,
+}
+
+/// Everything that one execution needs.
+#[derive(Debug)]
+pub struct Invocation {
+    /// What to run, which is used up.
+    pub command: AllowedCommand,
+    /// What the command reads on its standard input; `None` for nothing at all.
+    pub input: Option<Vec<u8>>,
+    /// Its bounds.
+    pub limits: Limits,
+    /// Where the wish to end it arrives.
+    pub stop: StopSignal,
+}
+
+/// Runs allowed commands. The server has one, and calls it from several threads at once.
+pub trait Executor: Send + Sync {
+    /// Runs one command to its end, and blocks until then.
+    ///
+    /// # Errors
+    /// [`ExecError`], where it could not be started or watched.
+    fn run(&self, invocation: Invocation) -> Result<Output, ExecError>;
+}
+
+/// The executor that starts processes of the operating system.
+#[derive(Debug, Clone)]
+pub struct Processes {
+    environment: Environment,
+}
+
+impl Processes {
+    /// Gives every command this environment.
+    pub fn new(environment: Environment) -> Self {
+        Self { environment }
+    }
+}
+
+impl Executor for Processes {
+    /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
+    /// directory that was checked, and with standard input from nowhere or from the call.
+    fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
+        let Invocation { command: allowed, input, limits, stop } = invocation;
+        let started = Instant::now();
+        let mut command = Command::new(allowed.program());
+        command
+            .args(allowed.words().iter().skip(1))
+            .current_dir(allowed.directory().spawn_path())
+            .env_clear()
+            .envs(self.environment.variables())
+            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        os::prepare(&mut command, allowed.words());
+        let child = command.spawn().map_err(|source| spawn_error(&allowed, source))?;
+        // The child has its directory now; nothing is held for it while it runs.
+        drop(allowed);
+        os::supervise(child, input.unwrap_or_default(), &stop, limits, started)
+            .map_err(|source| ExecError::Lost { source })
+    }
+}
+
+fn spawn_error(allowed: &AllowedCommand, source: io::Error) -> ExecError {
+    let program = allowed.program().to_owned();
+    if source.kind() != io::ErrorKind::NotFound {
+        return ExecError::Spawn { program, source };
+    }
+    // The directory is held open, so it is not what is missing.
+    if program.exists() { ExecError::InterpreterMissing { program } } else { ExecError::ProgramGone { program } }
+}

@@ -1,0 +1,76 @@
+//! The wish to end a command: one end for who wishes it, one for who runs the command.
+//!
+//! A pipe and no flag, so that the wait for output, for the exit and for this wish is one poll(2).
+
+use std::io;
+
+/// Why a command is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// The client does not want the result any more: the configured grace is given.
+    Cancelled,
+    /// The server ends: at most half a second is given, also where more was given before.
+    Shutdown,
+}
+
+/// The end of who wishes a command to end. Dropping it is the wish for [`StopReason::Shutdown`].
+#[derive(Debug)]
+pub struct Stop {
+    #[cfg(unix)]
+    wish: std::os::fd::OwnedFd,
+    #[cfg(windows)]
+    wish: std::sync::mpsc::Sender<StopReason>,
+}
+
+/// The end of who runs the command.
+#[derive(Debug)]
+pub struct StopSignal {
+    #[cfg(unix)]
+    pub(super) wish: std::os::fd::OwnedFd,
+    #[cfg(windows)]
+    pub(super) wish: std::sync::mpsc::Receiver<StopReason>,
+}
+
+/// Makes both ends.
+///
+/// # Errors
+/// Where no pipe can be had, for want of descriptors for instance.
+#[cfg(unix)]
+pub fn stop() -> io::Result<(Stop, StopSignal)> {
+    let (receiver, sender) = super::os::pipe()?;
+    Ok((Stop { wish: sender }, StopSignal { wish: receiver }))
+}
+
+/// Makes both ends.
+///
+/// # Errors
+/// None on this platform.
+#[cfg(windows)]
+pub fn stop() -> io::Result<(Stop, StopSignal)> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    Ok((Stop { wish: sender }, StopSignal { wish: receiver }))
+}
+
+impl Stop {
+    /// Wishes the command to end. To wish it twice, or after the end, does no harm.
+    pub fn wish(&self, reason: StopReason) {
+        #[cfg(unix)]
+        {
+            // The pipe is broken where the command has ended already, and then there is nothing left to wish.
+            let _ = rustix::io::write(&self.wish, &[reason as u8]);
+        }
+        #[cfg(windows)]
+        drop(self.wish.send(reason));
+    }
+}
+
+#[cfg(unix)]
+impl StopSignal {
+    /// Reads the wishes that have come; to be called when the descriptor is readable.
+    pub(super) fn read(&self) -> io::Result<StopReason> {
+        let mut wishes = [0; 8];
+        let count = rustix::io::read(&self.wish, &mut wishes)?;
+        let only_cancelled = count > 0 && wishes.iter().take(count).all(|&wish| wish == StopReason::Cancelled as u8);
+        Ok(if only_cancelled { StopReason::Cancelled } else { StopReason::Shutdown })
+    }
+}

@@ -1,0 +1,90 @@
+//! The handshake, the discovery, and who is who.
+
+use serde_json::{Map, Value, json};
+
+use super::{Caching, Revision, seal};
+
+/// The name and version of a client or server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Implementation {
+    /// For programs.
+    pub name: String,
+    /// For people; left out before 2025-06-18.
+    pub title: Option<String>,
+    /// Of the software, not of the protocol.
+    pub version: String,
+}
+
+impl Implementation {
+    /// This server.
+    pub fn of_this_server() -> Self {
+        Self {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            title: Some("allowexec".to_owned()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// Reads the name and version; `None` where one is missing.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Self { name: text("name")?, title: text("title"), version: text("version")? })
+    }
+
+    /// The object for a client of this revision.
+    pub fn to_value(&self, revision: Revision) -> Value {
+        let mut value = json!({"name": self.name, "version": self.version});
+        if let (Some(title), true, Value::Object(members)) = (&self.title, revision.has_titles(), &mut value) {
+            members.insert("title".into(), json!(title));
+        }
+        value
+    }
+}
+
+/// The parameters of `initialize`, as far as they matter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InitializeParams {
+    /// The revision that the client asks for.
+    pub protocol_version: String,
+    /// What the client can do; empty where it says nothing.
+    pub capabilities: Map<String, Value>,
+    /// The client's name for itself.
+    pub client_info: Option<Implementation>,
+}
+
+impl InitializeParams {
+    /// Reads them; `None` where `protocolVersion` is no string.
+    pub fn from_params(params: &Map<String, Value>) -> Option<Self> {
+        Some(Self {
+            protocol_version: params.get("protocolVersion")?.as_str()?.to_owned(),
+            capabilities: params.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default(),
+            client_info: params.get("clientInfo").and_then(Implementation::from_value),
+        })
+    }
+}
+
+/// What is served. The lists never change while the server runs, so no `listChanged` is declared.
+fn server_capabilities() -> Value {
+    json!({"prompts": {}, "tools": {}})
+}
+
+/// The result of `initialize` in the revision that was chosen.
+pub fn initialize_result(revision: Revision, instructions: &str) -> Value {
+    json!({
+        "protocolVersion": revision.name(),
+        "capabilities": server_capabilities(),
+        "serverInfo": Implementation::of_this_server().to_value(revision),
+        "instructions": instructions,
+    })
+}
+
+/// The result of `server/discover`.
+pub fn discover_result(revision: Revision, instructions: &str) -> Value {
+    let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
+    let result = json!({
+        "supportedVersions": supported,
+        "capabilities": server_capabilities(),
+        "instructions": instructions,
+    });
+    seal(result, revision, Caching::Cacheable)
+}

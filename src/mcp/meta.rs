@@ -1,0 +1,102 @@
+//! `_meta` of requests and results.
+
+use serde_json::{Map, Value, json};
+
+use super::lifecycle::Implementation;
+use super::{Revision, UNSUPPORTED_PROTOCOL_VERSION};
+
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// What the modern `_meta` of a request says of its client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// The revision that the request is of.
+    pub revision: Revision,
+    /// The capabilities that hold for this request alone.
+    pub client_capabilities: Map<String, Value>,
+    /// The client's name for itself, where it gives one.
+    pub client_info: Option<Implementation>,
+    /// The level from which on log messages are wanted for this request, as the client wrote it.
+    pub log_level: Option<String>,
+}
+
+/// Why the metadata of a modern request can't be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnvelopeError {
+    /// The code of the error that answers the request.
+    pub code: i32,
+    /// One sentence.
+    pub message: String,
+    /// What a client needs to choose another version.
+    pub data: Option<Value>,
+}
+
+/// `_meta` of a request, as far as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestMeta<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> RequestMeta<'a> {
+    /// Looks for `_meta` in the parameters of a request; one that is no object counts as none.
+    pub fn of(params: &'a Map<String, Value>) -> Self {
+        Self(params.get("_meta").and_then(Value::as_object))
+    }
+
+    /// Whether the request is of a modern client: it names a version by itself.
+    pub fn is_modern(self) -> bool {
+        self.get(PROTOCOL_VERSION).is_some()
+    }
+
+    /// Reads what a modern request must carry.
+    ///
+    /// # Errors
+    /// [`EnvelopeError`]: -32602 where a required key is missing or of the wrong type,
+    /// [`UNSUPPORTED_PROTOCOL_VERSION`] with the supported ones where the version is none of them.
+    pub fn envelope(self) -> Result<Envelope, EnvelopeError> {
+        let invalid = |message: String| EnvelopeError { code: INVALID_PARAMS, message, data: None };
+        let Some(version) = self.get(PROTOCOL_VERSION).and_then(Value::as_str) else {
+            return Err(invalid(format!("`_meta[\"{PROTOCOL_VERSION}\"]` must be a string")));
+        };
+        let Some(revision) = Revision::modern().find(|revision| revision.name() == version) else {
+            let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
+            return Err(EnvelopeError {
+                code: UNSUPPORTED_PROTOCOL_VERSION,
+                message: format!(
+                    "protocol version `{}` is not served without a handshake; supported: {}",
+                    version.escape_debug(),
+                    supported.join(", ")
+                ),
+                data: Some(json!({"supported": supported, "requested": version})),
+            });
+        };
+        let Some(client_capabilities) = self.get(CLIENT_CAPABILITIES).and_then(Value::as_object) else {
+            return Err(invalid(format!("`_meta[\"{CLIENT_CAPABILITIES}\"]` must be an object; `{{}}` declares none")));
+        };
+        Ok(Envelope {
+            revision,
+            client_capabilities: client_capabilities.clone(),
+            client_info: self.get(CLIENT_INFO).and_then(Implementation::from_value),
+            log_level: self.get(LOG_LEVEL).and_then(Value::as_str).map(str::to_owned),
+        })
+    }
+
+    /// The token that the client wants progress under: a string or an integer.
+    pub fn progress_token(self) -> Option<&'a Value> {
+        self.get("progressToken").filter(|token| token.is_string() || token.is_i64() || token.is_u64())
+    }
+
+    fn get(self, key: &str) -> Option<&'a Value> {
+        self.0?.get(key)
+    }
+}
+
+/// JSON-RPC's code for parameters that are not those of the method.
+const INVALID_PARAMS: i32 = -32602;
+
+/// `_meta` of every modern result: who answers.
+pub(super) fn server_meta() -> Value {
+    json!({SERVER_INFO: Implementation::of_this_server().to_value(Revision::V2026_07_28)})
+}

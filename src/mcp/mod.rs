@@ -1,0 +1,49 @@
+//! The wire types of MCP under the schema's own names, and what differs between its revisions.
+//!
+//! Knows nothing of processes and of the server's loop. Written after the public schemas,
+//! `schema/<revision>/schema.json` of modelcontextprotocol/modelcontextprotocol.
+
+mod lifecycle;
+mod meta;
+mod prompt;
+mod revision;
+mod tool;
+
+pub use lifecycle::{Implementation, InitializeParams, discover_result, initialize_result};
+pub use meta::{Envelope, EnvelopeError, RequestMeta};
+pub use prompt::{Prompt, PromptArgument, prompt_result};
+pub use revision::Revision;
+pub use tool::{CallToolResult, Tool, ToolAnnotations};
+
+use serde_json::{Value, json};
+
+/// The revision that the client asks for is not one that is served without a handshake.
+pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
+/// The request needs a capability that the client did not declare.
+pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
+
+/// How long a client may keep a list or the discovery, in milliseconds: they never change while the server runs.
+const TTL_MS: u64 = 3_600_000;
+
+/// How long and where a client may keep a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    /// Lists and discovery.
+    Cacheable,
+    /// Everything else.
+    Once,
+}
+
+/// Makes an object of a result complete for the revision: the modern one wants `resultType`, the server's name, and
+/// for what can be kept `ttlMs` and `cacheScope`.
+pub fn seal(mut result: Value, revision: Revision, caching: Caching) -> Value {
+    if let (true, Value::Object(members)) = (revision.is_modern(), &mut result) {
+        members.insert("resultType".into(), json!("complete"));
+        members.insert("_meta".into(), meta::server_meta());
+        if caching == Caching::Cacheable {
+            members.insert("ttlMs".into(), json!(TTL_MS));
+            members.insert("cacheScope".into(), json!("private"));
+        }
+    }
+    result
+}

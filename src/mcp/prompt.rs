@@ -1,0 +1,64 @@
+//! Prompts: what a client can offer its user, and what it gets for it.
+
+use serde_json::{Value, json};
+
+use super::{Caching, Revision, seal};
+
+/// A prompt in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// For programs.
+    pub name: &'static str,
+    /// For people; left out before 2025-06-18.
+    pub title: &'static str,
+    /// What it is good for.
+    pub description: &'static str,
+    /// What it is filled in with.
+    pub arguments: &'static [PromptArgument],
+}
+
+/// One argument of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptArgument {
+    /// For programs.
+    pub name: &'static str,
+    /// For people; left out before 2025-06-18.
+    pub title: &'static str,
+    /// What it means.
+    pub description: &'static str,
+    /// Whether the prompt can't do without it.
+    pub required: bool,
+}
+
+impl Prompt {
+    /// The entry of the list for a client of this revision.
+    pub fn to_value(&self, revision: Revision) -> Value {
+        let arguments: Vec<Value> = self.arguments.iter().map(|argument| argument.to_value(revision)).collect();
+        let mut entry = json!({"name": self.name, "description": self.description});
+        if let Value::Object(members) = &mut entry {
+            if revision.has_titles() {
+                members.insert("title".into(), json!(self.title));
+            }
+            if !arguments.is_empty() {
+                members.insert("arguments".into(), json!(arguments));
+            }
+        }
+        entry
+    }
+}
+
+impl PromptArgument {
+    fn to_value(&self, revision: Revision) -> Value {
+        let mut argument = json!({"name": self.name, "description": self.description, "required": self.required});
+        if let (true, Value::Object(members)) = (revision.has_titles(), &mut argument) {
+            members.insert("title".into(), json!(self.title));
+        }
+        argument
+    }
+}
+
+/// The result of `prompts/get`: one message of the user's with this text.
+pub fn prompt_result(description: &str, text: &str, revision: Revision) -> Value {
+    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+    seal(json!({"description": description, "messages": [message]}), revision, Caching::Once)
+}

@@ -1,0 +1,98 @@
+//! The released revisions of the protocol, and what each of them knows.
+
+use std::fmt;
+
+/// A revision that is served. The order is that of their release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// 2024-11-05
+    V2024_11_05,
+    /// 2025-03-26
+    V2025_03_26,
+    /// 2025-06-18
+    V2025_06_18,
+    /// 2025-11-25
+    V2025_11_25,
+    /// 2026-07-28, the stateless one.
+    V2026_07_28,
+}
+
+impl Revision {
+    /// All of them, the oldest first.
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// The revisions that need no handshake.
+    pub fn modern() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|revision| revision.is_modern())
+    }
+
+    /// The revisions that begin with `initialize`.
+    pub fn legacy() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|revision| !revision.is_modern())
+    }
+
+    /// Chooses the revision that answers `initialize`: the one asked for where it is a legacy one, else the latest of
+    /// those. Never an error, as the lifecycle page of each legacy revision says.
+    pub fn negotiate(requested: &str) -> Self {
+        Self::legacy().find(|revision| revision.name() == requested).unwrap_or(Self::V2025_11_25)
+    }
+
+    /// Whether metadata comes with every request instead of a handshake.
+    pub fn is_modern(self) -> bool {
+        self >= Self::V2026_07_28
+    }
+
+    /// Whether an array of messages is a batch. Only one revision has them.
+    pub fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
+    /// Whether tools have `annotations`.
+    pub fn has_annotations(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
+    /// Whether tools, prompts and implementations have a `title`.
+    pub fn has_titles(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+
+    /// Whether tools have an `outputSchema` and results `structuredContent`.
+    pub fn has_structured_content(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legacy_version_is_answered_with_itself_and_any_other_with_the_latest_legacy_one() {
+        for revision in Revision::legacy() {
+            assert_eq!(Revision::negotiate(revision.name()), revision);
+        }
+        for other in ["2026-07-28", "2024-10-07", "1.0", "", "9999-99-99"] {
+            assert_eq!(Revision::negotiate(other), Revision::V2025_11_25, "{other}");
+        }
+        assert_eq!(Revision::modern().collect::<Vec<_>>(), [Revision::V2026_07_28]);
+    }
+}

@@ -1,0 +1,206 @@
+//! The arguments of a call, read by the tool's schema: what breaks it is told to the model, one sentence each.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::policy::quoted;
+
+/// The arguments that a client sent, all of whose names are known to the tool.
+#[derive(Debug)]
+pub struct Arguments {
+    values: Map<String, Value>,
+}
+
+/// How arguments break the schema of their tool.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ArgumentError {
+    /// A required one is not there.
+    #[error("the argument `{name}` is missing; expected {expected}")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// One is of another type.
+    #[error("the argument `{name}` must be {expected}, but it is {found}")]
+    WrongType {
+        /// Its name.
+        name: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// One is not an argument of this tool.
+    #[error("the argument {} is unknown; the arguments of this tool are {known}", quoted(.name))]
+    Unknown {
+        /// As the client wrote it.
+        name: String,
+        /// The names of all arguments.
+        known: String,
+    },
+    /// A timeout is out of its range.
+    #[error("the argument `{name}` must be between 1 and {most} milliseconds, but it is {found}")]
+    TimeoutOutOfRange {
+        /// Its name.
+        name: &'static str,
+        /// The most that the operator allows.
+        most: u128,
+        /// As the client wrote it.
+        found: String,
+    },
+}
+
+impl Arguments {
+    /// Takes the arguments of a call.
+    ///
+    /// # Errors
+    /// [`ArgumentError::Unknown`] where one is not among `known`.
+    pub fn new(values: Map<String, Value>, known: &[&'static str]) -> Result<Self, ArgumentError> {
+        match values.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => {
+                let known = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+                Err(ArgumentError::Unknown { name: name.clone(), known })
+            }
+            None => Ok(Self { values }),
+        }
+    }
+
+    /// Takes a string that must be there.
+    ///
+    /// # Errors
+    /// [`ArgumentError::Missing`] or [`ArgumentError::WrongType`].
+    pub fn required_string(&mut self, name: &'static str) -> Result<String, ArgumentError> {
+        self.string(name)?.ok_or(ArgumentError::Missing { name, expected: A_STRING })
+    }
+
+    /// Takes a string that may be left out.
+    ///
+    /// # Errors
+    /// [`ArgumentError::WrongType`], for null too.
+    pub fn string(&mut self, name: &'static str) -> Result<Option<String>, ArgumentError> {
+        match self.values.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(ArgumentError::WrongType { name, expected: A_STRING, found: kind(&other) }),
+        }
+    }
+
+    /// Takes an array of strings; one that is left out is empty.
+    ///
+    /// # Errors
+    /// [`ArgumentError::WrongType`].
+    pub fn strings(&mut self, name: &'static str) -> Result<Vec<String>, ArgumentError> {
+        let wrong = |found: &'static str| ArgumentError::WrongType { name, expected: "an array of strings", found };
+        match self.values.remove(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(elements)) => elements
+                .into_iter()
+                .map(|element| match element {
+                    Value::String(text) => Ok(text),
+                    _ => Err(wrong("an array that holds something else")),
+                })
+                .collect(),
+            Some(other) => Err(wrong(kind(&other))),
+        }
+    }
+
+    /// Takes a duration in whole milliseconds, from 1 to `most`.
+    ///
+    /// # Errors
+    /// [`ArgumentError::WrongType`] or [`ArgumentError::TimeoutOutOfRange`].
+    pub fn timeout(&mut self, name: &'static str, most: Duration) -> Result<Option<Duration>, ArgumentError> {
+        let Some(value) = self.values.remove(name) else { return Ok(None) };
+        let wrong = |found| ArgumentError::WrongType { name, expected: "a whole number of milliseconds", found };
+        let Value::Number(number) = &value else { return Err(wrong(kind(&value))) };
+        let out_of_range =
+            || ArgumentError::TimeoutOutOfRange { name, most: most.as_millis(), found: number.to_string() };
+        // A number like 1000.0 is an integer to JSON Schema.
+        let whole = number.as_f64().is_some_and(|float| float.fract() == 0.0);
+        if !whole {
+            return Err(wrong("a fraction"));
+        }
+        let millis = number
+            .as_u64()
+            .or_else(|| number.as_f64().filter(|float| (1.0..1e15).contains(float)).map(|float| float as u64));
+        let timeout = millis.map(Duration::from_millis).ok_or_else(out_of_range)?;
+        if timeout.is_zero() || timeout > most {
+            return Err(out_of_range());
+        }
+        Ok(Some(timeout))
+    }
+}
+
+const A_STRING: &str = "a string";
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null (leave it out instead)",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn timeout(value: Value) -> String {
+        let Value::Object(values) = json!({"timeout_ms": value}) else { unreachable!() };
+        let mut arguments = Arguments::new(values, &["timeout_ms"]).unwrap();
+        match arguments.timeout("timeout_ms", Duration::from_secs(600)) {
+            Ok(timeout) => format!("{timeout:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_a_whole_number_of_milliseconds_within_the_operators_bound() {
+        for whole in [json!(1500), json!(1500.0)] {
+            assert_eq!(timeout(whole), "Some(1.5s)");
+        }
+        assert_eq!(timeout(json!(600_000)), "Some(600s)");
+        for value in [json!(0), json!(-1), json!(600_001), json!(1e300), json!(u64::MAX)] {
+            let expected =
+                format!("the argument `timeout_ms` must be between 1 and 600000 milliseconds, but it is {value}");
+            assert_eq!(timeout(value), expected);
+        }
+        for (value, found) in
+            [(json!("5"), "a string"), (json!(0.5), "a fraction"), (json!(null), "null (leave it out instead)")]
+        {
+            let expected =
+                format!("the argument `timeout_ms` must be a whole number of milliseconds, but it is {found}");
+            assert_eq!(timeout(value), expected);
+        }
+    }
+
+    #[test]
+    fn what_breaks_the_schema_is_named() {
+        let read = |values: Value, known: &[&'static str]| {
+            let Value::Object(values) = values else { unreachable!() };
+            Arguments::new(values, known).and_then(|mut arguments| {
+                arguments.strings("args")?;
+                arguments.required_string("command")
+            })
+        };
+        let said = |values: Value| read(values, &["command", "args"]).unwrap_err().to_string();
+        assert_eq!(said(json!({})), "the argument `command` is missing; expected a string");
+        assert_eq!(said(json!({"command": 5})), "the argument `command` must be a string, but it is a number");
+        assert_eq!(
+            said(json!({"comand": ""})),
+            "the argument `comand` is unknown; the arguments of this tool are `command`, `args`"
+        );
+        assert_eq!(said(json!({"args": "a"})), "the argument `args` must be an array of strings, but it is a string");
+        assert_eq!(
+            said(json!({"args": ["a", 1]})),
+            "the argument `args` must be an array of strings, but it is an array that holds something else"
+        );
+    }
+}
