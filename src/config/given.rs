@@ -1,0 +1,60 @@
+//! The text of one setting from one source, and how it becomes a value.
+
+use super::error::{ConfigError, Wrong};
+use super::setting::{Place, Setting};
+use super::table::Spec;
+
+/// What one source gives for one setting, as text: the next step parses it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The setting.
+    pub spec: &'static Spec,
+    /// Where it stands.
+    pub place: Place,
+    /// For a list its entries, of which there may be none; else each value that was given, the last of which holds.
+    pub texts: Vec<String>,
+}
+
+impl Given {
+    /// Puts the last of the values into a setting; the ones before it are checked too.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for the first text that `parse` does not take.
+    pub(super) fn set<T>(
+        &self,
+        setting: &mut Setting<T>,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Result<(), ConfigError> {
+        let all = self.all(parse)?;
+        if let Some(value) = all.value.into_iter().next_back() {
+            *setting = Setting {
+                value,
+                source: all.source,
+            };
+        }
+        Ok(())
+    }
+
+    /// All entries of a list.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for the first text that `parse` does not take.
+    pub(super) fn all<T>(
+        &self,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Result<Setting<Vec<T>>, ConfigError> {
+        let value = self
+            .texts
+            .iter()
+            .map(|text| parse(text))
+            .collect::<Result<_, _>>();
+        let value = value.map_err(|wrong| ConfigError::Value {
+            place: self.place.clone(),
+            wrong,
+        })?;
+        Ok(Setting {
+            value,
+            source: self.place.source(),
+        })
+    }
+}
