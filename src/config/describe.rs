@@ -6,7 +6,7 @@ use super::table::{Group, SETTINGS, Spec};
 
 /// Where the explanations begin, and where their lines end at the latest.
 const COLUMN: usize = 28;
-const WIDTH: usize = 100;
+const WIDTH: usize = 99;
 
 /// A resolved setting as `doctor` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn rows(config: &Config) -> Vec<Row> {
     SETTINGS.iter().map(row).collect()
 }
 
-/// The settings' part of `--help`: in groups, each with its variable and its default, in lines of at most 100 columns,
+/// The settings' part of `--help`: in groups, each with its variable and its default, in lines of less than 100 columns,
 /// with a line end after the last.
 pub fn help() -> String {
     let group = |group: Group| {

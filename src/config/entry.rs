@@ -56,3 +56,52 @@ pub(super) fn without_repetitions(list: Vec<String>) -> Vec<String> {
         .filter(|entry| seen.insert(entry.clone()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::env_entry::EnvEntry;
+    use super::super::file;
+    use super::*;
+
+    #[test]
+    fn blanks_stand_only_behind_a_separator() {
+        let check =
+            |entry: &str, allowed: bool| assert_eq!(command(entry).is_ok(), allowed, "`{entry}`");
+        check("ls", true);
+        check("*", true);
+        check("café", true);
+        check("./ls", true);
+        check("/opt/my tools/lint", true);
+        check("./my tool", true);
+        check("my tool", false);
+        check("ls /tmp", false);
+        check("ls\u{a0}", false);
+        check("/opt/a\tb", false);
+        check("C:\\Program Files\\x", cfg!(windows));
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_read_back(list in prop::collection::vec("[^, \t\r\n\x0c]([^,]*[^, \t\r\n\x0c])?", 0..8)) {
+            prop_assert_eq!(entries(&list.join(" ,")), list);
+        }
+
+        #[test]
+        fn errors_about_any_text_hold_no_control_character(text in any::<String>()) {
+            let mut errors = Vec::new();
+            for entry in entries(&text) {
+                prop_assert!(!entry.is_empty() && !entry.contains(','));
+                errors.extend(command(&entry).err());
+                errors.extend(path(&entry).err());
+                errors.extend(EnvEntry::parse(&entry).err());
+            }
+            let errors = errors.iter().map(ToString::to_string);
+            let file = file::parse(&text, "f.yaml".as_ref()).err().map(|error| error.to_string());
+            for error in errors.chain(file) {
+                prop_assert!(!error.contains(char::is_control), "{:?}", error);
+            }
+        }
+    }
+}

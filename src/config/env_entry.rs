@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::error::{Wrong, printable};
+use super::error::Wrong;
 
 /// One entry of `--env`. Entries apply in their order: where two name one variable, the later one holds.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,9 +34,7 @@ impl EnvEntry {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_.-()".contains(c))
         {
-            return Err(Wrong::NotAVariable {
-                found: printable(name),
-            });
+            return Err(Wrong::NotAVariable);
         }
         match value {
             None => Ok(EnvEntry::Pass(name.to_owned())),

@@ -91,15 +91,12 @@ pub enum ConfigError {
         /// The value.
         found: String,
     },
-    /// A value that is no text. It is an error, never "unset", since unset may mean "unrestricted".
-    #[error(
-        "{place}: expected UTF-8 text, found `{found}`, where `\u{FFFD}` stands for what is not UTF-8"
-    )]
+    /// A value that is no text. It is an error, never "unset", since unset may mean "unrestricted". The value isn't
+    /// shown, since it may be a secret.
+    #[error("{place}: expected UTF-8 text, found bytes that are none")]
     NotUtf8 {
         /// Where the value stands.
         place: Place,
-        /// The value with U+FFFD for what is not UTF-8.
-        found: String,
     },
     /// A value of the right shape that means nothing.
     #[error("{place}: {wrong}")]
@@ -239,22 +236,19 @@ pub enum Wrong {
     },
     /// A command line where the name of a command belongs.
     #[error(
-        "`{found}` holds a blank; expected the name of a command, which is matched with the first word of a call; \
-         write names alone, with commas between them, or a path such as `./{found}` if the blank is part of the name"
+        "`{found}` holds a blank; expected the name of a command, which the first word of a call is compared with \
+         (a name that itself holds a blank is written as a path)"
     )]
     BlankInCommand {
         /// The entry.
         found: String,
     },
-    /// No name of a variable.
+    /// No name of a variable. The entry isn't shown, since it may be what stands behind the comma of a secret.
     #[error(
-        "`{found}` names no variable; expected `NAME` or `NAME=VALUE`, where a value that holds a comma \
-         has to stand in the file"
+        "an entry names no variable; expected `NAME` or `NAME=VALUE`, where a name holds letters, digits and `_`, \
+         and a value that holds a comma has to stand in the file"
     )]
-    NotAVariable {
-        /// The entry without its value.
-        found: String,
-    },
+    NotAVariable,
     /// A value that no environment can hold; it isn't shown, since it may be a secret.
     #[error("the value of `{name}` holds a NUL character, which no variable can hold")]
     NulInVariable {
@@ -273,13 +267,13 @@ fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> String {
 
 /// What was found, with control characters escaped, so that a value can't write to the operator's terminal.
 pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            printable.extend(c.escape_default())
+        } else {
+            printable.push(c)
+        }
+    }
+    printable
 }

@@ -83,9 +83,14 @@ impl<'de> Deserialize<'de> for Entries {
                 f.write_str("a mapping of settings")
             }
 
-            /// An empty document.
+            /// A document that is written, but empty.
             fn visit_unit<E>(self) -> Result<Entries, E> {
                 Ok(Entries(Vec::new()))
+            }
+
+            /// No document at all.
+            fn visit_none<E: serde::de::Error>(self) -> Result<Entries, E> {
+                self.visit_unit()
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
@@ -119,7 +124,8 @@ fn unknown_key(key: &str, file: &Path) -> ConfigError {
     }
 }
 
-/// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included.
+/// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included;
+/// empty ones are ignored, as everywhere.
 fn texts(takes: Takes, value: &Value) -> Result<Vec<String>, String> {
     match (takes, value) {
         (Takes::Switch, Value::Bool(on)) => Ok(vec![on.to_string()]),
@@ -144,11 +150,9 @@ fn texts(takes: Takes, value: &Value) -> Result<Vec<String>, String> {
 fn expected(takes: Takes) -> &'static str {
     match takes {
         Takes::Switch => "`true` or `false`",
-        Takes::Text => "one text (in quotes where YAML would read it as something else)",
+        Takes::Text => "one text, in quotes where it looks like something else",
         Takes::Number => "a number or one text",
-        Takes::List => {
-            "a list of texts (in quotes where YAML would read them as something else), or `[]` for an empty one"
-        }
+        Takes::List => "a list of texts such as `[]` or `[ls, 'true']`",
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use super::entry::entries;
 use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::nearest::nearest;
@@ -10,7 +9,7 @@ use super::setting::Place;
 use super::table::{SETTINGS, Spec, Takes, by_flag};
 
 /// The settings' flags that were met so far. A flag for a list adds to the list each time; of the others the last holds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Flags(Vec<Given>);
 
 impl Flags {
@@ -44,13 +43,14 @@ impl Flags {
             Takes::Switch => switch(spec, parser)?,
             Takes::Text | Takes::Number | Takes::List => utf8(value(spec, parser)?, &place)?,
         };
-        let texts = match spec.takes {
-            Takes::List => entries(&text),
-            Takes::Switch | Takes::Text | Takes::Number => vec![text],
-        };
-        match self.0.iter_mut().find(|given| given.spec.flag == spec.flag) {
-            Some(given) => given.texts.extend(texts),
-            None => self.0.push(Given { spec, place, texts }),
+        let given = Given::written(spec, place, text);
+        match self
+            .0
+            .iter_mut()
+            .find(|earlier| earlier.spec.flag == spec.flag)
+        {
+            Some(earlier) => earlier.texts.extend(given.texts),
+            None => self.0.push(given),
         }
         Ok(true)
     }
@@ -111,8 +111,7 @@ fn value(spec: &Spec, parser: &mut lexopt::Parser) -> Result<OsString, ConfigErr
 
 /// Text that is UTF-8, or the error for it.
 pub(super) fn utf8(value: OsString, place: &Place) -> Result<String, ConfigError> {
-    value.into_string().map_err(|value| ConfigError::NotUtf8 {
+    value.into_string().map_err(|_| ConfigError::NotUtf8 {
         place: place.clone(),
-        found: printable(&value.to_string_lossy()),
     })
 }

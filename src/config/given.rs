@@ -1,12 +1,13 @@
 //! The text of one setting from one source, and how it becomes a value.
 
+use super::entry::entries;
 use super::error::{ConfigError, Wrong};
 use super::setting::{Place, Setting};
-use super::table::Spec;
+use super::table::{Spec, Takes};
 
-/// What one source gives for one setting, as text: the next step parses it.
-#[derive(Clone, Debug)]
-pub struct Given {
+/// What one source gives for one setting, as text: the next step parses it. It has no `Debug`, since it may hold secrets.
+#[derive(Clone)]
+pub(super) struct Given {
     /// The setting.
     pub spec: &'static Spec,
     /// Where it stands.
@@ -16,11 +17,20 @@ pub struct Given {
 }
 
 impl Given {
+    /// What stands in a flag or a variable: there, lists are comma-separated.
+    pub fn written(spec: &'static Spec, place: Place, text: String) -> Self {
+        let texts = match spec.takes {
+            Takes::List => entries(&text),
+            Takes::Switch | Takes::Text | Takes::Number => vec![text],
+        };
+        Self { spec, place, texts }
+    }
+
     /// Puts the last of the values into a setting; the ones before it are checked too.
     ///
     /// # Errors
     /// [`ConfigError::Value`] for the first text that `parse` does not take.
-    pub(super) fn set<T>(
+    pub fn set<T>(
         &self,
         setting: &mut Setting<T>,
         parse: impl Fn(&str) -> Result<T, Wrong>,
@@ -39,7 +49,7 @@ impl Given {
     ///
     /// # Errors
     /// [`ConfigError::Value`] for the first text that `parse` does not take.
-    pub(super) fn all<T>(
+    pub fn all<T>(
         &self,
         parse: impl Fn(&str) -> Result<T, Wrong>,
     ) -> Result<Setting<Vec<T>>, ConfigError> {

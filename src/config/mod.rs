@@ -1,18 +1,18 @@
-//! The settings: default, file, environment and flags, resolved into one [`Config`] that knows where each value came
+//! The settings: default, file, environment and flags, resolved into one `Config` that knows where each value came
 //! from.
 //!
 //! A flag beats a variable, which beats the file, which beats the default; what wins replaces a list and does not
 //! merge with it. Everything that was given is checked, also what a stronger source replaces. A new setting is a row
-//! of [`SETTINGS`] and a field of [`Config`].
+//! of `SETTINGS` and a field of `Config`.
 //!
-//! This layer reads the file that `--config` names, and in [`Surroundings::of_this_process`] the process's environment
+//! This layer reads the file that `--config` names, and in `Surroundings::of_this_process` the process's environment
 //! and directory. It starts nothing, prints nothing and looks at no directory: whether a root exists is for `policy`.
 //!
-//! - `config`: [`Config`], and how the sources are laid over each other
-//! - `table`: [`SETTINGS`], the one list of what can be set
+//! - `config`: `Config`, and how the sources are laid over each other
+//! - `table`: `SETTINGS`, the one list of what can be set
 //! - `flags`, `variables`, `file`: what each source gives, as text
-//! - `given`: the text of one setting from one source, and how it becomes a [`Setting`]
-//! - `setting`: [`Setting`], [`Source`] and [`Place`]
+//! - `given`: the text of one setting from one source, and how it becomes a `Setting`
+//! - `setting`: `Setting`, `Source` and `Place`
 //! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
 //! - `describe`: the settings' part of `--help`, and the rows of `doctor`
 //! - `nearest`: the known word that an unknown one was meant to be
@@ -45,7 +45,6 @@ pub use describe::{Row, help, rows};
 pub use env_entry::EnvEntry;
 pub use error::{ConfigError, Wrong};
 pub use flags::{Flags, unknown_flag};
-pub use given::Given;
 pub use log_level::LogLevel;
 pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};

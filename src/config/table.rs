@@ -35,7 +35,7 @@ pub struct Spec {
     /// One sentence for the help, without the default.
     pub help: &'static str,
     /// Parses what a source gives and replaces the setting in the configuration.
-    pub set: fn(&mut Config, &Given) -> Result<(), ConfigError>,
+    pub(super) set: fn(&mut Config, &Given) -> Result<(), ConfigError>,
     /// The resolved value as text, with its source.
     pub show: fn(&Config) -> Shown<'_>,
 }

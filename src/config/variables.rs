@@ -5,13 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 
-use super::entry::entries;
 use super::error::{ConfigError, printable};
 use super::flags::utf8;
 use super::given::Given;
 use super::nearest::nearest;
 use super::setting::Place;
-use super::table::{SETTINGS, Takes};
+use super::table::{SETTINGS, Spec};
 
 /// Variables that begin so are settings or mistakes; other unknown ones are not ours to judge.
 const PREFIX: &str = "ALLOWEXEC_";
@@ -69,11 +68,7 @@ impl Surroundings {
             };
             let place = Place::Variable(spec.variable);
             let text = utf8(value.to_owned(), &place)?;
-            let texts = match spec.takes {
-                Takes::List => entries(&text),
-                Takes::Switch | Takes::Text | Takes::Number => vec![text],
-            };
-            all.push(Given { spec, place, texts });
+            all.push(Given::written(spec, place, text));
         }
         Ok(all)
     }
@@ -110,23 +105,14 @@ fn begins_like_ours(name: &OsStr) -> bool {
     })
 }
 
-/// The suggestion also comes from the names that two variables would have if they were not older than the rest:
-/// `ALLOWEXEC_ALLOW` leads to `ALLOWED_COMMANDS`.
+/// What is compared is the name without the prefix, with the name that each variable would have by the rule: so
+/// `ALLOWEXEC_ALLOW` leads to `ALLOWED_COMMANDS`, one of the two that are older than the rule.
 fn unknown_variable(given: &str) -> ConfigError {
-    let regular = SETTINGS.iter().map(|spec| {
-        (
-            format!("{PREFIX}{}", spec.key().to_uppercase()),
-            spec.variable,
-        )
-    });
-    let regular: Vec<_> = regular.collect();
-    let meant = nearest(given, regular.iter().map(|(name, _)| name.as_str()));
-    let meant = regular
-        .iter()
-        .find(|(name, _)| meant == Some(name))
-        .map(|(_, variable)| *variable);
+    let name = given.get(PREFIX.len()..).unwrap_or(given);
+    let meant = nearest(name, SETTINGS.iter().map(Spec::key));
+    let meant = meant.and_then(|key| SETTINGS.iter().find(|spec| spec.key() == key));
     ConfigError::UnknownVariable {
         given: printable(given),
-        nearest: meant,
+        nearest: meant.map(|spec| spec.variable),
     }
 }
