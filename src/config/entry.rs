@@ -1,0 +1,107 @@
+//! Lists as text, and what may stand on the lists of commands and of directories.
+
+use std::collections::BTreeSet;
+use std::path::{PathBuf, is_separator};
+
+use super::error::{Wrong, printable};
+
+/// The entries of a comma-separated list: blanks around them are dropped, empty ones ignored.
+pub(super) fn entries(list: &str) -> Vec<String> {
+    list.split(',')
+        .map(str::trim_ascii)
+        .filter(|entry| !entry.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Reads an entry of the allow-list: the name of a command, its path, or `*`.
+///
+/// A call's first word is compared with the entry as it stands, so an entry that no first word could equal is an error:
+/// one with a control character, and one with a blank before its first path separator or without any (`ls -l`).
+/// Behind a separator a blank may be part of a path (`/opt/my tools/lint`).
+pub(super) fn command(entry: &str) -> Result<String, Wrong> {
+    if entry.chars().any(char::is_control) {
+        return Err(Wrong::ControlInCommand {
+            found: printable(entry),
+        });
+    }
+    let blank = entry.find(char::is_whitespace);
+    let separator = entry.find(is_separator);
+    match (blank, separator) {
+        (Some(blank), Some(separator)) if separator < blank => Ok(entry.to_owned()),
+        (Some(_), _) => Err(Wrong::BlankInCommand {
+            found: entry.to_owned(),
+        }),
+        (None, _) => Ok(entry.to_owned()),
+    }
+}
+
+/// Reads a path as it stands: no tilde, variable, glob or URI means anything, and nothing is resolved.
+pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() {
+        return Err(Wrong::EmptyPath);
+    }
+    if text.contains('\0') {
+        return Err(Wrong::NulInPath {
+            found: printable(text),
+        });
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// A list without what stands in it already, in its order.
+pub(super) fn without_repetitions(list: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    list.into_iter()
+        .filter(|entry| seen.insert(entry.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::env_entry::EnvEntry;
+    use super::super::file;
+    use super::*;
+
+    #[test]
+    fn blanks_stand_only_behind_a_separator() {
+        let check =
+            |entry: &str, allowed: bool| assert_eq!(command(entry).is_ok(), allowed, "`{entry}`");
+        check("ls", true);
+        check("*", true);
+        check("café", true);
+        check("./ls", true);
+        check("/opt/my tools/lint", true);
+        check("./my tool", true);
+        check("my tool", false);
+        check("ls /tmp", false);
+        check("ls\u{a0}", false);
+        check("/opt/a\tb", false);
+        check("C:\\Program Files\\x", cfg!(windows));
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_read_back(list in prop::collection::vec("[^, \t\r\n\x0c]([^,]*[^, \t\r\n\x0c])?", 0..8)) {
+            prop_assert_eq!(entries(&list.join(" ,")), list);
+        }
+
+        #[test]
+        fn errors_about_any_text_hold_no_control_character(text in any::<String>()) {
+            let mut errors = Vec::new();
+            for entry in entries(&text) {
+                prop_assert!(!entry.is_empty() && !entry.contains(','));
+                errors.extend(command(&entry).err());
+                errors.extend(path(&entry).err());
+                errors.extend(EnvEntry::parse(&entry).err());
+            }
+            let errors = errors.iter().map(ToString::to_string);
+            let file = file::parse(&text, "f.yaml".as_ref()).err().map(|error| error.to_string());
+            for error in errors.chain(file) {
+                prop_assert!(!error.contains(char::is_control), "{:?}", error);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Everything that can be wrong with the settings, in words for the person who wrote them.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::amount;
+use super::setting::{Place, Source};
+
+/// Why there is no configuration.
+///
+/// Each text says what was found, what was expected and how to mend it; a cause from below is chained, not repeated.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A flag that no table knows.
+    #[error("unknown flag `--{given}`{}", meant("--", nearest.as_deref(), "`--help` lists the flags"))]
+    UnknownFlag {
+        /// The flag as typed, without its dashes.
+        given: String,
+        /// The flag that was probably meant, without its dashes.
+        nearest: Option<String>,
+    },
+    /// A variable that begins like ours and is none.
+    #[error(
+        "unknown variable `{given}`{}",
+        meant("", *nearest, "names that begin with `ALLOWEXEC_` are settings, and `--help` lists them")
+    )]
+    UnknownVariable {
+        /// The variable's name.
+        given: String,
+        /// The variable that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A key of the file that is no setting.
+    #[error(
+        "unknown key `{given}` in file `{}`{}", file.display(),
+        meant("", nearest.as_deref(), "the keys are the flags' names with `_`, and `--help` lists them")
+    )]
+    UnknownKey {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// The key as written.
+        given: String,
+        /// The key that was probably meant.
+        nearest: Option<String>,
+    },
+    /// A key that stands twice in the file, perhaps once with `-` and once with `_`.
+    #[error("key `{key}` stands twice in file `{}`; keep one of them", file.display())]
+    DuplicateKey {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// The second of the two, as written.
+        key: String,
+    },
+    /// A value of the file that has the wrong shape.
+    #[error("{place}: expected {expected}, found {found}")]
+    Type {
+        /// The key.
+        place: Place,
+        /// What the key takes.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// A flag at the end of the line, or before another flag, that needs a value.
+    #[error("flag `--{flag}` needs a value; write `--{flag} {value}`")]
+    MissingValue {
+        /// The flag, without its dashes.
+        flag: &'static str,
+        /// What the value is called in the help.
+        value: &'static str,
+    },
+    /// A flag followed by another where its value was expected.
+    #[error(
+        "flag `--{flag}` needs a value, found `{found}`; write `--{flag}={found}` if that is the value"
+    )]
+    FlagForValue {
+        /// The flag, without its dashes.
+        flag: &'static str,
+        /// What followed.
+        found: String,
+    },
+    /// A switch that was given a value.
+    #[error("flag `--{flag}` takes no value, found `{found}`; write `--{flag}` to turn it on")]
+    SwitchWithValue {
+        /// The flag, without its dashes.
+        flag: &'static str,
+        /// The value.
+        found: String,
+    },
+    /// A value that is no text. It is an error, never "unset", since unset may mean "unrestricted". The value isn't
+    /// shown, since it may be a secret.
+    #[error("{place}: expected UTF-8 text, found bytes that are none")]
+    NotUtf8 {
+        /// Where the value stands.
+        place: Place,
+    },
+    /// A value of the right shape that means nothing.
+    #[error("{place}: {wrong}")]
+    Value {
+        /// Where the value stands.
+        place: Place,
+        /// What is wrong with it.
+        wrong: Wrong,
+    },
+    /// Two settings that contradict each other.
+    #[error(
+        "the timeout of {} ({timeout_source}) is longer than the longest that is allowed, {} ({max_timeout_source}); \
+         lower `--timeout` or raise `--max-timeout`",
+        amount::duration_text(*timeout), amount::duration_text(*max_timeout)
+    )]
+    TimeoutOverMaximum {
+        /// The time for calls that name none.
+        timeout: Duration,
+        /// Where it was set.
+        timeout_source: Source,
+        /// The most a call may ask for.
+        max_timeout: Duration,
+        /// Where it was set.
+        max_timeout_source: Source,
+    },
+    /// The file of `--config` that can't be read, or holds no UTF-8.
+    #[error("{named_by}: file `{}` can't be read", file.display())]
+    File {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// What named it.
+        named_by: Source,
+        /// Why it can't be read.
+        source: io::Error,
+    },
+    /// A file that is no YAML mapping.
+    #[error("file `{}` holds no settings; expected YAML such as `allow: [ls, cat]`", file.display())]
+    Yaml {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// What the YAML parser says, with line and column.
+        source: serde_yaml::Error,
+    },
+    /// A process without a current directory.
+    #[error("the current directory can't be found; start allowexec in a directory that exists")]
+    Directory {
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// What is wrong with one value; it does not know where the value stands.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// An empty text where a path is needed: joined to a directory it would silently mean that directory.
+    #[error("expected a path, found an empty text; leave the setting out for its default")]
+    EmptyPath,
+    /// A path that no system call takes.
+    #[error("`{found}` holds a NUL character, which no path can hold")]
+    NulInPath {
+        /// The path, with what can't be printed escaped.
+        found: String,
+    },
+    /// A number of unknown unit.
+    #[error("`{found}` has no unit; write `{found}s` for seconds, or one of ms, m and h")]
+    MissingUnit {
+        /// The number.
+        found: String,
+    },
+    /// No duration.
+    #[error(
+        "`{found}` is no duration; expected a number and a unit (ms, s, m or h), such as `500ms` or `1.5s`"
+    )]
+    NotADuration {
+        /// The value.
+        found: String,
+    },
+    /// A time limit of nothing, under which no command could run.
+    #[error("`{found}` leaves no time at all; expected more than zero")]
+    ZeroDuration {
+        /// The value.
+        found: String,
+    },
+    /// A duration over the limit.
+    #[error(
+        "`{found}` is too long; expected at most {}",
+        amount::duration_text(amount::LONGEST)
+    )]
+    LongDuration {
+        /// The value.
+        found: String,
+    },
+    /// No size.
+    #[error(
+        "`{found}` is no size; expected whole bytes, as a number (`0` for no bound) or with a unit \
+         (B, KB, KiB, MB, MiB, GB or GiB), such as `64KiB`"
+    )]
+    NotASize {
+        /// The value.
+        found: String,
+    },
+    /// A size over the limit.
+    #[error(
+        "`{found}` is too large; expected at most {}, or `0` for no bound",
+        amount::size_text(amount::LARGEST)
+    )]
+    LargeSize {
+        /// The value.
+        found: String,
+    },
+    /// No number of calls.
+    #[error("`{found}` is no number of calls; expected a whole number of at least 1")]
+    NotACount {
+        /// The value.
+        found: String,
+    },
+    /// Neither on nor off.
+    #[error("`{found}` is neither on nor off; expected true, false, yes, no, on, off, 1 or 0")]
+    NotASwitch {
+        /// The value.
+        found: String,
+    },
+    /// No log level.
+    #[error("`{found}` is no log level{}", meant("", *nearest, "expected off, error, warn, info or debug"))]
+    NotALogLevel {
+        /// The value.
+        found: String,
+        /// The level that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A name that no command line could hold.
+    #[error("`{found}` holds a control character; expected the name of a command, or its path")]
+    ControlInCommand {
+        /// The entry, with what can't be printed escaped.
+        found: String,
+    },
+    /// A command line where the name of a command belongs.
+    #[error(
+        "`{found}` holds a blank; expected the name of a command, which the first word of a call is compared with \
+         (a name that itself holds a blank is written as a path)"
+    )]
+    BlankInCommand {
+        /// The entry.
+        found: String,
+    },
+    /// No name of a variable. The entry isn't shown, since it may be what stands behind the comma of a secret.
+    #[error(
+        "an entry names no variable; expected `NAME` or `NAME=VALUE`, where a name holds letters, digits and `_`, \
+         and a value that holds a comma has to stand in the file"
+    )]
+    NotAVariable,
+    /// A value that no environment can hold; it isn't shown, since it may be a secret.
+    #[error("the value of `{name}` holds a NUL character, which no variable can hold")]
+    NulInVariable {
+        /// The variable's name.
+        name: String,
+    },
+}
+
+/// Ends a message with the word that was probably meant, else with another help.
+fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> String {
+    match nearest {
+        Some(word) => format!("; did you mean `{dashes}{word}`?"),
+        None => format!("; {otherwise}"),
+    }
+}
+
+/// What was found, with control characters escaped, so that a value can't write to the operator's terminal.
+pub(super) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            printable.extend(c.escape_default())
+        } else {
+            printable.push(c)
+        }
+    }
+    printable
+}

@@ -1,0 +1,117 @@
+//! The settings' flags. The loop over the arguments is the command line's: subcommands have words and flags of their own.
+
+use std::ffi::OsString;
+
+use super::error::{ConfigError, printable};
+use super::given::Given;
+use super::nearest::nearest;
+use super::setting::Place;
+use super::table::{SETTINGS, Spec, Takes, by_flag};
+
+/// The settings' flags that were met so far. A flag for a list adds to the list each time; of the others the last holds.
+#[derive(Clone, Default)]
+pub struct Flags(Vec<Given>);
+
+impl Flags {
+    /// Takes the flag `--name` that `parser` has just returned, and its value, if it is a setting's; says whether it
+    /// is. As `lexopt` lends the name from the parser, it has to be copied first:
+    ///
+    /// ```
+    /// use allowexec::config::{Flags, unknown_flag};
+    ///
+    /// let mut parser = lexopt::Parser::from_args(["--allow", "ls,cat", "--timeout=5s", "--structured"]);
+    /// let mut flags = Flags::default();
+    /// while let Some(argument) = parser.next()? {
+    ///     let lexopt::Arg::Long(name) = argument else { break };
+    ///     let name = name.to_owned();
+    ///     if !flags.accept(&mut parser, &name)? {
+    ///         return Err(unknown_flag(&name, &["json"]).into());
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A missing value, another flag in its place, a value for a switch, or one that is not UTF-8. What the value means
+    /// is checked by [`Config::resolve`](super::Config::resolve).
+    pub fn accept(&mut self, parser: &mut lexopt::Parser, name: &str) -> Result<bool, ConfigError> {
+        let Some(spec) = by_flag(name) else {
+            return Ok(false);
+        };
+        let place = Place::Flag(spec.flag);
+        let text = match spec.takes {
+            Takes::Switch => switch(spec, parser)?,
+            Takes::Text | Takes::Number | Takes::List => utf8(value(spec, parser)?, &place)?,
+        };
+        let given = Given::written(spec, place, text);
+        match self
+            .0
+            .iter_mut()
+            .find(|earlier| earlier.spec.flag == spec.flag)
+        {
+            Some(earlier) => earlier.texts.extend(given.texts),
+            None => self.0.push(given),
+        }
+        Ok(true)
+    }
+
+    /// What was met so far.
+    pub(super) fn given(&self) -> &[Given] {
+        &self.0
+    }
+}
+
+/// The error for a flag that is nobody's; `also` are the flags that the caller knows beside the settings', without
+/// their dashes.
+pub fn unknown_flag(name: &str, also: &[&str]) -> ConfigError {
+    let known = SETTINGS
+        .iter()
+        .map(|spec| spec.flag)
+        .chain(also.iter().copied());
+    ConfigError::UnknownFlag {
+        given: printable(name),
+        nearest: nearest(name, known).map(str::to_owned),
+    }
+}
+
+/// A switch is on where it stands.
+fn switch(spec: &Spec, parser: &mut lexopt::Parser) -> Result<String, ConfigError> {
+    match parser.optional_value() {
+        None => Ok("on".to_owned()),
+        Some(value) => Err(ConfigError::SwitchWithValue {
+            flag: spec.flag,
+            found: printable(&value.to_string_lossy()),
+        }),
+    }
+}
+
+/// The value behind `=`, else the next argument. `lexopt` would take a flag for a value: `--allow --structured` would
+/// allow a command of that name and turn nothing on.
+fn value(spec: &Spec, parser: &mut lexopt::Parser) -> Result<OsString, ConfigError> {
+    if let Some(value) = parser.optional_value() {
+        return Ok(value);
+    }
+    if let Some(next) = parser
+        .try_raw_args()
+        .and_then(|arguments| arguments.peek().map(OsString::from))
+    {
+        let found = next.to_string_lossy();
+        if found.starts_with('-') && found != "-" {
+            return Err(ConfigError::FlagForValue {
+                flag: spec.flag,
+                found: printable(&found),
+            });
+        }
+    }
+    parser.value().map_err(|_| ConfigError::MissingValue {
+        flag: spec.flag,
+        value: spec.value,
+    })
+}
+
+/// Text that is UTF-8, or the error for it.
+pub(super) fn utf8(value: OsString, place: &Place) -> Result<String, ConfigError> {
+    value.into_string().map_err(|_| ConfigError::NotUtf8 {
+        place: place.clone(),
+    })
+}

@@ -1,0 +1,61 @@
+//! How much the log says.
+
+use std::fmt;
+
+use super::error::{Wrong, printable};
+use super::nearest::nearest;
+
+/// What is written to stderr; a later level holds all that an earlier one does, so `level <= limit` is the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Nothing at all.
+    Off,
+    /// What the server could not do.
+    Error,
+    /// What an operator should look at.
+    Warn,
+    /// One line for each call; the default.
+    Info,
+    /// What helps to find a mistake in the server.
+    Debug,
+}
+
+impl LogLevel {
+    /// All levels, the quietest first.
+    pub const ALL: [LogLevel; 5] = [
+        LogLevel::Off,
+        LogLevel::Error,
+        LogLevel::Warn,
+        LogLevel::Info,
+        LogLevel::Debug,
+    ];
+
+    /// The word for it in a setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Off => "off",
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+        }
+    }
+
+    /// Reads a level; case and surrounding blanks don't matter.
+    pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
+        let word = text.trim_ascii();
+        LogLevel::ALL
+            .into_iter()
+            .find(|level| level.name().eq_ignore_ascii_case(word))
+            .ok_or_else(|| Wrong::NotALogLevel {
+                found: printable(text),
+                nearest: nearest(word, LogLevel::ALL.map(LogLevel::name)),
+            })
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,51 @@
+//! The settings: default, file, environment and flags, resolved into one `Config` that knows where each value came
+//! from.
+//!
+//! A flag beats a variable, which beats the file, which beats the default; what wins replaces a list and does not
+//! merge with it. Everything that was given is checked, also what a stronger source replaces. A new setting is a row
+//! of `SETTINGS` and a field of `Config`.
+//!
+//! This layer reads the file that `--config` names, and in `Surroundings::of_this_process` the process's environment
+//! and directory. It starts nothing, prints nothing and looks at no directory: whether a root exists is for `policy`.
+//!
+//! - `config`: `Config`, and how the sources are laid over each other
+//! - `table`: `SETTINGS`, the one list of what can be set
+//! - `flags`, `variables`, `file`: what each source gives, as text
+//! - `given`: the text of one setting from one source, and how it becomes a `Setting`
+//! - `setting`: `Setting`, `Source` and `Place`
+//! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
+//! - `describe`: the settings' part of `--help`, and the rows of `doctor`
+//! - `nearest`: the known word that an unknown one was meant to be
+//! - `error`: everything that can be wrong
+
+mod amount;
+#[expect(
+    clippy::module_inception,
+    reason = "the file is named after its main type"
+)]
+mod config;
+mod describe;
+mod entry;
+mod env_entry;
+mod error;
+mod file;
+mod flags;
+mod given;
+mod log_level;
+mod nearest;
+mod setting;
+mod table;
+mod variables;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use describe::{Row, help, rows};
+pub use env_entry::EnvEntry;
+pub use error::{ConfigError, Wrong};
+pub use flags::{Flags, unknown_flag};
+pub use log_level::LogLevel;
+pub use setting::{Place, Setting, Source};
+pub use table::{Group, SETTINGS, Shown, Spec, Takes};
+pub use variables::Surroundings;

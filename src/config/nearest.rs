@@ -1,0 +1,91 @@
+//! The known word that an unknown one was probably meant to be.
+
+use std::cmp::min;
+
+/// The candidate that `given` is a slip of the pen from, if any is near enough: a third of its letters, at least one,
+/// may be wrong. Case is ignored. The first of several equally near ones is taken.
+pub(super) fn nearest<T: AsRef<str>>(
+    given: &str,
+    candidates: impl IntoIterator<Item = T>,
+) -> Option<T> {
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(given, candidate.as_ref()), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.as_ref().chars().count() / 3).max(1)
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters have to be put in, left out, exchanged or swapped with their neighbour (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    // Only the rows for the last two letters of `a` are needed.
+    let mut above_that: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    let mut letter_before = None;
+    for (i, letter) in a.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut row = vec![i + 1];
+        let mut left = i + 1;
+        for (j, &other) in b.iter().enumerate() {
+            let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
+            let mut cost = min(left, at(&above, j + 1)) + 1;
+            cost = min(cost, at(&above, j) + usize::from(letter != other));
+            if let Some(before) = j.checked_sub(1) {
+                if letter_before == Some(other) && b.get(before) == Some(&letter) {
+                    cost = min(cost, at(&above_that, before) + 1);
+                }
+            }
+            row.push(cost);
+            left = cost;
+        }
+        letter_before = Some(letter);
+        above_that = std::mem::replace(&mut above, row);
+    }
+    above.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_swaps_as_one() {
+        let check = |a: &str, b: &str, expected: usize| {
+            assert_eq!(
+                (distance(a, b), distance(b, a)),
+                (expected, expected),
+                "`{a}` and `{b}`"
+            );
+        };
+        check("", "", 0);
+        check("", "log", 3);
+        check("timeout", "timeout", 0);
+        check("Timeout", "tIMEOUT", 0);
+        check("timout", "timeout", 1);
+        check("tiemout", "timeout", 1);
+        check("cwd_roots", "cwd-root", 2);
+        check("straße", "strasse", 2);
+        check("kitten", "sitting", 3);
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        let check = |given: &str, expected: Option<&str>| {
+            assert_eq!(
+                nearest(given, ["allow", "cwd", "log", "max-timeout", "timeout"]),
+                expected,
+                "`{given}`"
+            );
+        };
+        check("alow", Some("allow"));
+        check("LOG", Some("log"));
+        check("lgo", Some("log"));
+        check("tmeout", Some("timeout"));
+        check("maxtimeout", Some("max-timeout"));
+        check("zzz", None);
+        check("", None);
+        check("json", None);
+    }
+}

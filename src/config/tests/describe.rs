@@ -1,0 +1,106 @@
+//! The settings in words, and the defaults.
+
+use std::path::PathBuf;
+
+use super::*;
+
+#[test]
+fn defaults_hold_where_nothing_is_set() {
+    let config = Start::default().resolve().unwrap();
+    assert_eq!(config, Config::defaults(config.surroundings.clone()));
+    let text: String = rows(&config)
+        .iter()
+        .map(|row| format!("{}: {} ({})\n", row.name, row.value, row.source))
+        .collect();
+    insta::assert_snapshot!(text, @r"
+    allow: nothing (default)
+    allow-project-commands: off (default)
+    cwd-root: no restriction (default)
+    workspace-dir: none (default)
+    project-dir: the first root of the client, else none (default)
+    cwd: the project directory, else the server's (default)
+    timeout: 30s (default)
+    max-timeout: 10m (default)
+    grace: 1s (default)
+    max-output: 64KiB (default)
+    max-concurrent: 16 (default)
+    env: the built environment (default)
+    inherit-env: off (default)
+    structured: off (default)
+    exit-error: off (default)
+    log: info (default)
+    config: none (default)
+    ");
+}
+
+#[test]
+fn stated_defaults_are_the_defaults() {
+    let defaults = Config::defaults(Surroundings {
+        variables: BTreeMap::new(),
+        directory: PathBuf::new(),
+    });
+    for spec in SETTINGS {
+        let shown = (spec.show)(&defaults);
+        assert_eq!(
+            shown.text.as_deref().unwrap_or(spec.default),
+            spec.default,
+            "--{}",
+            spec.flag
+        );
+        assert_eq!(shown.source, &Source::Default, "--{}", spec.flag);
+    }
+}
+
+#[test]
+fn help_states_every_setting_in_lines_of_less_than_100_columns() {
+    let text = help();
+    assert!(text.lines().all(|line| line.len() < 100), "{text}");
+    insta::assert_snapshot!(text, @r"
+    What may run:
+      --allow NAMES             Commands that may run, matched exactly with the first word of a call;
+                                `*` allows every command [ALLOWED_COMMANDS; default: nothing]
+      --allow-project-commands  Allow a command given by a path that lies, links resolved, under the
+                                project directory [ALLOWEXEC_ALLOW_PROJECT_COMMANDS; default: off]
+
+    Where it runs:
+      --cwd-root DIRS           Where the `cwd` of a call must lie; a list without an entry refuses
+                                every call that names one [ALLOWED_CWD_ROOTS; default: no restriction]
+      --workspace-dir DIR       The outermost directory of all projects; nothing a client names may lie
+                                outside [ALLOWEXEC_WORKSPACE_DIR; default: none]
+      --project-dir DIR         What relative directories are resolved against, and where calls run
+                                that name none [ALLOWEXEC_PROJECT_DIR; default: the first root of the
+                                client, else none]
+      --cwd DIR                 The default working directory within the project [ALLOWEXEC_CWD;
+                                default: the project directory, else the server's]
+
+    How long and how much:
+      --timeout DURATION        How long a call may run that names no time limit: a number with ms, s,
+                                m or h [ALLOWEXEC_TIMEOUT; default: 30s]
+      --max-timeout DURATION    The longest time limit that a call may ask for [ALLOWEXEC_MAX_TIMEOUT;
+                                default: 10m]
+      --grace DURATION          Between the polite end of a process tree and the forced one
+                                [ALLOWEXEC_GRACE; default: 1s]
+      --max-output BYTES        Kept of each stream: bytes, or a number with KB, KiB, MB, MiB, GB or
+                                GiB; `0` for no bound [ALLOWEXEC_MAX_OUTPUT; default: 64KiB]
+      --max-concurrent N        Calls that run at once; the others wait [ALLOWEXEC_MAX_CONCURRENT;
+                                default: 16]
+
+    What commands get:
+      --env NAME[=VALUE]        Variables passed on to commands, or set for them; a value with a comma
+                                has to stand in the file [ALLOWEXEC_ENV; default: the built
+                                environment]
+      --inherit-env             Pass the server's whole environment on [ALLOWEXEC_INHERIT_ENV; default:
+                                off]
+
+    What clients get:
+      --structured              Declare an output schema and send structured content beside the text,
+                                for clients that are programs [ALLOWEXEC_STRUCTURED; default: off]
+      --exit-error              Make a non-zero exit an error [ALLOWEXEC_EXIT_ERROR; default: off]
+
+    What the operator gets:
+      --log LEVEL               What is written to stderr: off, error, warn, info or debug
+                                [ALLOWEXEC_LOG; default: info]
+      --config FILE             A YAML file of settings, whose keys are the flags' names with `_` for
+                                `-` [ALLOWEXEC_CONFIG; default: none]
+    ");
+}

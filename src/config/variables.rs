@@ -1,0 +1,118 @@
+//! The process's surroundings, and the settings that stand in its environment.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+
+use super::error::{ConfigError, printable};
+use super::flags::utf8;
+use super::given::Given;
+use super::nearest::nearest;
+use super::setting::Place;
+use super::table::{SETTINGS, Spec};
+
+/// Variables that begin so are settings or mistakes; other unknown ones are not ours to judge.
+const PREFIX: &str = "ALLOWEXEC_";
+
+/// What the process was started with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The environment variables, whatever their encoding.
+    pub variables: BTreeMap<OsString, OsString>,
+    /// The current directory, which relative directories are meant from.
+    pub directory: PathBuf,
+}
+
+impl Surroundings {
+    /// Those of the running process.
+    ///
+    /// # Errors
+    /// [`ConfigError::Directory`] where the current directory can't be found, for instance because it was removed.
+    pub fn of_this_process() -> Result<Self, ConfigError> {
+        let directory =
+            std::env::current_dir().map_err(|source| ConfigError::Directory { source })?;
+        Ok(Self {
+            variables: std::env::vars_os().collect(),
+            directory,
+        })
+    }
+
+    /// The variable of this name, in any case on Windows, as Windows has it. A variable set to the empty text is given
+    /// as such: for a setting it counts as unset, since clients fill their templates so.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .iter()
+            .find(|(key, _)| same_name(key, name))
+            .map(|(_, value)| value.as_os_str())
+    }
+
+    /// The settings among the variables, in the table's order.
+    ///
+    /// # Errors
+    /// A value that is not UTF-8, or an unknown name that begins with `ALLOWEXEC_`.
+    pub(super) fn given(&self) -> Result<Vec<Given>, ConfigError> {
+        for (name, value) in &self.variables {
+            let known = SETTINGS.iter().any(|spec| same_name(name, spec.variable));
+            if !known && !value.is_empty() && begins_like_ours(name) {
+                return Err(unknown_variable(&name.to_string_lossy()));
+            }
+        }
+        let mut all = Vec::new();
+        for spec in SETTINGS {
+            let Some(value) = self
+                .variable(spec.variable)
+                .filter(|value| !value.is_empty())
+            else {
+                continue;
+            };
+            let place = Place::Variable(spec.variable);
+            let text = utf8(value.to_owned(), &place)?;
+            all.push(Given::written(spec, place, text));
+        }
+        Ok(all)
+    }
+}
+
+/// The directory and how many variables there are: their values may be secrets.
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Surroundings({} variables, in `{}`)",
+            self.variables.len(),
+            self.directory.display()
+        )
+    }
+}
+
+fn same_name(key: &OsStr, name: &str) -> bool {
+    if cfg!(windows) {
+        key.eq_ignore_ascii_case(name)
+    } else {
+        key == name
+    }
+}
+
+fn begins_like_ours(name: &OsStr) -> bool {
+    let start = name.as_encoded_bytes().get(..PREFIX.len());
+    start.is_some_and(|start| {
+        if cfg!(windows) {
+            start.eq_ignore_ascii_case(PREFIX.as_bytes())
+        } else {
+            start == PREFIX.as_bytes()
+        }
+    })
+}
+
+/// What is compared is the name without the prefix, with the name that each variable would have by the rule: so
+/// `ALLOWEXEC_ALLOW` leads to `ALLOWED_COMMANDS`, one of the two that are older than the rule.
+fn unknown_variable(given: &str) -> ConfigError {
+    let name = given.get(PREFIX.len()..).unwrap_or(given);
+    let meant = nearest(name, SETTINGS.iter().map(Spec::key));
+    let meant = meant.and_then(|key| SETTINGS.iter().find(|spec| spec.key() == key));
+    ConfigError::UnknownVariable {
+        given: printable(given),
+        nearest: meant.map(|spec| spec.variable),
+    }
+}
