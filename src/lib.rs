@@ -1,8 +1,11 @@
 //! An MCP server that runs only the commands its operator allows.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod exec;
 pub mod jsonrpc;
 pub mod mcp;
 pub mod policy;
+pub mod prompts;
+pub mod server;
 pub mod tools;

@@ -11,12 +11,8 @@ pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(super) const LARGEST: u64 = 1 << 40;
 
 /// Nanoseconds a unit, the largest first.
-const TIMES: [(&str, u128); 4] = [
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-];
+const TIMES: [(&str, u128); 4] =
+    [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
 /// Bytes a unit, in the order in which `size_text` tries them.
 const SIZES: [(&str, u128); 7] = [
     ("GiB", 1 << 30),
@@ -33,14 +29,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
     let found = || printable(text);
     let (number, unit) = parted(text);
     if unit.is_empty() && scaled(number, 1_000_000_000).is_some() {
-        return Err(Wrong::MissingUnit {
-            found: number.to_owned(),
-        });
+        return Err(Wrong::MissingUnit { found: number.to_owned() });
     }
     let unit = TIMES.iter().find(|(name, _)| *name == unit);
-    let nanos = unit
-        .and_then(|(_, unit)| scaled(number, *unit))
-        .ok_or_else(|| Wrong::NotADuration { found: found() })?;
+    let nanos =
+        unit.and_then(|(_, unit)| scaled(number, *unit)).ok_or_else(|| Wrong::NotADuration { found: found() })?;
     match u64::try_from(nanos).map(Duration::from_nanos) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         Ok(_) | Err(_) => Err(Wrong::LongDuration { found: found() }),
@@ -50,13 +43,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
 /// Reads a [`duration`] under which something can happen: zero is an error.
 pub(super) fn time_limit(text: &str) -> Result<Duration, Wrong> {
     let duration = duration(text)?;
-    if duration.is_zero() {
-        Err(Wrong::ZeroDuration {
-            found: printable(text),
-        })
-    } else {
-        Ok(duration)
-    }
+    if duration.is_zero() { Err(Wrong::ZeroDuration { found: printable(text) }) } else { Ok(duration) }
 }
 
 /// Writes a duration so that [`duration`] reads the same from it: in the largest unit that divides it.
@@ -79,27 +66,18 @@ pub(super) fn duration_text(duration: Duration) -> String {
 pub(super) fn size(text: &str) -> Result<u64, Wrong> {
     let (number, unit) = parted(text);
     let unit = if unit.is_empty() { "B" } else { unit };
-    let unit = SIZES
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case(unit));
+    let unit = SIZES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
     let bytes = unit.and_then(|(_, unit)| scaled(number, *unit));
-    let bytes = bytes.ok_or_else(|| Wrong::NotASize {
-        found: printable(text),
-    })?;
+    let bytes = bytes.ok_or_else(|| Wrong::NotASize { found: printable(text) })?;
     match u64::try_from(bytes) {
         Ok(bytes) if bytes <= LARGEST => Ok(bytes),
-        Ok(_) | Err(_) => Err(Wrong::LargeSize {
-            found: printable(text),
-        }),
+        Ok(_) | Err(_) => Err(Wrong::LargeSize { found: printable(text) }),
     }
 }
 
 /// Writes a size so that [`size`] reads the same from it.
 pub(super) fn size_text(bytes: u64) -> String {
-    match SIZES
-        .iter()
-        .find(|(_, unit)| bytes > 0 && u128::from(bytes) % unit == 0)
-    {
+    match SIZES.iter().find(|(_, unit)| bytes > 0 && u128::from(bytes) % unit == 0) {
         Some((name, unit)) => format!("{}{name}", u128::from(bytes) / unit),
         None => "0".to_owned(),
     }
@@ -108,9 +86,7 @@ pub(super) fn size_text(bytes: u64) -> String {
 /// Reads a whole number of at least 1.
 pub(super) fn count(text: &str) -> Result<usize, Wrong> {
     let count = text.trim_ascii().parse().map(NonZeroUsize::get);
-    count.map_err(|_| Wrong::NotACount {
-        found: printable(text),
-    })
+    count.map_err(|_| Wrong::NotACount { found: printable(text) })
 }
 
 /// Reads what turns something on or off; case doesn't matter.
@@ -118,9 +94,7 @@ pub(super) fn switch(text: &str) -> Result<bool, Wrong> {
     match text.trim_ascii().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),
-        _ => Err(Wrong::NotASwitch {
-            found: printable(text),
-        }),
+        _ => Err(Wrong::NotASwitch { found: printable(text) }),
     }
 }
 
@@ -132,9 +106,7 @@ pub(super) fn switch_text(on: bool) -> &'static str {
 /// A number and its unit, without the blanks around and between them.
 fn parted(text: &str) -> (&str, &str) {
     let text = text.trim_ascii();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number, unit.trim_ascii_start())
 }
@@ -162,9 +134,7 @@ mod tests {
 
     #[test]
     fn durations() {
-        let check = |text: &str, nanos: u64| {
-            assert_eq!(duration(text), Ok(Duration::from_nanos(nanos)), "`{text}`")
-        };
+        let check = |text: &str, nanos: u64| assert_eq!(duration(text), Ok(Duration::from_nanos(nanos)), "`{text}`");
         check("0ms", 0);
         check("500ms", 500_000_000);
         check(" 30s ", 30_000_000_000);
@@ -172,28 +142,12 @@ mod tests {
         check("0.000001ms", 1);
         check("2 m", 120_000_000_000);
         check("168h", 604_800_000_000_000);
-        for text in [
-            "",
-            "s",
-            "1",
-            ".5s",
-            "1.s",
-            "1..5s",
-            "1S",
-            "1e3s",
-            "+1s",
-            "-1s",
-            "0.0000001ms",
-            "1s2",
-            "168.1h",
-            "٣s",
-        ] {
+        for text in
+            ["", "s", "1", ".5s", "1.s", "1..5s", "1S", "1e3s", "+1s", "-1s", "0.0000001ms", "1s2", "168.1h", "٣s"]
+        {
             assert!(duration(text).is_err(), "`{text}`");
         }
-        assert!(matches!(
-            duration(&format!("{}h", "9".repeat(99))),
-            Err(Wrong::LongDuration { .. })
-        ));
+        assert!(matches!(duration(&format!("{}h", "9".repeat(99))), Err(Wrong::LongDuration { .. })));
     }
 
     #[test]
@@ -209,33 +163,14 @@ mod tests {
         check("2MB", 2_000_000);
         check("1GB", 1_000_000_000);
         check("1024GiB", LARGEST);
-        for text in [
-            "",
-            "B",
-            "1.5",
-            "1K",
-            "0.0001KB",
-            "-1",
-            "0x10",
-            "1_000",
-            "1024.1GiB",
-            "1 2",
-        ] {
+        for text in ["", "B", "1.5", "1K", "0.0001KB", "-1", "0x10", "1_000", "1024.1GiB", "1 2"] {
             assert!(size(text).is_err(), "`{text}`");
         }
-        assert!(matches!(
-            size(&"9".repeat(99)),
-            Err(Wrong::LargeSize { .. })
-        ));
+        assert!(matches!(size(&"9".repeat(99)), Err(Wrong::LargeSize { .. })));
     }
 
     fn control_character_in_error(text: &str) -> Option<String> {
-        let errors = [
-            duration(text).err(),
-            size(text).err(),
-            count(text).err(),
-            switch(text).err(),
-        ];
+        let errors = [duration(text).err(), size(text).err(), count(text).err(), switch(text).err()];
         let mut texts = errors.iter().flatten().map(ToString::to_string);
         texts.find(|error| error.contains(char::is_control))
     }

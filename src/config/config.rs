@@ -88,11 +88,7 @@ impl Config {
     pub fn resolve(flags: &Flags, surroundings: Surroundings) -> Result<Self, ConfigError> {
         let variables = surroundings.given()?;
         let mut config = Self::defaults(surroundings);
-        for given in variables
-            .iter()
-            .chain(flags.given())
-            .filter(|given| given.spec.flag == CONFIG)
-        {
+        for given in variables.iter().chain(flags.given()).filter(|given| given.spec.flag == CONFIG) {
             (given.spec.set)(&mut config, given)?;
         }
         let file = file::given(&config.file, &config.surroundings.directory)?;

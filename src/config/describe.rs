@@ -24,11 +24,7 @@ pub fn rows(config: &Config) -> Vec<Row> {
     let row = |spec: &Spec| {
         let shown = (spec.show)(config);
         let value = shown.text.unwrap_or_else(|| spec.default.to_owned());
-        Row {
-            name: spec.flag,
-            value,
-            source: shown.source.clone(),
-        }
+        Row { name: spec.flag, value, source: shown.source.clone() }
     };
     SETTINGS.iter().map(row).collect()
 }
@@ -38,21 +34,14 @@ pub fn rows(config: &Config) -> Vec<Row> {
 pub fn help() -> String {
     let group = |group: Group| {
         let specs = SETTINGS.iter().filter(|spec| spec.group == group);
-        format!(
-            "{}:\n{}",
-            group.heading(),
-            specs.map(explained).collect::<String>()
-        )
+        format!("{}:\n{}", group.heading(), specs.map(explained).collect::<String>())
     };
     Group::ALL.map(group).join("\n")
 }
 
 fn explained(spec: &Spec) -> String {
     let flag = format!("  --{} {}", spec.flag, spec.value);
-    let words = format!(
-        "{} [{}; default: {}]",
-        spec.help, spec.variable, spec.default
-    );
+    let words = format!("{} [{}; default: {}]", spec.help, spec.variable, spec.default);
     let mut text = String::new();
     let mut line = format!("{:COLUMN$}", flag.trim_end());
     if line.len() > COLUMN {

@@ -7,11 +7,7 @@ use super::error::{Wrong, printable};
 
 /// The entries of a comma-separated list: blanks around them are dropped, empty ones ignored.
 pub(super) fn entries(list: &str) -> Vec<String> {
-    list.split(',')
-        .map(str::trim_ascii)
-        .filter(|entry| !entry.is_empty())
-        .map(str::to_owned)
-        .collect()
+    list.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 /// Reads an entry of the allow-list: the name of a command, its path, or `*`.
@@ -21,17 +17,13 @@ pub(super) fn entries(list: &str) -> Vec<String> {
 /// Behind a separator a blank may be part of a path (`/opt/my tools/lint`).
 pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if entry.chars().any(char::is_control) {
-        return Err(Wrong::ControlInCommand {
-            found: printable(entry),
-        });
+        return Err(Wrong::ControlInCommand { found: printable(entry) });
     }
     let blank = entry.find(char::is_whitespace);
     let separator = entry.find(is_separator);
     match (blank, separator) {
         (Some(blank), Some(separator)) if separator < blank => Ok(entry.to_owned()),
-        (Some(_), _) => Err(Wrong::BlankInCommand {
-            found: entry.to_owned(),
-        }),
+        (Some(_), _) => Err(Wrong::BlankInCommand { found: entry.to_owned() }),
         (None, _) => Ok(entry.to_owned()),
     }
 }
@@ -42,9 +34,7 @@ pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
         return Err(Wrong::EmptyPath);
     }
     if text.contains('\0') {
-        return Err(Wrong::NulInPath {
-            found: printable(text),
-        });
+        return Err(Wrong::NulInPath { found: printable(text) });
     }
     Ok(PathBuf::from(text))
 }
@@ -52,9 +42,7 @@ pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
 /// A list without what stands in it already, in its order.
 pub(super) fn without_repetitions(list: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    list.into_iter()
-        .filter(|entry| seen.insert(entry.clone()))
-        .collect()
+    list.into_iter().filter(|entry| seen.insert(entry.clone())).collect()
 }
 
 #[cfg(test)]
@@ -67,8 +55,7 @@ mod tests {
 
     #[test]
     fn blanks_stand_only_behind_a_separator() {
-        let check =
-            |entry: &str, allowed: bool| assert_eq!(command(entry).is_ok(), allowed, "`{entry}`");
+        let check = |entry: &str, allowed: bool| assert_eq!(command(entry).is_ok(), allowed, "`{entry}`");
         check("ls", true);
         check("*", true);
         check("café", true);

@@ -29,18 +29,12 @@ impl EnvEntry {
             None => (entry, None),
         };
         let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !first
-            || !name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "_.-()".contains(c))
-        {
+        if !first || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-()".contains(c)) {
             return Err(Wrong::NotAVariable);
         }
         match value {
             None => Ok(EnvEntry::Pass(name.to_owned())),
-            Some(value) if value.contains('\0') => Err(Wrong::NulInVariable {
-                name: name.to_owned(),
-            }),
+            Some(value) if value.contains('\0') => Err(Wrong::NulInVariable { name: name.to_owned() }),
             Some(value) => Ok(EnvEntry::Set(name.to_owned(), value.to_owned())),
         }
     }

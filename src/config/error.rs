@@ -74,9 +74,7 @@ pub enum ConfigError {
         value: &'static str,
     },
     /// A flag followed by another where its value was expected.
-    #[error(
-        "flag `--{flag}` needs a value, found `{found}`; write `--{flag}={found}` if that is the value"
-    )]
+    #[error("flag `--{flag}` needs a value, found `{found}`; write `--{flag}={found}` if that is the value")]
     FlagForValue {
         /// The flag, without its dashes.
         flag: &'static str,
@@ -168,9 +166,7 @@ pub enum Wrong {
         found: String,
     },
     /// No duration.
-    #[error(
-        "`{found}` is no duration; expected a number and a unit (ms, s, m or h), such as `500ms` or `1.5s`"
-    )]
+    #[error("`{found}` is no duration; expected a number and a unit (ms, s, m or h), such as `500ms` or `1.5s`")]
     NotADuration {
         /// The value.
         found: String,
@@ -182,10 +178,7 @@ pub enum Wrong {
         found: String,
     },
     /// A duration over the limit.
-    #[error(
-        "`{found}` is too long; expected at most {}",
-        amount::duration_text(amount::LONGEST)
-    )]
+    #[error("`{found}` is too long; expected at most {}", amount::duration_text(amount::LONGEST))]
     LongDuration {
         /// The value.
         found: String,
@@ -200,10 +193,7 @@ pub enum Wrong {
         found: String,
     },
     /// A size over the limit.
-    #[error(
-        "`{found}` is too large; expected at most {}, or `0` for no bound",
-        amount::size_text(amount::LARGEST)
-    )]
+    #[error("`{found}` is too large; expected at most {}, or `0` for no bound", amount::size_text(amount::LARGEST))]
     LargeSize {
         /// The value.
         found: String,
@@ -269,11 +259,7 @@ fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> String {
 pub(super) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() {
-            printable.extend(c.escape_default())
-        } else {
-            printable.push(c)
-        }
+        if c.is_control() { printable.extend(c.escape_default()) } else { printable.push(c) }
     }
     printable
 }

@@ -18,10 +18,7 @@ use super::table::{CONFIG, SETTINGS, Spec, Takes};
 ///
 /// # Errors
 /// A file that can't be read, and all that [`parse`] finds.
-pub(super) fn given(
-    file: &Setting<Option<PathBuf>>,
-    directory: &Path,
-) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn given(file: &Setting<Option<PathBuf>>, directory: &Path) -> Result<Vec<Given>, ConfigError> {
     let Some(name) = &file.value else {
         return Ok(Vec::new());
     };
@@ -38,31 +35,19 @@ pub(super) fn given(
 /// # Errors
 /// No YAML mapping, an unknown or repeated key, or a value of the wrong shape.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<Given>, ConfigError> {
-    let entries: Entries = serde_yaml::from_str(text).map_err(|source| ConfigError::Yaml {
-        file: file.to_owned(),
-        source,
-    })?;
+    let entries: Entries =
+        serde_yaml::from_str(text).map_err(|source| ConfigError::Yaml { file: file.to_owned(), source })?;
     let mut all: Vec<Given> = Vec::new();
     for (key, value) in entries.0 {
         let spec = by_key(&key).ok_or_else(|| unknown_key(&key, file))?;
         if all.iter().any(|given| given.spec.flag == spec.flag) {
-            return Err(ConfigError::DuplicateKey {
-                file: file.to_owned(),
-                key,
-            });
+            return Err(ConfigError::DuplicateKey { file: file.to_owned(), key });
         }
-        let place = Place::Key {
-            key,
-            file: file.to_owned(),
-        };
+        let place = Place::Key { key, file: file.to_owned() };
         let texts = match texts(spec.takes, &value) {
             Ok(texts) => texts,
             Err(found) => {
-                return Err(ConfigError::Type {
-                    place,
-                    expected: expected(spec.takes),
-                    found,
-                });
+                return Err(ConfigError::Type { place, expected: expected(spec.takes), found });
             }
         };
         all.push(Given { spec, place, texts });
@@ -117,11 +102,7 @@ fn in_file() -> impl Iterator<Item = &'static Spec> {
 
 fn unknown_key(key: &str, file: &Path) -> ConfigError {
     let nearest = nearest(key, in_file().map(Spec::key));
-    ConfigError::UnknownKey {
-        file: file.to_owned(),
-        given: printable(key),
-        nearest,
-    }
+    ConfigError::UnknownKey { file: file.to_owned(), given: printable(key), nearest }
 }
 
 /// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included;

@@ -44,11 +44,7 @@ impl Flags {
             Takes::Text | Takes::Number | Takes::List => utf8(value(spec, parser)?, &place)?,
         };
         let given = Given::written(spec, place, text);
-        match self
-            .0
-            .iter_mut()
-            .find(|earlier| earlier.spec.flag == spec.flag)
-        {
+        match self.0.iter_mut().find(|earlier| earlier.spec.flag == spec.flag) {
             Some(earlier) => earlier.texts.extend(given.texts),
             None => self.0.push(given),
         }
@@ -64,24 +60,17 @@ impl Flags {
 /// The error for a flag that is nobody's; `also` are the flags that the caller knows beside the settings', without
 /// their dashes.
 pub fn unknown_flag(name: &str, also: &[&str]) -> ConfigError {
-    let known = SETTINGS
-        .iter()
-        .map(|spec| spec.flag)
-        .chain(also.iter().copied());
-    ConfigError::UnknownFlag {
-        given: printable(name),
-        nearest: nearest(name, known).map(str::to_owned),
-    }
+    let known = SETTINGS.iter().map(|spec| spec.flag).chain(also.iter().copied());
+    ConfigError::UnknownFlag { given: printable(name), nearest: nearest(name, known).map(str::to_owned) }
 }
 
 /// A switch is on where it stands.
 fn switch(spec: &Spec, parser: &mut lexopt::Parser) -> Result<String, ConfigError> {
     match parser.optional_value() {
         None => Ok("on".to_owned()),
-        Some(value) => Err(ConfigError::SwitchWithValue {
-            flag: spec.flag,
-            found: printable(&value.to_string_lossy()),
-        }),
+        Some(value) => {
+            Err(ConfigError::SwitchWithValue { flag: spec.flag, found: printable(&value.to_string_lossy()) })
+        }
     }
 }
 
@@ -91,27 +80,16 @@ fn value(spec: &Spec, parser: &mut lexopt::Parser) -> Result<OsString, ConfigErr
     if let Some(value) = parser.optional_value() {
         return Ok(value);
     }
-    if let Some(next) = parser
-        .try_raw_args()
-        .and_then(|arguments| arguments.peek().map(OsString::from))
-    {
+    if let Some(next) = parser.try_raw_args().and_then(|arguments| arguments.peek().map(OsString::from)) {
         let found = next.to_string_lossy();
         if found.starts_with('-') && found != "-" {
-            return Err(ConfigError::FlagForValue {
-                flag: spec.flag,
-                found: printable(&found),
-            });
+            return Err(ConfigError::FlagForValue { flag: spec.flag, found: printable(&found) });
         }
     }
-    parser.value().map_err(|_| ConfigError::MissingValue {
-        flag: spec.flag,
-        value: spec.value,
-    })
+    parser.value().map_err(|_| ConfigError::MissingValue { flag: spec.flag, value: spec.value })
 }
 
 /// Text that is UTF-8, or the error for it.
 pub(super) fn utf8(value: OsString, place: &Place) -> Result<String, ConfigError> {
-    value.into_string().map_err(|_| ConfigError::NotUtf8 {
-        place: place.clone(),
-    })
+    value.into_string().map_err(|_| ConfigError::NotUtf8 { place: place.clone() })
 }

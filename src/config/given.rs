@@ -37,10 +37,7 @@ impl Given {
     ) -> Result<(), ConfigError> {
         let all = self.all(parse)?;
         if let Some(value) = all.value.into_iter().next_back() {
-            *setting = Setting {
-                value,
-                source: all.source,
-            };
+            *setting = Setting { value, source: all.source };
         }
         Ok(())
     }
@@ -49,22 +46,9 @@ impl Given {
     ///
     /// # Errors
     /// [`ConfigError::Value`] for the first text that `parse` does not take.
-    pub fn all<T>(
-        &self,
-        parse: impl Fn(&str) -> Result<T, Wrong>,
-    ) -> Result<Setting<Vec<T>>, ConfigError> {
-        let value = self
-            .texts
-            .iter()
-            .map(|text| parse(text))
-            .collect::<Result<_, _>>();
-        let value = value.map_err(|wrong| ConfigError::Value {
-            place: self.place.clone(),
-            wrong,
-        })?;
-        Ok(Setting {
-            value,
-            source: self.place.source(),
-        })
+    pub fn all<T>(&self, parse: impl Fn(&str) -> Result<T, Wrong>) -> Result<Setting<Vec<T>>, ConfigError> {
+        let value = self.texts.iter().map(|text| parse(text)).collect::<Result<_, _>>();
+        let value = value.map_err(|wrong| ConfigError::Value { place: self.place.clone(), wrong })?;
+        Ok(Setting { value, source: self.place.source() })
     }
 }

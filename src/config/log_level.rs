@@ -22,13 +22,7 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// All levels, the quietest first.
-    pub const ALL: [LogLevel; 5] = [
-        LogLevel::Off,
-        LogLevel::Error,
-        LogLevel::Warn,
-        LogLevel::Info,
-        LogLevel::Debug,
-    ];
+    pub const ALL: [LogLevel; 5] = [LogLevel::Off, LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug];
 
     /// The word for it in a setting.
     pub fn name(self) -> &'static str {
@@ -44,13 +38,9 @@ impl LogLevel {
     /// Reads a level; case and surrounding blanks don't matter.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
         let word = text.trim_ascii();
-        LogLevel::ALL
-            .into_iter()
-            .find(|level| level.name().eq_ignore_ascii_case(word))
-            .ok_or_else(|| Wrong::NotALogLevel {
-                found: printable(text),
-                nearest: nearest(word, LogLevel::ALL.map(LogLevel::name)),
-            })
+        LogLevel::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(word)).ok_or_else(|| {
+            Wrong::NotALogLevel { found: printable(text), nearest: nearest(word, LogLevel::ALL.map(LogLevel::name)) }
+        })
     }
 }
 

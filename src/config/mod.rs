@@ -19,10 +19,7 @@
 //! - `error`: everything that can be wrong
 
 mod amount;
-#[expect(
-    clippy::module_inception,
-    reason = "the file is named after its main type"
-)]
+#[expect(clippy::module_inception, reason = "the file is named after its main type")]
 mod config;
 mod describe;
 mod entry;

@@ -4,16 +4,11 @@ use std::cmp::min;
 
 /// The candidate that `given` is a slip of the pen from, if any is near enough: a third of its letters, at least one,
 /// may be wrong. Case is ignored. The first of several equally near ones is taken.
-pub(super) fn nearest<T: AsRef<str>>(
-    given: &str,
-    candidates: impl IntoIterator<Item = T>,
-) -> Option<T> {
+pub(super) fn nearest<T: AsRef<str>>(given: &str, candidates: impl IntoIterator<Item = T>) -> Option<T> {
     candidates
         .into_iter()
         .map(|candidate| (distance(given, candidate.as_ref()), candidate))
-        .filter(|(distance, candidate)| {
-            *distance <= (candidate.as_ref().chars().count() / 3).max(1)
-        })
+        .filter(|(distance, candidate)| *distance <= (candidate.as_ref().chars().count() / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -53,11 +48,7 @@ mod tests {
     #[test]
     fn distances_count_swaps_as_one() {
         let check = |a: &str, b: &str, expected: usize| {
-            assert_eq!(
-                (distance(a, b), distance(b, a)),
-                (expected, expected),
-                "`{a}` and `{b}`"
-            );
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "`{a}` and `{b}`");
         };
         check("", "", 0);
         check("", "log", 3);
@@ -73,11 +64,7 @@ mod tests {
     #[test]
     fn only_near_words_are_suggested() {
         let check = |given: &str, expected: Option<&str>| {
-            assert_eq!(
-                nearest(given, ["allow", "cwd", "log", "max-timeout", "timeout"]),
-                expected,
-                "`{given}`"
-            );
+            assert_eq!(nearest(given, ["allow", "cwd", "log", "max-timeout", "timeout"]), expected, "`{given}`");
         };
         check("alow", Some("allow"));
         check("LOG", Some("log"));

@@ -15,18 +15,12 @@ pub struct Setting<T> {
 impl<T> Setting<T> {
     /// A value that nobody set.
     pub fn default(value: T) -> Self {
-        Self {
-            value,
-            source: Source::Default,
-        }
+        Self { value, source: Source::Default }
     }
 
     /// The same source with what `change` makes of the value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
-        Setting {
-            value: change(self.value),
-            source: self.source,
-        }
+        Setting { value: change(self.value), source: self.source }
     }
 }
 

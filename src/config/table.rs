@@ -3,9 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::amount::{
-    count, duration, duration_text, size, size_text, switch, switch_text, time_limit,
-};
+use super::amount::{count, duration, duration_text, size, size_text, switch, switch_text, time_limit};
 use super::config::Config;
 use super::entry;
 use super::env_entry::EnvEntry;
@@ -72,14 +70,8 @@ pub enum Group {
 
 impl Group {
     /// All groups in their order.
-    pub const ALL: [Group; 6] = [
-        Group::Commands,
-        Group::Directories,
-        Group::Limits,
-        Group::Environment,
-        Group::Results,
-        Group::Operation,
-    ];
+    pub const ALL: [Group; 6] =
+        [Group::Commands, Group::Directories, Group::Limits, Group::Environment, Group::Results, Group::Operation];
 
     /// The heading in the help.
     pub fn heading(self) -> &'static str {
@@ -116,10 +108,7 @@ pub(super) fn by_flag(name: &str) -> Option<&'static Spec> {
 }
 
 fn shown<'a, T>(setting: &'a Setting<T>, text: impl FnOnce(&T) -> Option<String>) -> Shown<'a> {
-    Shown {
-        text: text(&setting.value),
-        source: &setting.source,
-    }
+    Shown { text: text(&setting.value), source: &setting.source }
 }
 
 fn shown_switch(setting: &Setting<bool>) -> Shown<'_> {
@@ -127,20 +116,12 @@ fn shown_switch(setting: &Setting<bool>) -> Shown<'_> {
 }
 
 fn shown_path(setting: &Setting<Option<PathBuf>>) -> Shown<'_> {
-    shown(setting, |path| {
-        path.as_ref()
-            .map(|path| printable(&path.display().to_string()))
-    })
+    shown(setting, |path| path.as_ref().map(|path| printable(&path.display().to_string())))
 }
 
 /// Entries with commas between them; `None` where there are none.
 fn joined<T>(list: &[T], text: impl Fn(&T) -> String) -> Option<String> {
-    (!list.is_empty()).then(|| {
-        list.iter()
-            .map(|entry| printable(&text(entry)))
-            .collect::<Vec<_>>()
-            .join(", ")
-    })
+    (!list.is_empty()).then(|| list.iter().map(|entry| printable(&text(entry))).collect::<Vec<_>>().join(", "))
 }
 
 /// All settings, in the order of the help.
@@ -185,8 +166,7 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| {
             shown(&config.cwd_root, |roots| {
                 let roots = roots.as_ref()?;
-                joined(roots, |root| root.display().to_string())
-                    .or(Some("set, but without an entry".to_owned()))
+                joined(roots, |root| root.display().to_string()).or(Some("set, but without an entry".to_owned()))
             })
         },
     },
@@ -198,11 +178,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Directories,
         default: "none",
         help: "The outermost directory of all projects; nothing a client names may lie outside",
-        set: |config, given| {
-            given.set(&mut config.workspace_dir, |text| {
-                entry::path(text).map(Some)
-            })
-        },
+        set: |config, given| given.set(&mut config.workspace_dir, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.workspace_dir),
     },
     Spec {

@@ -30,21 +30,14 @@ impl Surroundings {
     /// # Errors
     /// [`ConfigError::Directory`] where the current directory can't be found, for instance because it was removed.
     pub fn of_this_process() -> Result<Self, ConfigError> {
-        let directory =
-            std::env::current_dir().map_err(|source| ConfigError::Directory { source })?;
-        Ok(Self {
-            variables: std::env::vars_os().collect(),
-            directory,
-        })
+        let directory = std::env::current_dir().map_err(|source| ConfigError::Directory { source })?;
+        Ok(Self { variables: std::env::vars_os().collect(), directory })
     }
 
     /// The variable of this name, in any case on Windows, as Windows has it. A variable set to the empty text is given
     /// as such: for a setting it counts as unset, since clients fill their templates so.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.variables
-            .iter()
-            .find(|(key, _)| same_name(key, name))
-            .map(|(_, value)| value.as_os_str())
+        self.variables.iter().find(|(key, _)| same_name(key, name)).map(|(_, value)| value.as_os_str())
     }
 
     /// The settings among the variables, in the table's order.
@@ -60,10 +53,7 @@ impl Surroundings {
         }
         let mut all = Vec::new();
         for spec in SETTINGS {
-            let Some(value) = self
-                .variable(spec.variable)
-                .filter(|value| !value.is_empty())
-            else {
+            let Some(value) = self.variable(spec.variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
             let place = Place::Variable(spec.variable);
@@ -77,31 +67,18 @@ impl Surroundings {
 /// The directory and how many variables there are: their values may be secrets.
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Surroundings({} variables, in `{}`)",
-            self.variables.len(),
-            self.directory.display()
-        )
+        write!(f, "Surroundings({} variables, in `{}`)", self.variables.len(), self.directory.display())
     }
 }
 
 fn same_name(key: &OsStr, name: &str) -> bool {
-    if cfg!(windows) {
-        key.eq_ignore_ascii_case(name)
-    } else {
-        key == name
-    }
+    if cfg!(windows) { key.eq_ignore_ascii_case(name) } else { key == name }
 }
 
 fn begins_like_ours(name: &OsStr) -> bool {
     let start = name.as_encoded_bytes().get(..PREFIX.len());
     start.is_some_and(|start| {
-        if cfg!(windows) {
-            start.eq_ignore_ascii_case(PREFIX.as_bytes())
-        } else {
-            start == PREFIX.as_bytes()
-        }
+        if cfg!(windows) { start.eq_ignore_ascii_case(PREFIX.as_bytes()) } else { start == PREFIX.as_bytes() }
     })
 }
 
@@ -111,8 +88,5 @@ fn unknown_variable(given: &str) -> ConfigError {
     let name = given.get(PREFIX.len()..).unwrap_or(given);
     let meant = nearest(name, SETTINGS.iter().map(Spec::key));
     let meant = meant.and_then(|key| SETTINGS.iter().find(|spec| spec.key() == key));
-    ConfigError::UnknownVariable {
-        given: printable(given),
-        nearest: meant.map(|spec| spec.variable),
-    }
+    ConfigError::UnknownVariable { given: printable(given), nearest: meant.map(|spec| spec.variable) }
 }

@@ -8,10 +8,8 @@ use super::*;
 fn defaults_hold_where_nothing_is_set() {
     let config = Start::default().resolve().unwrap();
     assert_eq!(config, Config::defaults(config.surroundings.clone()));
-    let text: String = rows(&config)
-        .iter()
-        .map(|row| format!("{}: {} ({})\n", row.name, row.value, row.source))
-        .collect();
+    let text: String =
+        rows(&config).iter().map(|row| format!("{}: {} ({})\n", row.name, row.value, row.source)).collect();
     insta::assert_snapshot!(text, @r"
     allow: nothing (default)
     allow-project-commands: off (default)
@@ -35,18 +33,10 @@ fn defaults_hold_where_nothing_is_set() {
 
 #[test]
 fn stated_defaults_are_the_defaults() {
-    let defaults = Config::defaults(Surroundings {
-        variables: BTreeMap::new(),
-        directory: PathBuf::new(),
-    });
+    let defaults = Config::defaults(Surroundings { variables: BTreeMap::new(), directory: PathBuf::new() });
     for spec in SETTINGS {
         let shown = (spec.show)(&defaults);
-        assert_eq!(
-            shown.text.as_deref().unwrap_or(spec.default),
-            spec.default,
-            "--{}",
-            spec.flag
-        );
+        assert_eq!(shown.text.as_deref().unwrap_or(spec.default), spec.default, "--{}", spec.flag);
         assert_eq!(shown.source, &Source::Default, "--{}", spec.flag);
     }
 }

@@ -5,61 +5,29 @@ use super::*;
 #[test]
 fn flags() {
     let check = |arguments: &[&str], expected: &str| {
-        assert_eq!(
-            Start::with(arguments, &[], None).row("allow"),
-            expected,
-            "{arguments:?}"
-        );
+        assert_eq!(Start::with(arguments, &[], None).row("allow"), expected, "{arguments:?}");
     };
-    check(
-        &["--timout", "1s"],
-        "unknown flag `--timout`; did you mean `--timeout`?",
-    );
+    check(&["--timout", "1s"], "unknown flag `--timout`; did you mean `--timeout`?");
     check(&["--jsom"], "unknown flag `--jsom`; did you mean `--json`?");
-    check(
-        &["--cwd_root=/"],
-        "unknown flag `--cwd_root`; did you mean `--cwd-root`?",
-    );
+    check(&["--cwd_root=/"], "unknown flag `--cwd_root`; did you mean `--cwd-root`?");
     check(&["--zzz"], "unknown flag `--zzz`; `--help` lists the flags");
-    check(
-        &["--x\u{1b}[2J"],
-        "unknown flag `--x\\u{1b}[2J`; `--help` lists the flags",
-    );
-    check(
-        &["--allow"],
-        "flag `--allow` needs a value; write `--allow NAMES`",
-    );
-    check(
-        &["--env"],
-        "flag `--env` needs a value; write `--env NAME[=VALUE]`",
-    );
+    check(&["--x\u{1b}[2J"], "unknown flag `--x\\u{1b}[2J`; `--help` lists the flags");
+    check(&["--allow"], "flag `--allow` needs a value; write `--allow NAMES`");
+    check(&["--env"], "flag `--env` needs a value; write `--env NAME[=VALUE]`");
     check(
         &["--allow", "--structured"],
         "flag `--allow` needs a value, found `--structured`; write `--allow=--structured` if \
          that is the value",
     );
-    check(
-        &["--cwd", "--", "ls"],
-        "flag `--cwd` needs a value, found `--`; write `--cwd=--` if that is the value",
-    );
-    check(
-        &["--structured=yes"],
-        "flag `--structured` takes no value, found `yes`; write `--structured` to turn it on",
-    );
-    check(
-        &["--structured="],
-        "flag `--structured` takes no value, found ``; write `--structured` to turn it on",
-    );
+    check(&["--cwd", "--", "ls"], "flag `--cwd` needs a value, found `--`; write `--cwd=--` if that is the value");
+    check(&["--structured=yes"], "flag `--structured` takes no value, found `yes`; write `--structured` to turn it on");
+    check(&["--structured="], "flag `--structured` takes no value, found ``; write `--structured` to turn it on");
 }
 
 #[test]
 fn values() {
     let check = |argument: &str, expected: &str| {
-        assert_eq!(
-            Start::with(&[argument], &[], None).row("allow"),
-            expected,
-            "{argument}"
-        );
+        assert_eq!(Start::with(&[argument], &[], None).row("allow"), expected, "{argument}");
     };
     check(
         "--allow=cat,ls -l",
@@ -83,10 +51,7 @@ fn values() {
         "flag `--allow`: `a\\u{0}b` holds a control character; expected the name of a \
          command, or its path",
     );
-    check(
-        "--cwd-root=/a,b\0",
-        "flag `--cwd-root`: `b\\u{0}` holds a NUL character, which no path can hold",
-    );
+    check("--cwd-root=/a,b\0", "flag `--cwd-root`: `b\\u{0}` holds a NUL character, which no path can hold");
     check(
         "--cwd=",
         "flag `--cwd`: expected a path, found an empty text; leave the setting out for its \
@@ -97,14 +62,8 @@ fn values() {
         "flag `--config`: expected a path, found an empty text; leave the setting out for its \
          default",
     );
-    check(
-        "--timeout=30",
-        "flag `--timeout`: `30` has no unit; write `30s` for seconds, or one of ms, m and h",
-    );
-    check(
-        "--timeout=1.5",
-        "flag `--timeout`: `1.5` has no unit; write `1.5s` for seconds, or one of ms, m and h",
-    );
+    check("--timeout=30", "flag `--timeout`: `30` has no unit; write `30s` for seconds, or one of ms, m and h");
+    check("--timeout=1.5", "flag `--timeout`: `1.5` has no unit; write `1.5s` for seconds, or one of ms, m and h");
     check(
         "--timeout=",
         "flag `--timeout`: `` is no duration; expected a number and a unit (ms, s, m or h), \
@@ -120,18 +79,9 @@ fn values() {
         "flag `--timeout`: `1d` is no duration; expected a number and a unit (ms, s, m or h), \
          such as `500ms` or `1.5s`",
     );
-    check(
-        "--timeout=0ms",
-        "flag `--timeout`: `0ms` leaves no time at all; expected more than zero",
-    );
-    check(
-        "--max-timeout=0s",
-        "flag `--max-timeout`: `0s` leaves no time at all; expected more than zero",
-    );
-    check(
-        "--grace=169h",
-        "flag `--grace`: `169h` is too long; expected at most 168h",
-    );
+    check("--timeout=0ms", "flag `--timeout`: `0ms` leaves no time at all; expected more than zero");
+    check("--max-timeout=0s", "flag `--max-timeout`: `0s` leaves no time at all; expected more than zero");
+    check("--grace=169h", "flag `--grace`: `169h` is too long; expected at most 168h");
     check(
         "--max-output=64KX",
         "flag `--max-output`: `64KX` is no size; expected whole bytes, as a number (`0` for \
@@ -175,41 +125,19 @@ fn values() {
          name holds letters, digits and `_`, and a value that holds a comma has to stand in \
          the file",
     );
-    check(
-        "--env=A=secret\0",
-        "flag `--env`: the value of `A` holds a NUL character, which no variable can hold",
-    );
-    check(
-        "--log=inof",
-        "flag `--log`: `inof` is no log level; did you mean `info`?",
-    );
-    check(
-        "--log=verbose",
-        "flag `--log`: `verbose` is no log level; expected off, error, warn, info or debug",
-    );
+    check("--env=A=secret\0", "flag `--env`: the value of `A` holds a NUL character, which no variable can hold");
+    check("--log=inof", "flag `--log`: `inof` is no log level; did you mean `info`?");
+    check("--log=verbose", "flag `--log`: `verbose` is no log level; expected off, error, warn, info or debug");
 }
 
 #[test]
 fn variables() {
     let check = |variable: &str, expected: &str| {
-        assert_eq!(
-            Start::with(&[], &[variable], None).row("allow"),
-            expected,
-            "{variable}"
-        );
+        assert_eq!(Start::with(&[], &[variable], None).row("allow"), expected, "{variable}");
     };
-    check(
-        "ALLOWEXEC_TIMOUT=1s",
-        "unknown variable `ALLOWEXEC_TIMOUT`; did you mean `ALLOWEXEC_TIMEOUT`?",
-    );
-    check(
-        "ALLOWEXEC_ALLOW=ls",
-        "unknown variable `ALLOWEXEC_ALLOW`; did you mean `ALLOWED_COMMANDS`?",
-    );
-    check(
-        "ALLOWEXEC_CWD_ROOTS=/",
-        "unknown variable `ALLOWEXEC_CWD_ROOTS`; did you mean `ALLOWED_CWD_ROOTS`?",
-    );
+    check("ALLOWEXEC_TIMOUT=1s", "unknown variable `ALLOWEXEC_TIMOUT`; did you mean `ALLOWEXEC_TIMEOUT`?");
+    check("ALLOWEXEC_ALLOW=ls", "unknown variable `ALLOWEXEC_ALLOW`; did you mean `ALLOWED_COMMANDS`?");
+    check("ALLOWEXEC_CWD_ROOTS=/", "unknown variable `ALLOWEXEC_CWD_ROOTS`; did you mean `ALLOWED_CWD_ROOTS`?");
     check(
         "ALLOWEXEC_QQQQQ=1",
         "unknown variable `ALLOWEXEC_QQQQQ`; names that begin with `ALLOWEXEC_` are settings, \
@@ -248,43 +176,21 @@ fn values_that_are_not_utf_8() {
     let check = |argument: Option<&[u8]>, variable: Option<(&[u8], &[u8])>, expected: &str| {
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         let arguments = argument.map(text).into_iter().collect();
-        let variables = variable
-            .map(|(name, value)| (text(name), text(value)))
-            .into_iter()
-            .collect();
-        assert_eq!(
-            Start {
-                arguments,
-                variables,
-                file: None
-            }
-            .row("cwd-root"),
-            expected
-        );
+        let variables = variable.map(|(name, value)| (text(name), text(value))).into_iter().collect();
+        assert_eq!(Start { arguments, variables, file: None }.row("cwd-root"), expected);
     };
     for spec in SETTINGS {
         check(
             None,
             Some((spec.variable.as_bytes(), b"/a\xff")),
-            &format!(
-                "variable `{}`: expected UTF-8 text, found bytes that are none",
-                spec.variable
-            ),
+            &format!("variable `{}`: expected UTF-8 text, found bytes that are none", spec.variable),
         );
     }
-    check(
-        Some(b"--cwd-root=/a\xff"),
-        None,
-        "flag `--cwd-root`: expected UTF-8 text, found bytes that are none",
-    );
+    check(Some(b"--cwd-root=/a\xff"), None, "flag `--cwd-root`: expected UTF-8 text, found bytes that are none");
     check(
         None,
         Some((b"ALLOWEXEC_LO\xff", b"1")),
         "unknown variable `ALLOWEXEC_LO\u{FFFD}`; did you mean `ALLOWEXEC_LOG`?",
     );
-    check(
-        None,
-        Some((b"OTHER\xff", b"\xff")),
-        "no restriction (default)",
-    );
+    check(None, Some((b"OTHER\xff", b"\xff")), "no restriction (default)");
 }

@@ -5,19 +5,12 @@ use super::*;
 #[test]
 fn files() {
     let check = |text: &str, expected: &str| {
-        assert_eq!(
-            Start::with(&[], &[], Some(text)).row("allow"),
-            expected,
-            "{text}"
-        );
+        assert_eq!(Start::with(&[], &[], Some(text)).row("allow"), expected, "{text}");
     };
     check("", "nothing (default)");
     check("# nothing\n---\n", "nothing (default)");
     check("{}", "nothing (default)");
-    check(
-        "alow: [ls]",
-        "unknown key `alow` in file `s.yaml`; did you mean `allow`?",
-    );
+    check("alow: [ls]", "unknown key `alow` in file `s.yaml`; did you mean `allow`?");
     check(
         "zzzzz: 1",
         "unknown key `zzzzz` in file `s.yaml`; the keys are the flags' names with `_`, and \
@@ -28,14 +21,8 @@ fn files() {
         "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_`, and \
          `--help` lists them",
     );
-    check(
-        "cwd_root: a\ncwd_root: b",
-        "key `cwd_root` stands twice in file `s.yaml`; keep one of them",
-    );
-    check(
-        "cwd_root: a\ncwd-root: b",
-        "key `cwd-root` stands twice in file `s.yaml`; keep one of them",
-    );
+    check("cwd_root: a\ncwd_root: b", "key `cwd_root` stands twice in file `s.yaml`; keep one of them");
+    check("cwd_root: a\ncwd-root: b", "key `cwd-root` stands twice in file `s.yaml`; keep one of them");
     check(
         "allow:",
         "key `allow` in file `s.yaml`: expected a list of texts such as `[]` or `[ls, \
@@ -66,10 +53,7 @@ fn files() {
         "key `timeout` in file `s.yaml`: `30` has no unit; write `30s` for seconds, or one of \
          ms, m and h",
     );
-    check(
-        "timeout: [30s]",
-        "key `timeout` in file `s.yaml`: expected a number or one text, found a list",
-    );
+    check("timeout: [30s]", "key `timeout` in file `s.yaml`: expected a number or one text, found a list");
     check(
         "max_output: -1",
         "key `max_output` in file `s.yaml`: `-1` is no size; expected whole bytes, as a \
@@ -91,10 +75,7 @@ fn files() {
         "key `cwd` in file `s.yaml`: expected a path, found an empty text; leave the setting \
          out for its default",
     );
-    check(
-        "structured: yes",
-        "key `structured` in file `s.yaml`: expected `true` or `false`, found the text `yes`",
-    );
+    check("structured: yes", "key `structured` in file `s.yaml`: expected `true` or `false`, found the text `yes`");
     check(
         "log: null",
         "key `log` in file `s.yaml`: expected one text, in quotes where it looks like \
@@ -131,14 +112,7 @@ fn files() {
 #[test]
 fn a_file_that_cannot_be_read() {
     assert_eq!(
-        with_causes(
-            &Start::with(&["--config", "gone.yaml"], &[], None)
-                .resolve()
-                .unwrap_err()
-        ),
-        format!(
-            "flag `--config`: file `gone.yaml` can't be read\n  {}",
-            fs::read("gone.yaml").unwrap_err()
-        )
+        with_causes(&Start::with(&["--config", "gone.yaml"], &[], None).resolve().unwrap_err()),
+        format!("flag `--config`: file `gone.yaml` can't be read\n  {}", fs::read("gone.yaml").unwrap_err())
     );
 }

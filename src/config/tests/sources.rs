@@ -18,12 +18,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("grace", "0s", "0s", "0s"),
     ("max-output", "1MB", "1000000", "1MB"),
     ("max-concurrent", "4", "4", "4"),
-    (
-        "env",
-        "HOME2,A=secret",
-        "[HOME2, 'A=secret, with a comma']",
-        "HOME2, A=…",
-    ),
+    ("env", "HOME2,A=secret", "[HOME2, 'A=secret, with a comma']", "HOME2, A=…"),
     ("inherit-env", "1", "true", "on"),
     ("structured", "TRUE", "true", "on"),
     ("exit-error", "on", "true", "on"),
@@ -33,27 +28,20 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn each_setting_comes_from_each_source() {
     let named: Vec<_> = VALUES.iter().map(|row| row.0).chain(["config"]).collect();
-    assert_eq!(
-        named,
-        SETTINGS.iter().map(|spec| spec.flag).collect::<Vec<_>>(),
-        "each setting has a row"
-    );
+    assert_eq!(named, SETTINGS.iter().map(|spec| spec.flag).collect::<Vec<_>>(), "each setting has a row");
     for &(name, text, yaml, shown) in VALUES {
         let spec = SETTINGS.iter().find(|spec| spec.flag == name).unwrap();
         let (flag, apart) = match spec.takes {
             Takes::Switch => (format!("--{name}"), vec![format!("--{name}")]),
-            Takes::Text | Takes::Number | Takes::List => (
-                format!("--{name}={text}"),
-                vec![format!("--{name}"), text.to_owned()],
-            ),
+            Takes::Text | Takes::Number | Takes::List => {
+                (format!("--{name}={text}"), vec![format!("--{name}"), text.to_owned()])
+            }
         };
         let apart: Vec<&str> = apart.iter().map(String::as_str).collect();
         let variable = format!("{}={text}", spec.variable);
         let (file, dashed) = (format!("{}: {yaml}", spec.key()), format!("{name}: {yaml}"));
-        let (by_flag, by_variable) = (
-            format!("{shown} (flag `--{name}`)"),
-            format!("{shown} (variable `{}`)", spec.variable),
-        );
+        let (by_flag, by_variable) =
+            (format!("{shown} (flag `--{name}`)"), format!("{shown} (variable `{}`)", spec.variable));
         let by_file = format!("{shown} (file `s.yaml`)");
 
         assert_eq!(Start::with(&[&flag], &[], None).row(name), by_flag);
@@ -61,14 +49,8 @@ fn each_setting_comes_from_each_source() {
         assert_eq!(Start::with(&[], &[&variable], None).row(name), by_variable);
         assert_eq!(Start::with(&[], &[], Some(&file)).row(name), by_file);
         assert_eq!(Start::with(&[], &[], Some(&dashed)).row(name), by_file);
-        assert_eq!(
-            Start::with(&[&flag], &[&variable], Some(&file)).row(name),
-            by_flag
-        );
-        assert_eq!(
-            Start::with(&[], &[&variable], Some(&file)).row(name),
-            by_variable
-        );
+        assert_eq!(Start::with(&[&flag], &[&variable], Some(&file)).row(name), by_flag);
+        assert_eq!(Start::with(&[], &[&variable], Some(&file)).row(name), by_variable);
     }
 }
 
@@ -77,73 +59,24 @@ fn the_file_is_named_by_a_flag_or_a_variable() {
     let mut start = Start::with(&[], &["ALLOWEXEC_CONFIG=s.yaml"], None);
     start.file = Some("log: error".to_owned());
     let config = start.resolve().unwrap();
-    assert_eq!(
-        config.file.source.to_string(),
-        "variable `ALLOWEXEC_CONFIG`"
-    );
+    assert_eq!(config.file.source.to_string(), "variable `ALLOWEXEC_CONFIG`");
     assert_eq!(config.log.source, Source::File("s.yaml".into()));
-    let config = Start::with(&[], &["ALLOWEXEC_CONFIG=other.yaml"], Some(""))
-        .resolve()
-        .unwrap();
-    assert_eq!(
-        (config.file.value.as_deref(), config.file.source),
-        (Some(Path::new("s.yaml")), Source::Flag("config"))
-    );
+    let config = Start::with(&[], &["ALLOWEXEC_CONFIG=other.yaml"], Some("")).resolve().unwrap();
+    assert_eq!((config.file.value.as_deref(), config.file.source), (Some(Path::new("s.yaml")), Source::Flag("config")));
 }
 
 #[test]
 fn the_stronger_list_replaces_the_weaker() {
-    let check =
-        |arguments: &[&str], variables: &[&str], file: Option<&str>, name: &str, expected: &str| {
-            assert_eq!(
-                Start::with(arguments, variables, file).row(name),
-                expected,
-                "{arguments:?} {variables:?} {file:?}"
-            );
-        };
+    let check = |arguments: &[&str], variables: &[&str], file: Option<&str>, name: &str, expected: &str| {
+        assert_eq!(Start::with(arguments, variables, file).row(name), expected, "{arguments:?} {variables:?} {file:?}");
+    };
     let variable = ["ALLOWED_COMMANDS=git"];
-    check(
-        &["--allow", "ls"],
-        &variable,
-        Some("allow: rm"),
-        "allow",
-        "ls (flag `--allow`)",
-    );
-    check(
-        &["--allow="],
-        &variable,
-        None,
-        "allow",
-        "nothing (flag `--allow`)",
-    );
-    check(
-        &[],
-        &["ALLOWED_COMMANDS=,"],
-        Some("allow: rm"),
-        "allow",
-        "nothing (variable `ALLOWED_COMMANDS`)",
-    );
-    check(
-        &["--allow", "ls", "--allow=b,,a,ls", "--allow", ""],
-        &[],
-        None,
-        "allow",
-        "ls, b, a (flag `--allow`)",
-    );
-    check(
-        &["--env", "A=1,B", "--env=C=x=y", "--env", "D="],
-        &[],
-        None,
-        "env",
-        "A=…, B, C=…, D=… (flag `--env`)",
-    );
-    check(
-        &["--timeout", "1s", "--timeout", "2s"],
-        &[],
-        None,
-        "timeout",
-        "2s (flag `--timeout`)",
-    );
+    check(&["--allow", "ls"], &variable, Some("allow: rm"), "allow", "ls (flag `--allow`)");
+    check(&["--allow="], &variable, None, "allow", "nothing (flag `--allow`)");
+    check(&[], &["ALLOWED_COMMANDS=,"], Some("allow: rm"), "allow", "nothing (variable `ALLOWED_COMMANDS`)");
+    check(&["--allow", "ls", "--allow=b,,a,ls", "--allow", ""], &[], None, "allow", "ls, b, a (flag `--allow`)");
+    check(&["--env", "A=1,B", "--env=C=x=y", "--env", "D="], &[], None, "env", "A=…, B, C=…, D=… (flag `--env`)");
+    check(&["--timeout", "1s", "--timeout", "2s"], &[], None, "timeout", "2s (flag `--timeout`)");
     check(
         &[],
         &["ALLOWEXEC_STRUCTURED=no"],
@@ -151,109 +84,50 @@ fn the_stronger_list_replaces_the_weaker() {
         "structured",
         "off (variable `ALLOWEXEC_STRUCTURED`)",
     );
-    check(
-        &[],
-        &[],
-        Some("allow: /opt/my tools/x, '*'"),
-        "allow",
-        "/opt/my tools/x, '*' (file `s.yaml`)",
-    );
+    check(&[], &[], Some("allow: /opt/my tools/x, '*'"), "allow", "/opt/my tools/x, '*' (file `s.yaml`)");
 }
 
 #[test]
 fn values_of_env_keep_their_commas_in_the_file() {
-    let config = Start::with(&[], &[], Some("env: [PATH, 'A=1, B=2 ', '']"))
-        .resolve()
-        .unwrap();
+    let config = Start::with(&[], &[], Some("env: [PATH, 'A=1, B=2 ', '']")).resolve().unwrap();
     assert_eq!(
         config.env.value,
-        [
-            EnvEntry::Pass("PATH".to_owned()),
-            EnvEntry::Set("A".to_owned(), "1, B=2 ".to_owned())
-        ]
+        [EnvEntry::Pass("PATH".to_owned()), EnvEntry::Set("A".to_owned(), "1, B=2 ".to_owned())]
     );
-    assert_eq!(
-        format!("{:?}", config.env.value),
-        "[EnvEntry(PATH), EnvEntry(A=…)]"
-    );
+    assert_eq!(format!("{:?}", config.env.value), "[EnvEntry(PATH), EnvEntry(A=…)]");
 }
 
 #[test]
 fn an_empty_variable_is_unset_and_a_list_without_entries_is_set() {
-    let check =
-        |arguments: &[&str], variables: &[&str], file: Option<&str>, expected: Option<&[&str]>| {
-            let config = Start::with(arguments, variables, file).resolve().unwrap();
-            let expected =
-                expected.map(|roots| roots.iter().map(PathBuf::from).collect::<Vec<_>>());
-            assert_eq!(
-                config.cwd_root.value, expected,
-                "{arguments:?} {variables:?} {file:?}"
-            );
-        };
+    let check = |arguments: &[&str], variables: &[&str], file: Option<&str>, expected: Option<&[&str]>| {
+        let config = Start::with(arguments, variables, file).resolve().unwrap();
+        let expected = expected.map(|roots| roots.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(config.cwd_root.value, expected, "{arguments:?} {variables:?} {file:?}");
+    };
     check(&[], &[], None, None);
     check(&[], &["ALLOWED_CWD_ROOTS="], None, None);
-    check(
-        &[],
-        &["ALLOWED_CWD_ROOTS="],
-        Some("cwd_root: [/a]"),
-        Some(&["/a"]),
-    );
+    check(&[], &["ALLOWED_CWD_ROOTS="], Some("cwd_root: [/a]"), Some(&["/a"]));
     check(&[], &["ALLOWED_CWD_ROOTS=,"], None, Some(&[]));
     check(&[], &["ALLOWED_CWD_ROOTS= , "], None, Some(&[]));
     check(&[], &["ALLOWED_CWD_ROOTS= "], None, Some(&[]));
-    check(
-        &[],
-        &["ALLOWED_CWD_ROOTS=,"],
-        Some("cwd_root: [/a]"),
-        Some(&[]),
-    );
-    check(
-        &["--cwd-root", ""],
-        &["ALLOWED_CWD_ROOTS=/a"],
-        None,
-        Some(&[]),
-    );
+    check(&[], &["ALLOWED_CWD_ROOTS=,"], Some("cwd_root: [/a]"), Some(&[]));
+    check(&["--cwd-root", ""], &["ALLOWED_CWD_ROOTS=/a"], None, Some(&[]));
     check(&[], &[], Some("cwd_root: []"), Some(&[]));
     check(&[], &[], Some("cwd_root: ['']"), Some(&[]));
     check(&[], &[], Some("cwd_root: ''"), Some(&[]));
-    check(
-        &[],
-        &[],
-        Some("cwd_root: ['/a, b', ' c']"),
-        Some(&["/a, b", " c"]),
-    );
-    check(
-        &["--cwd-root=/b,/a", "--cwd-root", "c d"],
-        &[],
-        None,
-        Some(&["/b", "/a", "c d"]),
-    );
+    check(&[], &[], Some("cwd_root: ['/a, b', ' c']"), Some(&["/a, b", " c"]));
+    check(&["--cwd-root=/b,/a", "--cwd-root", "c d"], &[], None, Some(&["/b", "/a", "c d"]));
     let shown = Start::with(&["--cwd-root="], &[], None).row("cwd-root");
     assert_eq!(shown, "set, but without an entry (flag `--cwd-root`)");
 }
 
 #[test]
 fn variables_that_are_not_ours_are_kept_and_never_judged() {
-    let start = Start::with(
-        &[],
-        &[
-            "ALLOWED_THINGS=x",
-            "ALLOWEXEC_=",
-            "ALLOWEXEC_TYPO=",
-            "PATH=/bin",
-        ],
-        None,
-    );
+    let start = Start::with(&[], &["ALLOWED_THINGS=x", "ALLOWEXEC_=", "ALLOWEXEC_TYPO=", "PATH=/bin"], None);
     let config = start.resolve().unwrap();
-    assert_eq!(
-        config.surroundings.variable("ALLOWED_THINGS"),
-        Some("x".as_ref())
-    );
+    assert_eq!(config.surroundings.variable("ALLOWED_THINGS"), Some("x".as_ref()));
     assert_eq!(config.surroundings.variable("MISSING"), None);
-    assert!(
-        format!("{config:?}").contains("Surroundings(4 variables, in `"),
-        "values stay out of debug output"
-    );
+    assert!(format!("{config:?}").contains("Surroundings(4 variables, in `"), "values stay out of debug output");
 }
 
 #[test]
@@ -261,31 +135,19 @@ fn a_timeout_that_nobody_set_gives_way_to_its_maximum() {
     let check = |arguments: &[&str], expected: Result<(u64, &str), &str>| {
         let found = Start::with(arguments, &[], None).resolve();
         let found = found.map(|config| (config.timeout.value, config.timeout.source.to_string()));
-        let expected =
-            expected.map(|(seconds, source)| (Duration::from_secs(seconds), source.to_owned()));
-        assert_eq!(
-            found.map_err(|error| error.to_string()),
-            expected.map_err(str::to_owned),
-            "{arguments:?}"
-        );
+        let expected = expected.map(|(seconds, source)| (Duration::from_secs(seconds), source.to_owned()));
+        assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{arguments:?}");
     };
     check(&["--max-timeout=10s"], Ok((10, "flag `--max-timeout`")));
-    check(
-        &["--max-timeout=10s", "--timeout=10s"],
-        Ok((10, "flag `--timeout`")),
-    );
+    check(&["--max-timeout=10s", "--timeout=10s"], Ok((10, "flag `--timeout`")));
     check(
         &["--max-timeout=10s", "--timeout=10001ms"],
-        Err(
-            "the timeout of 10001ms (flag `--timeout`) is longer than the longest that is allowed, 10s \
-             (flag `--max-timeout`); lower `--timeout` or raise `--max-timeout`",
-        ),
+        Err("the timeout of 10001ms (flag `--timeout`) is longer than the longest that is allowed, 10s \
+             (flag `--max-timeout`); lower `--timeout` or raise `--max-timeout`"),
     );
     check(
         &["--timeout=11m"],
-        Err(
-            "the timeout of 11m (flag `--timeout`) is longer than the longest that is allowed, 10m (default); \
-             lower `--timeout` or raise `--max-timeout`",
-        ),
+        Err("the timeout of 11m (flag `--timeout`) is longer than the longest that is allowed, 10m (default); \
+             lower `--timeout` or raise `--max-timeout`"),
     );
 }

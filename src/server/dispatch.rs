@@ -1,0 +1,205 @@
+//! From a request to its handler, and from the handler's result to the answer: each request is answered exactly once.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::{Map, Value, json};
+
+use super::calls::{Pending, Waiting};
+use super::replies::ReplyTo;
+use super::session::Served;
+use super::workers::Job;
+use super::{RequestContext, Server};
+use crate::config::LogLevel;
+use crate::exec::{Invocation, Limits, stop};
+use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
+use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, prompt_result, seal};
+use crate::prompts::{self, PROMPTS};
+use crate::tools::Call;
+
+/// What a handler comes to.
+enum Handled {
+    /// The result, encoded.
+    Done(Vec<u8>),
+    /// A command runs first; its end brings the answer.
+    Later,
+}
+
+impl<W: Write> Server<W> {
+    pub(super) fn request(&mut self, request: Request, reply_to: ReplyTo) -> io::Result<()> {
+        let Request { id, .. } = &request;
+        let id = id.clone();
+        // A panic in a handler is a bug, and not the end of the server or of the client's wait.
+        let handled = catch_unwind(AssertUnwindSafe(|| self.handle(request, reply_to))).unwrap_or_else(|_| {
+            Err(ErrorObject::new(INTERNAL_ERROR, "the server failed at this request; its log says more"))
+        });
+        let response = match handled {
+            Ok(Handled::Done(result)) => encode::result(&id, &result),
+            Ok(Handled::Later) => return Ok(()),
+            Err(error) => {
+                self.log.write(LogLevel::Debug, &format!("request id={id} error={} {}", error.code, error.message));
+                encode::error(Some(&id), &error)
+            }
+        };
+        self.reply(reply_to, Some(response))
+    }
+
+    pub(super) fn notification(&mut self, notification: &Notification) -> io::Result<()> {
+        if notification.method != "notifications/cancelled" {
+            return Ok(());
+        }
+        let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) else { return Ok(()) };
+        for pending in self.calls.cancel(&id) {
+            self.log.write(LogLevel::Info, &format!("call id={id} {} cancelled=true", pending.description));
+            self.reply(pending.reply_to, None)?;
+        }
+        self.start_calls()
+    }
+
+    fn handle(&mut self, request: Request, reply_to: ReplyTo) -> Result<Handled, ErrorObject> {
+        let context = match self.session.receive(&request)? {
+            Served::Request(context) => context,
+            Served::EarlyPing => return Ok(done(&json!({}))),
+            Served::Handshake(revision) => {
+                let instructions = prompts::instructions(self.policy.allow_list());
+                return Ok(done(&initialize_result(revision, &instructions)));
+            }
+        };
+        let revision = context.revision;
+        match (request.method.as_str(), revision.is_modern()) {
+            ("ping", false) => Ok(done(&json!({}))),
+            ("server/discover", true) => {
+                Ok(done(&discover_result(revision, &prompts::instructions(self.policy.allow_list()))))
+            }
+            ("tools/list", _) => self.tools_list(&context, &request.params),
+            ("tools/call", _) => self.tools_call(request, &context, reply_to),
+            ("prompts/list", _) => prompts_list(revision, &request.params),
+            ("prompts/get", _) => self.prompts_get(revision, &request.params),
+            (method, _) => Err(ErrorObject::method_not_found(method)),
+        }
+    }
+
+    fn tools_list(&self, context: &RequestContext, params: &Map<String, Value>) -> Result<Handled, ErrorObject> {
+        only_page(params)?;
+        let tools: Vec<Value> = self.toolbox.list().map(|tool| tool.to_value(context.revision)).collect();
+        Ok(done(&seal(json!({"tools": tools}), context.revision, Caching::Cacheable)))
+    }
+
+    fn tools_call(
+        &mut self,
+        mut request: Request,
+        context: &RequestContext,
+        reply_to: ReplyTo,
+    ) -> Result<Handled, ErrorObject> {
+        let revision = context.revision;
+        let name = request.params.remove("name");
+        let Some(name) = name.as_ref().and_then(Value::as_str) else {
+            return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
+        };
+        let arguments = match request.params.remove("arguments") {
+            None => Map::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object")),
+        };
+        let Some(kind) = self.toolbox.find(name) else {
+            let known: Vec<&str> = self.toolbox.list().map(|tool| tool.name.as_str()).collect();
+            let message = format!("unknown tool `{}`; the tools are {}", name.escape_debug(), known.join(", "));
+            return Err(ErrorObject::invalid_params(message));
+        };
+        let outcome = match self.toolbox.read(kind, arguments) {
+            Ok(call) => self.start(call, name, request.id.clone(), revision, reply_to),
+            Err(error) => Err(error.to_string()),
+        };
+        Ok(outcome.map_or_else(
+            |sentence| {
+                self.log.write(LogLevel::Info, &format!("call id={} tool={name} refused={sentence:?}", request.id));
+                Handled::Done(encode::to_json(&CallToolResult::error(sentence).for_revision(revision)))
+            },
+            |()| Handled::Later,
+        ))
+    }
+
+    /// Has the policy decide, and queues what is allowed. The error is the sentence for the model.
+    fn start(
+        &mut self,
+        call: Call,
+        tool: &str,
+        id: RequestId,
+        revision: Revision,
+        reply_to: ReplyTo,
+    ) -> Result<(), String> {
+        let Call { command, cwd, input, timeout } = call;
+        let decision = self.policy.examine(command, cwd.as_deref());
+        let command = decision.outcome.map_err(|refusal| refusal.to_string())?;
+        let explanation = decision.explanation;
+        let description = if self.log.writes(LogLevel::Info) {
+            let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
+            let directory = command.directory().path().display();
+            format!("tool={tool} command={:?} directory=\"{directory}\" allowed={rule:?}", command.words().join(" "))
+        } else {
+            String::new()
+        };
+        let (stop, signal) =
+            stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
+        self.last_key += 1;
+        let job = Box::new(Job {
+            key: self.last_key,
+            invocation: Invocation {
+                command,
+                input: input.map(String::into_bytes),
+                limits: Limits { timeout, ..self.limits },
+                stop: signal,
+            },
+            literal_pattern: explanation.literal_pattern,
+            revision,
+        });
+        let pending = Pending { id, reply_to, description };
+        self.calls.queue(Waiting { pending, stop, job }).map_err(|_| {
+            "too many calls are waiting for their turn; wait for some of their answers first".to_owned()
+        })?;
+        self.start_calls().map_err(|error| error.to_string())
+    }
+
+    /// Starts the calls whose turn it is.
+    pub(super) fn start_calls(&mut self) -> io::Result<()> {
+        while let Some(job) = self.calls.next() {
+            if let Err(job) = self.workers.run(job) {
+                let Some(pending) = self.calls.finish(job.key) else { continue };
+                let sentence = "the server has no thread left to run a command; try again when other calls have ended";
+                let result = encode::to_json(&CallToolResult::error(sentence).for_revision(job.revision));
+                self.reply(pending.reply_to, Some(encode::result(&pending.id, &result)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prompts_get(&self, revision: Revision, params: &Map<String, Value>) -> Result<Handled, ErrorObject> {
+        let name = params.get("name").and_then(Value::as_str);
+        let Some(prompt) = PROMPTS.iter().find(|prompt| Some(prompt.name) == name) else {
+            let known: Vec<&str> = PROMPTS.iter().map(|prompt| prompt.name).collect();
+            let message =
+                format!("`prompts/get` needs `name`, the name of a prompt; the prompts are {}", known.join(", "));
+            return Err(ErrorObject::invalid_params(message));
+        };
+        let text = prompts::intro(self.toolbox.list(), self.policy.allow_list());
+        Ok(done(&prompt_result(prompt.description, &text, revision)))
+    }
+}
+
+fn prompts_list(revision: Revision, params: &Map<String, Value>) -> Result<Handled, ErrorObject> {
+    only_page(params)?;
+    let prompts: Vec<Value> = PROMPTS.iter().map(|prompt| prompt.to_value(revision)).collect();
+    Ok(done(&seal(json!({"prompts": prompts}), revision, Caching::Cacheable)))
+}
+
+/// Lists have one page, so no cursor was ever handed out.
+fn only_page(params: &Map<String, Value>) -> Result<(), ErrorObject> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(ErrorObject::invalid_params("the cursor is unknown: lists have one page here")),
+    }
+}
+
+fn done(result: &Value) -> Handled {
+    Handled::Done(encode::to_json(result))
+}

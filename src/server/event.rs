@@ -1,0 +1,59 @@
+//! Everything that can happen to the loop, in one closed enum.
+
+use std::io::{self, BufRead};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::workers::Finished;
+use crate::jsonrpc::{Line, LineReader};
+
+/// What the other threads tell the loop.
+#[derive(Debug)]
+pub enum Event {
+    /// The client sent a line.
+    Line(Line),
+    /// The client's stream has ended, or can't be read any more.
+    InputEnded(io::Result<()>),
+    /// The process was asked to end.
+    Signal,
+    /// A worker is done with its call.
+    Finished(Finished),
+    /// A deadline of the loop's own has passed.
+    Deadline(Deadline),
+}
+
+/// The deadlines of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    /// The calls that were running at the end of the input had their time.
+    Drained,
+    /// The calls that were ended had theirs.
+    Ended,
+}
+
+/// Where the other threads put their events.
+pub type EventSender = SyncSender<Event>;
+
+/// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
+/// be a line of 16 MiB.
+const WAITING: usize = 4;
+
+/// Makes the one channel.
+pub(super) fn channel() -> (EventSender, Receiver<Event>) {
+    sync_channel(WAITING)
+}
+
+/// Reads lines until the stream or the loop ends.
+pub(super) fn read(input: impl BufRead, events: &EventSender) {
+    let mut lines = LineReader::new(input);
+    loop {
+        let event = match lines.next_line() {
+            Ok(Some(line)) => Event::Line(line),
+            Ok(None) => Event::InputEnded(Ok(())),
+            Err(error) => Event::InputEnded(Err(error)),
+        };
+        let is_last = matches!(event, Event::InputEnded(_));
+        if events.send(event).is_err() || is_last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a resolved configuration comes to: the parts that the server is made of.
+
+use std::sync::Arc;
+
+use crate::config::{Config, EnvEntry, LogLevel};
+use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
+use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
+use crate::tools::{ReportSettings, ToolSettings, Toolbox};
+
+/// The parts of a server, each made of the configuration and of nothing else.
+pub struct Parts {
+    /// What decides.
+    pub policy: Policy,
+    /// What runs.
+    pub executor: Arc<dyn Executor>,
+    /// What clients see.
+    pub toolbox: Toolbox,
+    /// The bounds of calls that name none.
+    pub limits: Limits,
+    /// What shapes results.
+    pub report: ReportSettings,
+    /// How many calls run at once.
+    pub max_concurrent: usize,
+    /// From which level on the log is written.
+    pub log_level: LogLevel,
+}
+
+impl Parts {
+    /// Makes the parts.
+    pub fn new(config: &Config) -> Self {
+        let search_path = SearchPath::new(config.surroundings.variable("PATH"));
+        let allow = AllowList::new(config.allow.value.iter().cloned());
+        let toolbox = Toolbox::new(ToolSettings {
+            allowed: allow.summary(),
+            timeout: config.timeout.value,
+            max_timeout: config.max_timeout.value,
+            max_output: config.max_output.value,
+            structured: config.structured.value,
+        });
+        let environment = Environment::new(&EnvironmentSettings {
+            inherited: config.surroundings.variables.clone(),
+            inherit_all: config.inherit_env.value,
+            variables: config.env.value.iter().map(variable).collect(),
+            path: search_path.to_variable(),
+        });
+        let programs = Programs::new(search_path, config.surroundings.directory.clone());
+        Self {
+            policy: Policy::new(allow, Directories::new(directory_settings(config)), programs),
+            executor: Arc::new(Processes::new(environment)),
+            toolbox,
+            limits: Limits {
+                timeout: config.timeout.value,
+                grace: config.grace.value,
+                max_output: config.max_output.value,
+            },
+            report: ReportSettings { structured: config.structured.value, exit_error: config.exit_error.value },
+            max_concurrent: config.max_concurrent.value,
+            log_level: config.log.value,
+        }
+    }
+
+    /// What the operator should know before anything runs, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let allow = self.policy.allow_list();
+        let mut warnings = Vec::new();
+        if allow.allows_any() {
+            warnings.push("the allow-list holds `*`: every command is allowed".to_owned());
+        }
+        for name in allow.names() {
+            if let Some(reach) = wrappers::reach_of(name) {
+                warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
+            }
+        }
+        if self.policy.directories().project_for_commands().is_some() {
+            warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
+        }
+        warnings
+    }
+
+    /// What keeps calls from being served, one sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let directories = self.policy.directories().problems();
+        let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        let allow = self.policy.allow_list();
+        if allow.names().is_empty() && !allow.allows_any() {
+            problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
+        }
+        problems
+    }
+}
+
+fn directory_settings(config: &Config) -> DirectorySettings {
+    DirectorySettings {
+        server: config.surroundings.directory.clone(),
+        cwd: config.cwd.value.clone(),
+        project: config.project_dir.value.clone(),
+        workspace: config.workspace_dir.value.clone(),
+        roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
+        project_commands: config.allow_project_commands.value,
+    }
+}
+
+fn variable(entry: &EnvEntry) -> Variable {
+    match entry {
+        EnvEntry::Pass(name) => Variable::Pass(name.clone()),
+        EnvEntry::Set(name, value) => Variable::Set(name.clone(), value.into()),
+    }
+}

@@ -1,0 +1,278 @@
+//! The loop: takes events one by one, and is the only one that writes to the client.
+
+use std::io::{self, BufRead, Write};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use super::calls::Calls;
+use super::event::{self, Deadline, Event, EventSender};
+use super::replies::{Batches, ReplyTo};
+use super::workers::{Ended, Finished, Workers};
+use super::{Log, Parts, Session};
+use crate::config::LogLevel;
+use crate::exec::{End, Orphans, Timer};
+use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
+use crate::policy::Policy;
+use crate::tools::Toolbox;
+
+/// How long the ended trees have until the server ends without them: their half second, and the time to drain.
+const ENDING: Duration = Duration::from_millis(850);
+
+/// How long calls that still run at the end of the input have to finish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// Until they are ended; for a client, which waits two seconds for the server to exit, half a second.
+    Bounded(Duration),
+    /// As long as their own deadlines allow.
+    Unbounded,
+}
+
+impl Patience {
+    /// What a client's end of the input leaves to its calls.
+    pub const FOR_CLIENTS: Self = Self::Bounded(Duration::from_millis(500));
+}
+
+/// A server for one client.
+pub struct Server<W> {
+    pub(super) policy: Policy,
+    pub(super) toolbox: Toolbox,
+    pub(super) limits: crate::exec::Limits,
+    pub(super) session: Session,
+    pub(super) calls: Calls,
+    pub(super) workers: Workers,
+    pub(super) log: Log,
+    pub(super) last_key: u64,
+    batches: Batches,
+    orphans: Orphans,
+    timer: Timer,
+    events: EventSender,
+    received: Receiver<Event>,
+    patience: Patience,
+    life: Life,
+    output: W,
+}
+
+/// How far the server is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It serves.
+    Serving,
+    /// The input has ended; the calls that run may still finish.
+    Draining,
+    /// What runs is being ended, and nothing is answered any more.
+    Ending,
+    /// Nothing is waited for.
+    Over,
+}
+
+impl<W: Write> Server<W> {
+    /// Makes a server of its parts, which answers on `output`.
+    pub fn new(parts: Parts, patience: Patience, log: crate::server::LogSink, output: W) -> Self {
+        let (events, received) = event::channel();
+        let warnings = parts.warnings();
+        let mut log = Log::new(parts.log_level, log);
+        warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
+        parts.problems().iter().for_each(|problem| log.write(LogLevel::Warn, problem));
+        Self {
+            policy: parts.policy,
+            toolbox: parts.toolbox,
+            limits: parts.limits,
+            session: Session::default(),
+            calls: Calls::new(parts.max_concurrent),
+            workers: Workers::new(parts.executor, parts.report, events.clone()),
+            log,
+            last_key: 0,
+            batches: Batches::default(),
+            orphans: Orphans::default(),
+            timer: Timer::default(),
+            events,
+            received,
+            patience,
+            life: Life::Serving,
+            output,
+        }
+    }
+
+    /// Where other threads tell the server what happens, for instance that the process was asked to end.
+    pub fn events(&self) -> EventSender {
+        self.events.clone()
+    }
+
+    /// Serves the client until its stream ends, and then ends what still runs.
+    ///
+    /// The stream is read on a thread of its own, which ends with the stream, or with the server at its next line.
+    ///
+    /// # Errors
+    /// Where no thread can be had to read with, or the output fails in another way than that the client closed it.
+    pub fn serve(mut self, input: impl BufRead + Send + 'static) -> io::Result<()> {
+        let events = self.events.clone();
+        std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
+        let served = self.run();
+        self.calls.shut_down();
+        self.orphans.end_all();
+        match served {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            served => served,
+        }
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        while self.life != Life::Over {
+            // The server holds a sender itself, so the channel is never closed.
+            let Ok(event) = self.received.recv() else { return Ok(()) };
+            let written = match event {
+                Event::Line(line) => self.line(line),
+                Event::InputEnded(result) => self.input_ended(&result),
+                Event::Signal => self.end_everything(),
+                Event::Finished(finished) => self.finished(finished),
+                Event::Deadline(Deadline::Drained) => self.end_everything(),
+                Event::Deadline(Deadline::Ended) => {
+                    self.life = Life::Over;
+                    Ok(())
+                }
+            };
+            if let Err(error) = written {
+                // Nobody hears the answers any more, so nobody wants the calls.
+                self.log.write(LogLevel::Info, &format!("the client does not take answers any more: {error}"));
+                self.life = Life::Ending;
+                self.end_everything()?;
+            }
+            if self.life == Life::Draining && self.calls.is_empty() || self.life == Life::Ending && self.calls.is_idle()
+            {
+                self.life = Life::Over;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: Line) -> io::Result<()> {
+        if self.life == Life::Ending {
+            return Ok(());
+        }
+        let text = match line {
+            Line::Text(text) => text,
+            Line::TooLong => {
+                let why = format!("invalid request: the line is longer than {MAX_LINE} bytes");
+                return self.write(&encode::error(None, &ErrorObject::new(INVALID_REQUEST, why)));
+            }
+        };
+        match Incoming::parse(&text) {
+            Ok(Incoming::Single(message)) => self.message(message, ReplyTo::Client),
+            Ok(Incoming::Batch(elements)) => self.batch(elements),
+            Err(malformed) => self.malformed(&malformed, ReplyTo::Client),
+        }
+    }
+
+    fn batch(&mut self, elements: Vec<Result<Message, Malformed>>) -> io::Result<()> {
+        if !self.session.revision().is_some_and(crate::mcp::Revision::has_batches) {
+            let why = "invalid request: batches exist only after a handshake with protocol version 2025-03-26";
+            return self.write(&encode::error(None, &ErrorObject::new(INVALID_REQUEST, why)));
+        }
+        let reply_to = self.batches.open(elements.len());
+        for element in elements {
+            match element {
+                Ok(Message::Request(request)) if request.method == "initialize" => {
+                    let why = "invalid request: `initialize` can't be part of a batch";
+                    let error = ErrorObject::new(INVALID_REQUEST, why);
+                    self.reply(reply_to, Some(encode::error(Some(&request.id), &error)))?;
+                }
+                Ok(message) => self.message(message, reply_to)?,
+                Err(malformed) => self.malformed(&malformed, reply_to)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: Message, reply_to: ReplyTo) -> io::Result<()> {
+        match message {
+            Message::Request(request) => self.request(request, reply_to),
+            Message::Notification(notification) => {
+                self.notification(&notification)?;
+                self.reply(reply_to, None)
+            }
+            // The server asks for nothing, so nothing is answered that anybody waits for.
+            Message::Response(_) => self.reply(reply_to, None),
+        }
+    }
+
+    fn malformed(&mut self, malformed: &Malformed, reply_to: ReplyTo) -> io::Result<()> {
+        self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
+        self.reply(reply_to, Some(encode::error(malformed.id.as_ref(), &malformed.error)))
+    }
+
+    fn finished(&mut self, finished: Finished) -> io::Result<()> {
+        self.workers.release(&finished);
+        let pending = self.calls.finish(finished.key);
+        // Before the answer, so that what a command left behind is gone when its client hears of its end.
+        self.orphans.after(finished.key, &self.calls.running());
+        let started = self.start_calls();
+        let Some(pending) = pending else { return started };
+        if self.log.writes(LogLevel::Info) {
+            let end = describe_end(&finished.end);
+            self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
+        }
+        let response = encode::result(&pending.id, &finished.result);
+        started.and(self.reply(pending.reply_to, Some(response)))
+    }
+
+    fn input_ended(&mut self, result: &io::Result<()>) -> io::Result<()> {
+        if let Err(error) = result {
+            self.log.write(LogLevel::Error, &format!("the client's messages can't be read any more: {error}"));
+        }
+        if self.life == Life::Serving {
+            self.life = Life::Draining;
+            if let Patience::Bounded(patience) = self.patience {
+                self.deadline(patience, Deadline::Drained);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_everything(&mut self) -> io::Result<()> {
+        self.life = Life::Ending;
+        self.calls.shut_down();
+        self.deadline(ENDING, Deadline::Ended);
+        Ok(())
+    }
+
+    fn deadline(&mut self, delay: Duration, deadline: Deadline) {
+        let events = self.events.clone();
+        // Where the loop is gone the deadline is nobody's any more.
+        self.timer.after(delay, move || drop(events.send(Event::Deadline(deadline))));
+    }
+
+    /// Takes the answer to one request, or the word that it gets none.
+    pub(super) fn reply(&mut self, reply_to: ReplyTo, response: Option<Vec<u8>>) -> io::Result<()> {
+        match reply_to {
+            ReplyTo::Client => response.map_or(Ok(()), |response| self.write(&response)),
+            ReplyTo::Batch(key) => match self.batches.close_one(key, response) {
+                Some(responses) => self.write(&encode::batch(&responses)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Writes one line, with one call where the stream takes it whole.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.life == Life::Ending {
+            return Ok(());
+        }
+        self.output.write_all(line)?;
+        self.output.flush()
+    }
+}
+
+fn describe_end(end: &Ended) -> String {
+    match end {
+        Ended::Ran { end, elapsed } => {
+            let how = match end {
+                End::Exited(code) => format!("exit={code}"),
+                End::Signaled(number) => format!("signal={number}"),
+                End::TimedOut(_) => "timed_out=true".to_owned(),
+                End::Stopped => "stopped=true".to_owned(),
+            };
+            format!("{how} time={:.1}ms", elapsed.as_secs_f64() * 1000.0)
+        }
+        Ended::Failed(why) => format!("failed={why:?}"),
+    }
+}

@@ -1,0 +1,151 @@
+//! The seam between the eras: which revision a request is of, and what its client declared.
+
+use serde_json::{Map, Value};
+
+use super::RequestContext;
+use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
+use crate::mcp::{Implementation, InitializeParams, RequestMeta, Revision};
+
+/// What is known of the client between requests: nothing, or what its handshake said.
+#[derive(Debug, Default)]
+pub struct Session {
+    handshake: Option<Handshake>,
+}
+
+#[derive(Debug)]
+struct Handshake {
+    revision: Revision,
+    capabilities: Map<String, Value>,
+    client_info: Option<Implementation>,
+}
+
+/// How a request is to be served.
+#[derive(Debug, PartialEq)]
+pub enum Served {
+    /// As an `initialize`, which was negotiated.
+    Handshake(Revision),
+    /// As a request like any other.
+    Request(RequestContext),
+    /// As a `ping` before the handshake.
+    EarlyPing,
+}
+
+impl Session {
+    /// The revision that the handshake chose.
+    pub fn revision(&self) -> Option<Revision> {
+        self.handshake.as_ref().map(|handshake| handshake.revision)
+    }
+
+    /// Decides what a request is of, by the request first and by what came before only then.
+    ///
+    /// # Errors
+    /// The error object that answers a request which is of neither era.
+    pub fn receive(&mut self, request: &Request) -> Result<Served, ErrorObject> {
+        let meta = RequestMeta::of(&request.params);
+        if meta.is_modern() {
+            return modern(request, meta);
+        }
+        if request.method == "initialize" {
+            return self.initialize(request);
+        }
+        let Some(handshake) = &self.handshake else {
+            return if request.method == "ping" { Ok(Served::EarlyPing) } else { Err(neither(&request.method)) };
+        };
+        Ok(Served::Request(RequestContext {
+            revision: handshake.revision,
+            client_capabilities: handshake.capabilities.clone(),
+            client_info: handshake.client_info.clone(),
+        }))
+    }
+
+    fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {
+        let Some(params) = InitializeParams::from_params(&request.params) else {
+            return Err(ErrorObject::invalid_params("`initialize` needs `protocolVersion`, a string"));
+        };
+        let revision = Revision::negotiate(&params.protocol_version);
+        self.handshake =
+            Some(Handshake { revision, capabilities: params.capabilities, client_info: params.client_info });
+        Ok(Served::Handshake(revision))
+    }
+}
+
+fn modern(request: &Request, meta: RequestMeta<'_>) -> Result<Served, ErrorObject> {
+    let envelope =
+        meta.envelope().map_err(|error| ErrorObject { code: error.code, message: error.message, data: error.data })?;
+    if request.method == "initialize" {
+        let message = "`initialize` does not exist in the protocol version that the request names; send requests with their \
+                       metadata, or `initialize` without it";
+        return Err(ErrorObject::new(METHOD_NOT_FOUND, message));
+    }
+    Ok(Served::Request(RequestContext {
+        revision: envelope.revision,
+        client_capabilities: envelope.client_capabilities,
+        client_info: envelope.client_info,
+    }))
+}
+
+fn neither(method: &str) -> ErrorObject {
+    let names =
+        |revisions: &mut dyn Iterator<Item = Revision>| revisions.map(Revision::name).collect::<Vec<_>>().join(", ");
+    ErrorObject::new(
+        INVALID_PARAMS,
+        format!(
+            "`{}` came without a protocol version: send `initialize` first ({}), or name the version in \
+             `_meta[\"io.modelcontextprotocol/protocolVersion\"]` of each request ({})",
+            method.escape_debug(),
+            names(&mut Revision::legacy()),
+            names(&mut Revision::modern())
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jsonrpc::{Incoming, Message};
+    use serde_json::json;
+
+    fn receive(session: &mut Session, method: &str, params: Value) -> String {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let Ok(Incoming::Single(Message::Request(request))) = Incoming::parse(line.as_bytes()) else {
+            panic!("{line}")
+        };
+        match session.receive(&request) {
+            Ok(Served::Handshake(revision)) => format!("handshake {revision}"),
+            Ok(Served::Request(context)) => format!("request of {}", context.revision),
+            Ok(Served::EarlyPing) => "early ping".to_owned(),
+            Err(error) => format!("{} {}", error.code, error.data.unwrap_or_default()),
+        }
+    }
+
+    fn meta(version: Value) -> Value {
+        json!({"_meta": {
+            "io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}
+        }})
+    }
+
+    #[test]
+    fn each_request_is_served_as_what_it_says_it_is() {
+        let mut session = Session::default();
+        assert_eq!(receive(&mut session, "ping", json!({})), "early ping");
+        assert_eq!(receive(&mut session, "tools/list", json!({})), "-32602 null");
+        assert_eq!(receive(&mut session, "server/discover", json!({})), "-32602 null");
+        assert_eq!(receive(&mut session, "server/discover", meta(json!("2026-07-28"))), "request of 2026-07-28");
+        assert_eq!(receive(&mut session, "tools/list", json!({})), "-32602 null");
+        assert_eq!(receive(&mut session, "initialize", json!({})), "-32602 null");
+        assert_eq!(
+            receive(&mut session, "initialize", json!({"protocolVersion": "2025-03-26"})),
+            "handshake 2025-03-26"
+        );
+        assert_eq!(receive(&mut session, "tools/list", json!({})), "request of 2025-03-26");
+        assert_eq!(receive(&mut session, "tools/list", meta(json!("2026-07-28"))), "request of 2026-07-28");
+        assert_eq!(receive(&mut session, "initialize", meta(json!("2026-07-28"))), "-32601 null");
+        for version in ["2025-11-25", "1.0"] {
+            let expected = json!({"supported": ["2026-07-28"], "requested": version});
+            assert_eq!(receive(&mut session, "tools/list", meta(json!(version))), format!("-32022 {expected}"));
+        }
+        assert_eq!(receive(&mut session, "tools/list", meta(json!(5))), "-32602 null");
+        let without = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
+        assert_eq!(receive(&mut session, "tools/list", without), "-32602 null");
+    }
+}
