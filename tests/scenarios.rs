@@ -6,7 +6,7 @@
 
 mod support;
 
-/// Makes the test `area::name` for each name, and the list of all of them.
+/// Makes the test `area::name` for each name, and the list of all of them: `execute_command { runs_a_command, … }`.
 macro_rules! scenarios {
     ($($area:ident { $($name:ident),* $(,)? })*) => {
         const TESTS: &[(&str, &str)] = &[$($((stringify!($area), stringify!($name)),)*)*];
