@@ -1,6 +1,7 @@
 //! An MCP server that runs only the commands its operator allows.
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod config;
 pub mod exec;
 pub mod jsonrpc;
@@ -9,3 +10,4 @@ pub mod policy;
 pub mod prompts;
 pub mod server;
 pub mod tools;
+pub mod transcript;

@@ -1,4 +1,8 @@
-//! The binary: `allowexec::cli` with this process's arguments, and its exit status.
+//! The binary: [`allowexec::cli`] with this process's arguments, and its exit status.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    allowexec::cli::run(std::env::args_os().skip(1))
+}

@@ -20,6 +20,8 @@ mod timer;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
+#[cfg(unix)]
+pub(crate) use os::pipe;
 pub use os::{Orphans, become_subreaper};
 pub use output::{End, ExecError, Output};
 pub use run::{Executor, Invocation, Limits, Processes};

@@ -69,7 +69,7 @@ impl Workers {
             }
         }
         let worker = self.started.len();
-        let (jobs, receiver) = mpsc::channel();
+        let (jobs, receiver) = mpsc::channel::<Box<Job>>();
         let (executor, report, events) = (Arc::clone(&self.executor), self.report, self.events.clone());
         let work = move || {
             for job in receiver {

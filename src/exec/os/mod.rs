@@ -12,4 +12,6 @@ pub use linux::{Orphans, become_subreaper};
 #[cfg(not(target_os = "linux"))]
 pub use no_orphans::{Orphans, become_subreaper};
 #[cfg(unix)]
-pub(super) use unix::{pipe, prepare, supervise};
+pub(crate) use unix::pipe;
+#[cfg(unix)]
+pub(super) use unix::{prepare, supervise};

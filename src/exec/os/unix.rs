@@ -27,7 +27,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(5);
 
 /// Makes a pipe that no command inherits: the end to read from, the end to write to.
-pub(in crate::exec) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(not(target_vendor = "apple"))]
     {
         Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)

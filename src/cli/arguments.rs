@@ -1,0 +1,189 @@
+//! What was typed, as a subcommand and the settings' flags, which work on each of them.
+
+use std::ffi::OsString;
+
+use lexopt::Arg;
+
+use super::error::CliError;
+use crate::config::{Flags, unknown_flag};
+
+/// A subcommand with its own words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subcommand {
+    Serve,
+    Call { tool: String, arguments: Option<String>, json: bool },
+    Check { directory: Option<String>, command: Vec<String>, json: bool },
+    Tools { json: bool },
+    Doctor { json: bool },
+    Help(Name),
+    Version,
+}
+
+/// The name of a subcommand; `Program` where help is for the program as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    Program,
+    Serve,
+    Call,
+    Check,
+    Tools,
+    Doctor,
+}
+
+impl Name {
+    pub(super) const SUBCOMMANDS: [Self; 5] = [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Doctor];
+
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Program => "",
+            Self::Serve => "serve",
+            Self::Call => "call",
+            Self::Check => "check",
+            Self::Tools => "tools",
+            Self::Doctor => "doctor",
+        }
+    }
+}
+
+/// The command line, read.
+pub(super) struct Arguments {
+    pub subcommand: Subcommand,
+    pub flags: Flags,
+}
+
+/// What the arguments hold beside the settings.
+#[derive(Default)]
+struct Own {
+    words: Vec<String>,
+    directory: Option<String>,
+    json: bool,
+}
+
+impl Arguments {
+    pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, CliError> {
+        let mut parser = lexopt::Parser::from_args(arguments);
+        let mut flags = Flags::default();
+        let mut name: Option<Name> = None;
+        let mut own = Own::default();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Short('h') | Arg::Long("help") => {
+                    let about = name.unwrap_or(Name::Program);
+                    return Ok(Self { subcommand: Subcommand::Help(about), flags });
+                }
+                Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
+                Arg::Long("json") if takes_json(name) => own.json = true,
+                Arg::Long("in") if name == Some(Name::Check) => own.directory = Some(text(parser.value()?)?),
+                Arg::Long(flag) => {
+                    let flag = flag.to_owned();
+                    if !flags.accept(&mut parser, &flag)? {
+                        return Err(unknown_flag(&flag, own_flags(name)).into());
+                    }
+                }
+                Arg::Short(flag) => return Err(unknown_flag(&flag.to_string(), own_flags(name)).into()),
+                Arg::Value(word) => {
+                    let word = text(word)?;
+                    match name {
+                        None => name = Some(subcommand(&word)?),
+                        Some(_) => own.words.push(word),
+                    }
+                }
+            }
+        }
+        Ok(Self { subcommand: own.into_subcommand(name)?, flags })
+    }
+}
+
+impl Own {
+    fn into_subcommand(self, name: Option<Name>) -> Result<Subcommand, CliError> {
+        let Self { words, directory, json } = self;
+        let mut words = words.into_iter();
+        let subcommand = match name {
+            None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
+            Some(Name::Tools) => Subcommand::Tools { json },
+            Some(Name::Doctor) => Subcommand::Doctor { json },
+            Some(Name::Call) => {
+                let missing = CliError::Missing { subcommand: "call", what: "the name of a tool" };
+                Subcommand::Call { tool: words.next().ok_or(missing)?, arguments: words.next(), json }
+            }
+            Some(Name::Check) => {
+                let command: Vec<String> = words.by_ref().collect();
+                if command.is_empty() {
+                    return Err(CliError::Missing { subcommand: "check", what: "a command behind `--`" });
+                }
+                Subcommand::Check { directory, command, json }
+            }
+        };
+        match words.next() {
+            None => Ok(subcommand),
+            Some(found) => Err(CliError::Unexpected { found, expected: "nothing more is expected here" }),
+        }
+    }
+}
+
+fn takes_json(name: Option<Name>) -> bool {
+    matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor))
+}
+
+fn own_flags(name: Option<Name>) -> &'static [&'static str] {
+    match name {
+        None | Some(Name::Program | Name::Serve) => &["help", "version"],
+        Some(Name::Call | Name::Tools | Name::Doctor) => &["help", "json"],
+        Some(Name::Check) => &["help", "json", "in"],
+    }
+}
+
+fn subcommand(word: &str) -> Result<Name, CliError> {
+    Name::SUBCOMMANDS.into_iter().find(|name| name.text() == word).ok_or_else(|| CliError::UnknownCommand {
+        found: word.escape_debug().to_string(),
+        known: Name::SUBCOMMANDS.map(Name::text).join(", "),
+    })
+}
+
+fn text(word: OsString) -> Result<String, CliError> {
+    word.into_string().map_err(|word| CliError::Unexpected {
+        found: word.to_string_lossy().escape_debug().to_string(),
+        expected: "arguments must be UTF-8",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &str) -> Result<Subcommand, String> {
+        let words = shlex::split(arguments).unwrap().into_iter().map(OsString::from);
+        Arguments::parse(words).map(|arguments| arguments.subcommand).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn subcommands_take_their_own_words_and_the_settings_anywhere() {
+        assert_eq!(parse(""), Ok(Subcommand::Serve));
+        assert_eq!(parse("--allow ls"), Ok(Subcommand::Serve));
+        assert_eq!(parse("--allow=ls serve --timeout 5s"), Ok(Subcommand::Serve));
+        assert_eq!(parse("doctor --json --allow ls"), Ok(Subcommand::Doctor { json: true }));
+        let call = Subcommand::Call { tool: "t".into(), arguments: Some("{}".into()), json: false };
+        assert_eq!(parse("--allow ls call t --structured {}"), Ok(call));
+        let check = |directory: Option<&str>, command: &[&str]| {
+            let command = command.iter().map(|&word| word.to_owned()).collect();
+            Ok(Subcommand::Check { directory: directory.map(str::to_owned), command, json: false })
+        };
+        assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
+        assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
+        assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call)));
+        assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program)));
+        assert_eq!(parse("--version"), Ok(Subcommand::Version));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_would_be_right() {
+        let check =
+            |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
+        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor");
+        check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
+        check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
+        check("serve now", "unexpected argument `now`; nothing more is expected here");
+        assert!(parse("--alow ls").unwrap_err().contains("--allow"));
+        assert!(parse("serve --json").is_err());
+    }
+}

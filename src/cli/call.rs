@@ -1,0 +1,56 @@
+//! `allowexec call`: one tool, by the very path that a client's call takes: a request on a stream to a server.
+
+use std::io::Cursor;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::{Outcome, print, print_json, stdio};
+use crate::config::Config;
+use crate::exec::become_subreaper;
+use crate::mcp::Revision;
+use crate::server::{Parts, Patience, Server};
+
+pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bool) -> Result<Outcome, CliError> {
+    become_subreaper();
+    let result = answer(config, &request(tool, arguments)?)?;
+    let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+    if json {
+        print_json(&result)?;
+    } else {
+        let blocks = result.get("content").and_then(Value::as_array).into_iter().flatten();
+        let texts = blocks.filter_map(|block| block.get("text").and_then(Value::as_str));
+        let text = texts.collect::<Vec<_>>().join("\n");
+        print(&if text.ends_with('\n') { text } else { text + "\n" })?;
+    }
+    Ok(if is_error { Outcome::Bad } else { Outcome::Good })
+}
+
+/// The request that a client of the latest revision would send.
+fn request(tool: &str, arguments: Option<&str>) -> Result<String, CliError> {
+    let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
+        .map_err(|error| CliError::ToolArguments { why: error.to_string() })?;
+    if !arguments.is_object() {
+        return Err(CliError::ToolArguments { why: "it is another kind of JSON".to_owned() });
+    }
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.name(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    Ok(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string())
+}
+
+fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
+    let failed = |source| CliError::Serve { source };
+    let mut output = Vec::new();
+    let server = Server::new(Parts::new(config), Patience::Unbounded, stdio::log_sink(), &mut output);
+    stdio::end_on_signals(server.events(), stdio::Closing::default()).map_err(failed)?;
+    server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
+    let response: Value = serde_json::from_slice(&output)
+        .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;
+    match (response.get("result"), response.pointer("/error/message").and_then(Value::as_str)) {
+        (Some(result), _) => Ok(result.clone()),
+        (None, message) => Err(CliError::Protocol { message: message.unwrap_or("no result").to_owned() }),
+    }
+}

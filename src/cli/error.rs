@@ -1,0 +1,66 @@
+//! What keeps a subcommand from doing its work; each ends the program with 2.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::config::ConfigError;
+
+/// A wrong command line or configuration, or a stream that failed.
+#[derive(Debug, Error)]
+pub(super) enum CliError {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An argument is wrong in its form.
+    #[error(transparent)]
+    Argument(#[from] lexopt::Error),
+    /// A word stands where none is expected.
+    #[error("unexpected argument `{found}`; {expected}")]
+    Unexpected {
+        /// As it was given.
+        found: String,
+        /// What could stand there.
+        expected: &'static str,
+    },
+    /// No subcommand has this name.
+    #[error("unknown command `{found}`; the commands are {known}")]
+    UnknownCommand {
+        /// As it was given.
+        found: String,
+        /// Their names.
+        known: String,
+    },
+    /// A subcommand lacks a word.
+    #[error("`allowexec {subcommand}` needs {what}; see `allowexec {subcommand} --help`")]
+    Missing {
+        /// Its name.
+        subcommand: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The arguments of a tool are no JSON object.
+    #[error("the arguments of the tool must be a JSON object, for instance '{{\"command\":\"ls\"}}': {why}")]
+    ToolArguments {
+        /// What is wrong.
+        why: String,
+    },
+    /// The server refused the call as such.
+    #[error("{message}")]
+    Protocol {
+        /// What the server says.
+        message: String,
+    },
+    /// What was asked for can't be printed.
+    #[error("can't write to standard output")]
+    Output {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The server could not go on.
+    #[error("the server can't go on")]
+    Serve {
+        /// What the system says.
+        source: io::Error,
+    },
+}

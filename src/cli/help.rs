@@ -1,0 +1,55 @@
+//! The texts of `--help`. The settings' part comes from the table of the settings.
+
+use super::arguments::Name;
+use crate::config;
+
+/// The help for the program or for one of its subcommands.
+pub(super) fn text(about: Name) -> String {
+    let (usage, what) = match about {
+        Name::Program => (
+            "allowexec [COMMAND] [OPTIONS]",
+            "An MCP server that runs only the commands its operator allows, on standard input and output.\n\n\
+             Commands:\n  \
+               serve                     serve MCP until standard input ends (the default)\n  \
+               call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
+               check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
+               tools                     print the tools that a client would see\n  \
+               doctor                    print the resolved configuration, and what this platform can enforce\n\n\
+             Try:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
+        ),
+        Name::Serve => (
+            "allowexec serve [OPTIONS]",
+            "Serves MCP on standard input and output until standard input ends: one JSON-RPC message a line.\n\
+             Exit status: 0, or 2 for a wrong flag or configuration.",
+        ),
+        Name::Call => (
+            "allowexec call TOOL [JSON] [--json] [OPTIONS]",
+            "Runs one tool with the arguments in JSON, by the very path that a client's call takes, and prints the text of\n\
+             its result; with --json the whole result.\n\
+             Exit status: 0, 1 where the result is an error, 2 for a wrong flag, tool or configuration.",
+        ),
+        Name::Check => (
+            "allowexec check [--in DIR] [--json] [OPTIONS] -- COMMAND...",
+            "Says what would be decided for a call of the command with `cwd` DIR, by which rule, and why; runs nothing.\n\
+             One argument is a command line, as `execute_command` gets it; several are a program and its arguments,\n\
+             as `execute_process` gets them.\n\
+             Exit status: 0 allowed, 1 refused, 2 for a wrong flag or configuration.",
+        ),
+        Name::Tools => (
+            "allowexec tools [--json] [OPTIONS]",
+            "Prints the tools that a client would see, as a table or as the list that clients get.\n\
+             Exit status: 0, or 2 for a wrong flag or configuration.",
+        ),
+        Name::Doctor => (
+            "allowexec doctor [--json] [OPTIONS]",
+            "Prints the resolved configuration with the source of each value, what is wrong or risky in it, and what this\n\
+             platform can enforce.\n\
+             Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
+        ),
+    };
+    format!(
+        "{what}\n\nUsage: {usage}\n\nA flag beats its variable, which beats the file, which beats the default.\n\n{}\n\
+         Other:\n  -h, --help                  print this help\n  -V, --version               print the version\n",
+        config::help()
+    )
+}

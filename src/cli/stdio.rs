@@ -1,0 +1,193 @@
+//! The process's own streams and signals.
+//!
+//! Standard error never blocks the server: a client need not read it, and a full pipe would stop every call. Standard
+//! output does, since that is how a client that does not read keeps the server from reading more; but it ends with the
+//! client, or with the process.
+
+use std::error::Error;
+use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::fd::{AsFd, OwnedFd};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
+
+use crate::server::{Event, EventSender, LogSink};
+
+/// Says what went wrong, with its causes.
+pub(super) fn complain(error: &dyn Error) {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    note(&format!("error: {text}"));
+}
+
+/// Says one thing to the operator.
+pub(super) fn note(text: &str) {
+    // There is nobody left to tell where standard error is closed.
+    let _ = io::stderr().write_all(format!("allowexec: {text}\n").as_bytes());
+}
+
+/// Where the lines of the log go: standard error, as long as somebody reads it.
+///
+/// A line that would block is dropped, and the next one that does not tells how many were.
+pub(super) fn log_sink() -> LogSink {
+    let mut dropped = 0_u64;
+    Box::new(move |line| {
+        if !can_write_error() {
+            dropped += 1;
+            return;
+        }
+        if dropped > 0 {
+            note(&format!("warn: {dropped} lines of the log were dropped, because nobody read them"));
+            dropped = 0;
+        }
+        // Longer lines could block half-way: a pipe takes this much whole or not at all.
+        let line: String = line.chars().take(900).collect();
+        note(&line);
+    })
+}
+
+#[cfg(unix)]
+fn can_write_error() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let error = io::stderr();
+    let mut polled = [PollFd::new(&error, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(not(unix))]
+fn can_write_error() -> bool {
+    true
+}
+
+/// Held by who watches for signals; dropping it ends a write that waits for the client.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    #[cfg(unix)]
+    _end: Option<OwnedFd>,
+}
+
+/// Has the server end at SIGTERM, SIGINT and SIGHUP, as at the end of its input but at once.
+#[cfg(unix)]
+pub(super) fn end_on_signals(events: EventSender, closing: Closing) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let wait = move || {
+        signals.forever().next();
+        drop(closing);
+        // The loop may be gone already, and then the process is about to end anyway.
+        let _ = events.send(Event::Signal);
+        // Further signals change nothing: the end has its own deadline.
+        signals.forever().for_each(drop);
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(wait)?;
+    Ok(())
+}
+
+/// Windows ends the process by itself, and its job object ends the commands.
+#[cfg(not(unix))]
+pub(super) fn end_on_signals(_events: EventSender, _closing: Closing) -> io::Result<()> {
+    Ok(())
+}
+
+/// How long a client that has closed its end may take to read what is left.
+#[cfg(unix)]
+const LAST_WORDS: Duration = Duration::from_millis(1000);
+
+/// Standard output, as the client's.
+#[cfg(unix)]
+pub(super) struct ClientOutput {
+    /// Readable once the process was asked to end.
+    closing: OwnedFd,
+    /// What is given to one write(2), so that it does not block once poll(2) says that it will not.
+    chunk: usize,
+    /// Set once the client has closed its end.
+    deadline: Option<Instant>,
+}
+
+/// Opens standard output for the client, and what ends a write to it.
+#[cfg(unix)]
+pub(super) fn client_output() -> io::Result<(ClientOutput, Closing)> {
+    use rustix::fs::FileType;
+    let (receiver, sender) = crate::exec::pipe()?;
+    let status = rustix::fs::fstat(io::stdout())?;
+    let chunk = match FileType::from_raw_mode(status.st_mode) {
+        // A file never blocks, and a socket that is writable has room for this much.
+        FileType::RegularFile => usize::MAX,
+        FileType::Socket => 32 * 1024,
+        // PIPE_BUF: a pipe that is writable has a free page.
+        _ => 4096,
+    };
+    Ok((ClientOutput { closing: receiver, chunk, deadline: None }, Closing { _end: Some(sender) }))
+}
+
+#[cfg(unix)]
+impl ClientOutput {
+    /// Waits until the client takes more.
+    fn wait(&mut self) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let (stdout, stdin) = (io::stdout(), io::stdin());
+        loop {
+            let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            // Of the input only its end matters, which is reported without being asked for.
+            let input_events = PollFlags::empty();
+            let mut polled = [
+                PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::OUT),
+                PollFd::from_borrowed_fd(self.closing.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(stdin.as_fd(), input_events),
+            ];
+            // Once the input has ended it would be ready for ever.
+            let watched = if self.deadline.is_some() { 2 } else { 3 };
+            match poll(polled.get_mut(..watched).unwrap_or_default(), timeout.as_ref()) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+            let [output, closing, input] = polled.map(|polled| !polled.revents().is_empty());
+            if output {
+                return Ok(());
+            }
+            if closing {
+                return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the process was asked to end"));
+            }
+            if self.deadline.is_none() && input {
+                self.deadline = Some(Instant::now() + LAST_WORDS);
+            } else if left.is_some_and(|left| left.is_zero()) {
+                return Err(io::Error::new(
+                    io::ErrorKind::BrokenPipe,
+                    "the client has closed its end and does not read",
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Write for ClientOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            self.wait()?;
+            let piece = bytes.get(..self.chunk.min(bytes.len())).unwrap_or_default();
+            match rustix::io::write(io::stdout(), piece) {
+                Ok(count) => return Ok(count),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output, as the client's.
+#[cfg(not(unix))]
+pub(super) fn client_output() -> io::Result<(io::Stdout, Closing)> {
+    Ok((io::stdout(), Closing::default()))
+}

@@ -1,0 +1,267 @@
+//! The header: how the server is started, where the transcript plays, and what a replay must know.
+//!
+//! | key | may be repeated | value |
+//! |---|---|---|
+//! | `transcript` | no, first line | the version of the format, `1` |
+//! | `scenario` | no | `area/name`, for fixtures |
+//! | `version` | no | the version of the server that was recorded; a replay need not agree |
+//! | `args` | yes | the server's arguments, split by shell rules (shlex: quotes, backslashes, `#` begins a comment) |
+//! | `env` | yes | `NAME=value`, likewise split; they are set beside PATH and HOME |
+//! | `platform` | no | where it plays: `unix`, `windows`, `linux`, `macos`, one or more; without it, everywhere |
+//! | `setup` | yes | one file, directory, script or link to make in the temporary directory |
+
+use std::fmt;
+
+use super::{Problem, Setup};
+
+const KEYS: &str = "`transcript`, `scenario`, `version`, `args`, `env`, `platform`, `setup`";
+
+/// What stands before the first blank line. Its values can all stand on a line: that is what its makers check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    scenario: Option<String>,
+    version: Option<String>,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    platforms: Vec<Platform>,
+    setup: Vec<Setup>,
+}
+
+/// A family of systems or a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// Everything that Rust calls `unix`.
+    Unix,
+    /// Windows.
+    Windows,
+    /// Linux.
+    Linux,
+    /// macOS.
+    Macos,
+}
+
+impl Platform {
+    const ALL: [Self; 4] = [Self::Unix, Self::Windows, Self::Linux, Self::Macos];
+
+    /// Whether this program runs there.
+    #[must_use]
+    pub fn is_here(self) -> bool {
+        match self {
+            Self::Unix => cfg!(unix),
+            Self::Windows => cfg!(windows),
+            Self::Linux => cfg!(target_os = "linux"),
+            Self::Macos => cfg!(target_os = "macos"),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Unix => "unix",
+            Self::Windows => "windows",
+            Self::Linux => "linux",
+            Self::Macos => "macos",
+        }
+    }
+}
+
+impl Header {
+    /// The header with the name of a scenario, `area/name`.
+    ///
+    /// # Errors
+    /// [`Problem::NotOneLine`] for a name that is empty, or holds control characters or outer blanks.
+    pub fn with_scenario(self, scenario: &str) -> Result<Self, Problem> {
+        Ok(Self { scenario: Some(plain("scenario", scenario)?), ..self })
+    }
+
+    /// The header with the version of the server that was recorded.
+    ///
+    /// # Errors
+    /// As [`Header::with_scenario`].
+    pub fn with_version(self, version: &str) -> Result<Self, Problem> {
+        Ok(Self { version: Some(plain("version", version)?), ..self })
+    }
+
+    /// The header with one more argument of the server.
+    ///
+    /// # Errors
+    /// [`Problem::NotOneLine`] for one that holds a line break or a null character.
+    pub fn with_arg(mut self, arg: &str) -> Result<Self, Problem> {
+        self.args.push(word("args", arg)?);
+        Ok(self)
+    }
+
+    /// The header with one more variable of the server's environment.
+    ///
+    /// # Errors
+    /// [`Problem::NoAssignment`] for a name that is empty or holds `=`, [`Problem::NotOneLine`] for a line break or a
+    /// null character in either.
+    pub fn with_env(mut self, name: &str, value: &str) -> Result<Self, Problem> {
+        if name.is_empty() || name.contains('=') {
+            return Err(Problem::NoAssignment { found: format!("{name}={value}") });
+        }
+        self.env.push((word("env", name)?, word("env", value)?));
+        Ok(self)
+    }
+
+    /// The header with one more platform.
+    #[must_use]
+    pub fn with_platform(mut self, platform: Platform) -> Self {
+        if !self.platforms.contains(&platform) {
+            self.platforms.push(platform);
+        }
+        self
+    }
+
+    /// The header with one more file, directory, script or link to make.
+    #[must_use]
+    pub fn with_setup(mut self, setup: Setup) -> Self {
+        self.setup.push(setup);
+        self
+    }
+
+    /// The scenario's name, `area/name`.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&str> {
+        self.scenario.as_deref()
+    }
+
+    /// The version of the server that was recorded.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// The server's arguments, placeholders not filled.
+    #[must_use]
+    pub fn args(&self) -> &[String] {
+        &self.args
+    }
+
+    /// The server's variables, placeholders not filled. Of two with one name the last counts.
+    #[must_use]
+    pub fn env(&self) -> &[(String, String)] {
+        &self.env
+    }
+
+    /// Where it plays; empty for everywhere.
+    #[must_use]
+    pub fn platforms(&self) -> &[Platform] {
+        &self.platforms
+    }
+
+    /// What to make in the temporary directory, in this order.
+    #[must_use]
+    pub fn setup(&self) -> &[Setup] {
+        &self.setup
+    }
+
+    /// Whether the transcript plays where this program runs.
+    #[must_use]
+    pub fn plays_here(&self) -> bool {
+        self.platforms.is_empty() || self.platforms.iter().any(|platform| platform.is_here())
+    }
+
+    pub(super) fn parse_first_line(line: &str) -> Result<(), Problem> {
+        let line = line.trim_end_matches([' ', '\t']);
+        match line.split_once(':') {
+            Some(("transcript", version)) if version.trim_matches([' ', '\t']) == "1" => Ok(()),
+            Some(("transcript", version)) => Err(Problem::UnknownVersion { found: version.trim().to_owned() }),
+            _ => Err(Problem::MissingHeader { found: line.to_owned() }),
+        }
+    }
+
+    pub(super) fn parse_line(&mut self, line: &str) -> Result<(), Problem> {
+        let Some((key, value)) = line.split_once(':') else {
+            return Err(Problem::NoKey { found: line.to_owned() });
+        };
+        let value = value.trim_matches([' ', '\t']);
+        let repeated = match key {
+            "transcript" => true,
+            "scenario" => self.scenario.is_some(),
+            "version" => self.version.is_some(),
+            "platform" => !self.platforms.is_empty(),
+            _ => false,
+        };
+        if repeated {
+            return Err(Problem::RepeatedKey { key: key.to_owned() });
+        }
+        let header = std::mem::take(self);
+        *self = match key {
+            "scenario" => header.with_scenario(value)?,
+            "version" => header.with_version(value)?,
+            "args" => split("args", value)?.iter().try_fold(header, |header, arg| header.with_arg(arg))?,
+            "env" => split("env", value)?.iter().try_fold(header, |header, pair| match pair.split_once('=') {
+                Some((name, value)) => header.with_env(name, value),
+                None => Err(Problem::NoAssignment { found: pair.clone() }),
+            })?,
+            "platform" => parse_platforms(value)?.into_iter().fold(header, Self::with_platform),
+            "setup" => header.with_setup(Setup::parse(value)?),
+            _ => {
+                return Err(Problem::UnknownKey { key: key.to_owned(), known: KEYS.to_owned() });
+            }
+        };
+        Ok(())
+    }
+}
+
+impl fmt::Display for Header {
+    /// Writes the lines in the order of the table above, each with its line end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "transcript: 1")?;
+        if let Some(scenario) = &self.scenario {
+            writeln!(f, "scenario: {scenario}")?;
+        }
+        if let Some(version) = &self.version {
+            writeln!(f, "version: {version}")?;
+        }
+        if !self.args.is_empty() {
+            let words: Vec<_> = self.args.iter().map(|word| quote(word)).collect();
+            writeln!(f, "args: {}", words.join(" "))?;
+        }
+        if !self.env.is_empty() {
+            let words: Vec<_> = self.env.iter().map(|(name, value)| quote(&format!("{name}={value}"))).collect();
+            writeln!(f, "env: {}", words.join(" "))?;
+        }
+        if !self.platforms.is_empty() {
+            let words: Vec<_> = self.platforms.iter().map(|platform| platform.name()).collect();
+            writeln!(f, "platform: {}", words.join(" "))?;
+        }
+        self.setup.iter().try_for_each(|setup| writeln!(f, "setup: {setup}"))
+    }
+}
+
+fn parse_platforms(value: &str) -> Result<Vec<Platform>, Problem> {
+    let unknown = |word: &str| Problem::UnknownPlatform { found: word.to_owned() };
+    let parse = |word: &str| Platform::ALL.into_iter().find(|p| p.name() == word).ok_or_else(|| unknown(word));
+    let platforms = value.split_ascii_whitespace().map(parse).collect::<Result<Vec<_>, _>>()?;
+    if platforms.is_empty() { Err(unknown("")) } else { Ok(platforms) }
+}
+
+fn plain(key: &'static str, value: &str) -> Result<String, Problem> {
+    let outer_blanks = value.trim() != value;
+    if value.is_empty() || outer_blanks || value.contains(char::is_control) {
+        return Err(Problem::NotOneLine { key, value: value.to_owned() });
+    }
+    Ok(value.to_owned())
+}
+
+fn word(key: &'static str, value: &str) -> Result<String, Problem> {
+    if value.contains(['\n', '\r', '\0']) {
+        return Err(Problem::NotOneLine { key, value: value.to_owned() });
+    }
+    Ok(value.to_owned())
+}
+
+fn split(key: &'static str, value: &str) -> Result<Vec<String>, Problem> {
+    shlex::split(value).ok_or_else(|| Problem::OpenQuotation { key, found: value.to_owned() })
+}
+
+/// The word as it stands in `args` and `env`: bare where splitting gives it back, else quoted by shlex.
+fn quote(word: &str) -> String {
+    let special = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\');
+    if word.is_empty() || word.starts_with('#') || word.contains(special) {
+        // Only a null character fails here, and `word` above lets none in.
+        return shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned);
+    }
+    word.to_owned()
+}

@@ -1,0 +1,43 @@
+//! Sessions as text: the format, and the player that plays a transcript against a peer.
+//!
+//! It knows JSON-RPC's message shapes and nothing of MCP's methods; the server does not know that it exists. The
+//! page for another implementation is `spec/transcript_format.md`.
+//!
+//! - [`Transcript`]: a whole file, parsed and printed.
+//! - [`Header`]: how the server is started and on which platforms, with [`Setup`] for the files it finds.
+//! - [`Entry`]: one line of the body; [`Sent`] and [`Message`] are what goes each way.
+//! - [`Identity`]: which message answers which wait.
+//! - [`Placeholders`]: `[tmp]` and `[version]`, put in and taken out in this one place.
+//! - [`Player`] and [`Peer`]: playing.
+//!
+//! ```
+//! use allowexec::transcript::Transcript;
+//!
+//! let text = "transcript: 1\nargs: --allow ls\n\n--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n<-- {\"id\":1}\n";
+//! let transcript = Transcript::parse("ping.transcript", text)?;
+//! assert_eq!(transcript.header.args(), ["--allow", "ls"]);
+//! assert_eq!(transcript.to_string(), text);
+//! # Ok::<(), allowexec::transcript::TranscriptError>(())
+//! ```
+
+mod entry;
+mod error;
+mod header;
+mod identity;
+mod peer;
+mod placeholders;
+mod player;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use entry::{Entry, Failure, LineEnd, Message, Sent};
+pub use error::{Problem, TranscriptError};
+pub use header::{Header, Platform};
+pub use identity::Identity;
+pub use peer::Peer;
+pub use placeholders::Placeholders;
+pub use player::Player;
+pub use setup::Setup;
+pub use text::Transcript;

@@ -1,0 +1,108 @@
+//! `[tmp]` and `[version]`: what changes from run to run, put in before play and taken out of what came.
+//!
+//! This is the one place that normalises, for tests and replay alike. Everything else must be the same in each run.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+const TMP: &str = "[tmp]";
+const VERSION: &str = "[version]";
+
+/// What stands for the placeholders in one play.
+#[derive(Debug, Clone, Default)]
+pub struct Placeholders {
+    /// The canonical spelling of the temporary directory.
+    tmp: Option<String>,
+    /// Every spelling of it that may come back, the longest first.
+    spellings: Vec<String>,
+}
+
+impl Placeholders {
+    /// `[version]` alone: `[tmp]` is sent and shown as it stands.
+    #[must_use]
+    pub fn version_only() -> Self {
+        Self::default()
+    }
+
+    /// `[version]`, and `[tmp]` for this directory, which must exist. Its canonical spelling is put in; as it was given
+    /// and canonical, plain and in JSON, with either slash: each is taken out.
+    ///
+    /// # Errors
+    /// What the file system says of the path; `InvalidInput` where it is no UTF-8.
+    pub fn with_tmp(directory: &Path) -> io::Result<Self> {
+        let no_utf8 = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is no UTF-8", directory.display()));
+        let canonical = dunce::canonicalize(directory)?;
+        let canonical = canonical.to_str().ok_or_else(no_utf8)?;
+        let given = directory.to_str().ok_or_else(no_utf8)?;
+        let mut spellings = Vec::new();
+        for path in [canonical, given] {
+            // A result's YAML can quote a path, and JSON then quotes that text once more.
+            let once = in_json(path);
+            spellings.extend([in_json(&once), once, path.replace('\\', "/"), path.to_owned()]);
+        }
+        spellings.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        spellings.dedup();
+        Ok(Self { tmp: Some(canonical.to_owned()), spellings })
+    }
+
+    /// Puts the directory in plain text: arguments, variables, files.
+    #[must_use]
+    pub fn fill(&self, text: &str) -> String {
+        self.tmp.as_ref().map_or_else(|| text.to_owned(), |tmp| text.replace(TMP, tmp))
+    }
+
+    /// Puts the directory in a line of JSON, escaped as within a string; the line need not be valid.
+    #[must_use]
+    pub fn fill_json(&self, line: &str) -> String {
+        self.tmp.as_ref().map_or_else(|| line.to_owned(), |tmp| line.replace(TMP, &in_json(tmp)))
+    }
+
+    /// Takes the directory out of a line, and the version out of every `serverInfo` in it.
+    #[must_use]
+    pub fn hide(&self, line: &str) -> String {
+        let line = self.spellings.iter().fold(line.to_owned(), |line, spelling| line.replace(spelling, TMP));
+        hide_versions(&line)
+    }
+}
+
+fn in_json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted).to_owned()
+}
+
+/// Works on the text, because parsing and printing would sort the keys. Within a JSON string every quotation mark has a
+/// backslash, so `serverInfo":` is the end of a key wherever it stands.
+fn hide_versions(line: &str) -> String {
+    const KEY: &str = "serverInfo\":";
+    let mut hidden = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find(KEY) {
+        let (before, after) = rest.split_at(start + KEY.len());
+        hidden.push_str(before);
+        let mut objects = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+        let info = objects.next().and_then(Result::ok);
+        let (object, after) = after.split_at_checked(objects.byte_offset()).unwrap_or((after, ""));
+        rest = after;
+        match info.as_ref().and_then(|info| info.get("version")).and_then(Value::as_str) {
+            Some(version) => hidden.push_str(&replace_value(object, "\"version\":", version)),
+            None => hidden.push_str(object),
+        }
+    }
+    hidden.push_str(rest);
+    hidden
+}
+
+/// Replaces the string behind `key`, where it is the one that the parser read, by `[version]`.
+fn replace_value(object: &str, key: &str, value: &str) -> String {
+    let value = Value::from(value).to_string();
+    let Some((before, after)) = object.split_once(key) else {
+        return object.to_owned();
+    };
+    let blanks = after.len() - after.trim_start().len();
+    match after.trim_start().strip_prefix(value.as_str()) {
+        Some(tail) => format!("{before}{key}{}\"{VERSION}\"{tail}", " ".repeat(blanks)),
+        None => object.to_owned(),
+    }
+}

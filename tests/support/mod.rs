@@ -1,0 +1,34 @@
+//! The harness of the integration tests: the real binary as a child process, and a tap on everything it says.
+//!
+//! - [`server`]: starts the binary, sends to it, waits for it.
+//! - [`tap`]: checks each line that any server sends in any test, by the official schemas and by what they don't say.
+//! - [`schema`]: those schemas, compiled when first needed.
+//! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
+//!
+//! ```ignore
+//! mod support;
+//! use support::Server;
+//!
+//! let mut server = Server::command(&["--allow", "echo"]).env("ALLOWEXEC_TIMEOUT", "5s").start();
+//! server.initialize("2025-06-18");
+//! let answer = server.request("tools/list", json!({}));
+//! ```
+
+// Each test crate compiles this folder for itself and uses another part of it, so `expect` would fail in some.
+#![allow(dead_code, unused_imports, reason = "each test crate uses another part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a helper of a test fails by panicking, and clippy's exception covers test functions only"
+)]
+
+pub mod four_places;
+pub mod scenario;
+pub mod schema;
+pub mod server;
+pub mod tap;
+
+pub use server::{Server, modern_meta};
+pub use tap::Tap;

@@ -1,0 +1,349 @@
+//! A tap on a session: every line that the server sends is checked against what the client has asked.
+//!
+//! By the schema of the revision in use: the envelope, the result that belongs to the request's method, notifications,
+//! the server's own requests. Beyond the schemas: see [`State::server_message`] and what it calls.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::schema::{MODERN, REVISIONS, Schema};
+
+const LEGACY_LATEST: &str = "2025-11-25";
+const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+const META_SUBSCRIPTION: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
+
+/// Messages this long close the connection of a client in use.
+const LONGEST: usize = 10 * 1024 * 1024;
+
+/// The tap; clones share one state.
+#[derive(Clone, Default)]
+pub struct Tap(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    negotiated: Option<&'static str>,
+    pending: Vec<Request>,
+    /// What `tools/list` declared, by tool.
+    output_schemas: Vec<(String, Value)>,
+    violations: Vec<String>,
+    cut: bool,
+}
+
+struct Request {
+    id: Value,
+    method: String,
+    modern: bool,
+    progress_token: Option<Value>,
+    last_progress: Option<f64>,
+    tool: Option<String>,
+}
+
+impl Tap {
+    /// What was found so far, each with the line.
+    pub fn violations(&self) -> Vec<String> {
+        self.state().violations.clone()
+    }
+
+    /// Fails the test where something was found.
+    pub fn assert_clean(&self) {
+        let violations = self.violations();
+        assert!(violations.is_empty(), "the server broke the protocol:\n{}", violations.join("\n"));
+    }
+
+    /// Says that the server is about to be killed, perhaps in the middle of a line.
+    pub fn expect_cut(&self) {
+        self.state().cut = true;
+    }
+
+    /// Takes note of a line of the client, without its line end, before the server can see it.
+    pub fn client_line(&self, line: &[u8]) {
+        // What is no JSON asks for nothing that could be answered by an id.
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
+        let mut state = self.state();
+        match message {
+            Value::Array(messages) => messages.iter().for_each(|message| state.client_message(message)),
+            message => state.client_message(&message),
+        }
+    }
+
+    /// Checks a line of the server, without its line end.
+    pub fn server_line(&self, line: &[u8]) {
+        let mut state = self.state();
+        let found = state.server_line(line);
+        let shown: String = String::from_utf8_lossy(line).chars().take(2000).collect();
+        state.violations.extend(found.into_iter().map(|problem| format!("- {problem}\n  in: {shown}")));
+    }
+
+    /// A writer that takes note of each line on its way to the server.
+    pub fn writer<W: Write>(&self, inner: W) -> TapWriter<W> {
+        TapWriter { tap: self.clone(), inner, line: Vec::new() }
+    }
+
+    /// A reader that checks each line on its way from the server.
+    pub fn reader<R: Read>(&self, inner: R) -> TapReader<R> {
+        TapReader { tap: self.clone(), inner, line: Vec::new() }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn client_message(&mut self, message: &Value) {
+        let (Some(id), Some(method)) = (message.get("id"), message.get("method").and_then(Value::as_str)) else {
+            return;
+        };
+        self.pending.push(Request {
+            id: id.clone(),
+            method: method.to_owned(),
+            modern: message.pointer(META_VERSION).is_some(),
+            progress_token: message.pointer("/params/_meta/progressToken").cloned(),
+            last_progress: None,
+            tool: message.pointer("/params/name").and_then(Value::as_str).map(str::to_owned),
+        });
+    }
+
+    fn legacy(&self) -> &'static str {
+        self.negotiated.unwrap_or(LEGACY_LATEST)
+    }
+
+    fn server_line(&mut self, line: &[u8]) -> Vec<String> {
+        if line.len() >= LONGEST {
+            return vec![format!("{} bytes on one line", line.len())];
+        }
+        if line.contains(&b'\r') {
+            return vec!["a carriage return".to_owned()];
+        }
+        match serde_json::from_slice(line) {
+            Err(error) => vec![format!("no JSON: {error}")],
+            Ok(Value::Array(batch)) if self.negotiated == Some("2025-03-26") && !batch.is_empty() => {
+                batch.iter().flat_map(|message| self.server_message(message)).collect()
+            }
+            Ok(Value::Array(_)) => vec!["a batch, which only 2025-03-26 knows, and not empty".to_owned()],
+            Ok(message) => self.server_message(&message),
+        }
+    }
+
+    fn server_message(&mut self, message: &Value) -> Vec<String> {
+        if message.get("id").is_some_and(Value::is_null) {
+            return vec!["the id is null".to_owned()];
+        }
+        match (message.get("method").and_then(Value::as_str), message.get("id")) {
+            (Some(method), Some(_)) => self.request(method, message),
+            (Some(method), None) => self.notification(method, message),
+            (None, id) if message.get("error").is_some() => self.error(id, message),
+            (None, Some(id)) => self.result(id, message),
+            (None, None) => vec!["neither a method nor an id nor an error".to_owned()],
+        }
+    }
+
+    fn request(&self, method: &str, message: &Value) -> Vec<String> {
+        let Some(revision) = self.negotiated else {
+            return vec!["a request of the server without a handshake".to_owned()];
+        };
+        let Some(schema) = Schema::of(revision) else { return Vec::new() };
+        let mut problems = schema.problems(&["JSONRPCRequest"], message);
+        match schema.definition_for_method(method, "Request") {
+            Some(definition) => problems.extend(schema.problems(&[definition], message)),
+            None => problems.push(format!("{revision} has no request `{method}`")),
+        }
+        problems
+    }
+
+    fn notification(&mut self, method: &str, message: &Value) -> Vec<String> {
+        if method == "notifications/progress" {
+            return self.progress(message);
+        }
+        let modern = message.pointer(META_SUBSCRIPTION).is_some();
+        let modern_possible = modern || self.pending.iter().any(|request| request.modern);
+        let legacy = if modern { None } else { self.negotiated };
+        let revisions = [legacy, modern_possible.then_some(MODERN)];
+        let problems = |revision| notification_problems(revision, method, message);
+        // With both eras side by side a notification does not say which one it belongs to: one must fit.
+        let problems: Vec<Vec<String>> = revisions.into_iter().flatten().map(problems).collect();
+        if problems.iter().any(Vec::is_empty) {
+            return Vec::new();
+        }
+        let first = problems.into_iter().next();
+        first.unwrap_or_else(|| vec!["a notification before anyone could ask for one".to_owned()])
+    }
+
+    fn progress(&mut self, message: &Value) -> Vec<String> {
+        let legacy = self.legacy();
+        let token = message.pointer("/params/progressToken");
+        let progress = message.pointer("/params/progress").and_then(Value::as_f64);
+        let asked = self.pending.iter_mut().find(|request| token.is_some() && request.progress_token.as_ref() == token);
+        let Some(request) = asked else {
+            return vec!["progress for a token that no open request carries".to_owned()];
+        };
+        let mut problems = Vec::new();
+        if progress <= request.last_progress {
+            problems.push(format!("progress does not increase: {:?} before", request.last_progress));
+        }
+        request.last_progress = progress;
+        let revision = if request.modern { MODERN } else { legacy };
+        problems.extend(notification_problems(revision, "notifications/progress", message));
+        problems
+    }
+
+    fn answered(&mut self, id: &Value) -> Option<Request> {
+        let index = self.pending.iter().position(|request| request.id == *id)?;
+        Some(self.pending.remove(index))
+    }
+
+    fn error(&mut self, id: Option<&Value>, message: &Value) -> Vec<String> {
+        let mut revision = self.legacy();
+        let mut problems = Vec::new();
+        if let Some(id) = id {
+            match self.answered(id) {
+                Some(request) if request.modern => revision = MODERN,
+                Some(_) => {}
+                None => problems.push(format!("answers the id {id}, which is not open")),
+            }
+        }
+        match message["error"]["code"].as_i64() {
+            Some(-32700 | -32603..=-32600) => {}
+            Some(-32021 | -32022) if revision == MODERN => {}
+            code => problems.push(format!("error code {code:?}, which is not for {revision}")),
+        }
+        // The id may be left out from 2025-11-25 on; where it can't be told, older clients get the same.
+        let schema = if id.is_some() { revision } else { revision.max(LEGACY_LATEST) };
+        if let Some(schema) = Schema::of(schema) {
+            problems.extend(schema.problems(&["JSONRPCErrorResponse", "JSONRPCError"], message));
+            let definition = match message["error"]["code"].as_i64() {
+                Some(-32021) => Some("MissingRequiredClientCapabilityError"),
+                Some(-32022) => Some("UnsupportedProtocolVersionError"),
+                _ => None,
+            };
+            if let (Some(definition), MODERN) = (definition, revision) {
+                problems.extend(schema.problems(&[definition], message));
+            }
+        }
+        problems
+    }
+
+    fn result(&mut self, id: &Value, message: &Value) -> Vec<String> {
+        let Some(request) = self.answered(id) else {
+            return vec![format!("answers the id {id}, which is not open")];
+        };
+        let result = &message["result"];
+        if request.method == "initialize" && !request.modern {
+            let version = result["protocolVersion"].as_str().unwrap_or_default();
+            self.negotiated = REVISIONS.into_iter().find(|revision| *revision == version && *revision != MODERN);
+            if self.negotiated.is_none() {
+                return vec![format!("negotiates `{version}`, which is no revision with a handshake")];
+            }
+        }
+        let revision = if request.modern { MODERN } else { self.legacy() };
+        let mut problems = self.tools(&request, revision, result);
+        let Some(schema) = Schema::of(revision) else { return problems };
+        problems.extend(schema.problems(&["JSONRPCResultResponse", "JSONRPCResponse"], message));
+        match schema.result_for_method(&request.method).as_deref() {
+            None => problems.push(format!("a result for `{}`, which {revision} does not know", request.method)),
+            Some("EmptyResult") if *result != json!({}) => problems.push("an empty result is `{}`".to_owned()),
+            Some(_) if result["resultType"] == "input_required" => {
+                problems.extend(schema.problems(&["InputRequiredResult"], result));
+            }
+            Some(definition) => problems.extend(schema.problems(&[definition], result)),
+        }
+        problems
+    }
+
+    /// The structured content of a call conforms to what the tool declared, and is left out with an error.
+    fn tools(&mut self, request: &Request, revision: &str, result: &Value) -> Vec<String> {
+        if request.method == "tools/list" {
+            let tools = result["tools"].as_array().map_or(&[][..], Vec::as_slice);
+            let declared = |tool: &Value| Some((tool["name"].as_str()?.to_owned(), tool.get("outputSchema")?.clone()));
+            self.output_schemas = tools.iter().filter_map(declared).collect();
+        }
+        if request.method != "tools/call" || result["resultType"] == "input_required" || revision < "2025-06-18" {
+            return Vec::new();
+        }
+        let content = result.get("structuredContent");
+        if result["isError"] == true {
+            return content.map(|_| "structured content beside an error".to_owned()).into_iter().collect();
+        }
+        let declared = self.output_schemas.iter().find(|(tool, _)| Some(tool) == request.tool.as_ref());
+        match (declared, content) {
+            (None, _) => Vec::new(),
+            (Some(_), None) => vec!["no structured content, though the tool declares an output schema".to_owned()],
+            (Some((_, schema)), Some(content)) => {
+                let validator = match jsonschema::draft202012::new(schema) {
+                    Ok(validator) => validator,
+                    Err(error) => return vec![format!("the output schema is none: {error}")],
+                };
+                validator.iter_errors(content).map(|error| format!("by the output schema: {error}")).collect()
+            }
+        }
+    }
+}
+
+fn notification_problems(revision: &str, method: &str, message: &Value) -> Vec<String> {
+    let Some(schema) = Schema::of(revision) else { return Vec::new() };
+    let mut problems = schema.problems(&["JSONRPCNotification"], message);
+    match schema.definition_for_method(method, "Notification") {
+        Some(definition) => problems.extend(schema.problems(&[definition], message)),
+        None => problems.push(format!("{revision} has no notification `{method}`")),
+    }
+    problems
+}
+
+/// See [`Tap::writer`].
+pub struct TapWriter<W: Write> {
+    tap: Tap,
+    inner: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for TapWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            match byte {
+                b'\n' => self.tap.client_line(&std::mem::take(&mut self.line)),
+                byte => self.line.push(*byte),
+            }
+        }
+        self.inner.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Drop for TapWriter<W> {
+    /// A last line without a line end counts too; the stream is closed after this.
+    fn drop(&mut self) {
+        self.tap.client_line(&self.line);
+    }
+}
+
+/// See [`Tap::reader`].
+pub struct TapReader<R: Read> {
+    tap: Tap,
+    inner: R,
+    line: Vec<u8>,
+}
+
+impl<R: Read> Read for TapReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        for byte in &buffer[..count] {
+            match byte {
+                b'\n' => self.tap.server_line(&std::mem::take(&mut self.line)),
+                byte => self.line.push(*byte),
+            }
+        }
+        if count == 0 && !std::mem::take(&mut self.line).is_empty() {
+            let mut state = self.tap.state();
+            if !state.cut {
+                state.violations.push("- the last line has no line end".to_owned());
+            }
+        }
+        Ok(count)
+    }
+}
