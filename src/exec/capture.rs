@@ -50,9 +50,11 @@ impl Capture {
         self.dropped += (skipped.len() + excess) as u64;
     }
 
-    /// The last line so far that is not blank, without its end and at most `longest` bytes of it.
+    /// The last line so far that is not blank, without its end and at most `longest` bytes of it. Where the middle was
+    /// left out, nothing before it counts.
     pub fn last_line(&self, longest: usize) -> Vec<u8> {
-        let backwards = self.tail.iter().rev().chain(self.head.iter().rev());
+        let head = if self.dropped == 0 { self.head.as_slice() } else { &[] };
+        let backwards = self.tail.iter().rev().chain(head.iter().rev());
         let mut line: Vec<u8> = backwards
             .skip_while(|byte| byte.is_ascii_whitespace())
             .take_while(|&&byte| byte != b'\n')

@@ -42,7 +42,12 @@ impl Report {
     /// Makes the result of an output; `literal_pattern` is what a shell would have expanded in the command line.
     ///
     /// Output that no message could carry is cut further, and the result says so.
-    pub fn result(
+    pub fn result(output: Output, literal_pattern: Option<&'static str>, settings: ReportSettings) -> CallToolResult {
+        Self::result_within(MOST, output, literal_pattern, settings)
+    }
+
+    fn result_within(
+        most: usize,
         mut output: Output,
         literal_pattern: Option<&'static str>,
         settings: ReportSettings,
@@ -51,11 +56,11 @@ impl Report {
             let result = Self::new(&output, literal_pattern).to_result(settings);
             let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
             let kept = output.stdout.len() + output.stderr.len();
-            if size <= MOST || kept == 0 {
+            if size <= most || kept == 0 {
                 return result;
             }
             // What fits if all of it grows alike by its encoding, with a sixteenth to spare; each round cuts more.
-            let goal = u128::try_from(kept).unwrap_or(u128::MAX) * MOST as u128 / size as u128 * 15 / 16;
+            let goal = u128::try_from(kept).unwrap_or(u128::MAX) * most as u128 / size as u128 * 15 / 16;
             let goal = usize::try_from(goal).unwrap_or(kept);
             let (large, small) = match output.stdout.len() >= output.stderr.len() {
                 true => (&mut output.stdout, output.stderr.len()),
@@ -328,16 +333,19 @@ mod tests {
 
     #[test]
     fn no_result_is_larger_than_a_message_may_be() {
+        let most = 64 * 1024;
         for (unit, structured) in
-            [("x".to_owned(), false), ("\n".to_owned(), true), ("\u{1}".to_owned(), true), ("a\n".to_owned(), true)]
+            [("x", false), ("\n", true), ("\u{1}", true), ("a\n", true), ("\u{1}\u{feff}漢", false)]
         {
-            let whole = captured(unit.repeat(10 * 1024 * 1024 / unit.len()).as_bytes());
+            let whole = captured(unit.repeat(most / unit.len()).as_bytes());
             let settings = ReportSettings { structured, exit_error: false };
-            let result = Report::result(output(End::Exited(0), whole.clone(), whole), None, settings);
+            let output = output(End::Exited(0), whole.clone(), whole);
+            let result = Report::result_within(most, output, None, settings);
             let encoded = serde_json::to_vec(&result.for_revision(crate::mcp::Revision::V2026_07_28)).unwrap();
-            assert!(encoded.len() < 10 * 1024 * 1024, "{} bytes for {unit:?}", encoded.len());
-            assert!(encoded.len() > 2 * 1024 * 1024, "{} bytes for {unit:?}", encoded.len());
-            assert!(result.text.contains("\ntruncated: {stdout: "));
+            let envelope = 512;
+            assert!(encoded.len() < most + envelope, "{} bytes for {unit:?}", encoded.len());
+            assert!(encoded.len() > most / 4, "{} bytes for {unit:?}", encoded.len());
+            assert!(result.text.contains("\ntruncated: {"), "{}", result.text);
         }
     }
 
