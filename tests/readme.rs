@@ -1,0 +1,93 @@
+//! What README shows is what happens: its console examples are run, and its configurations are accepted.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+
+const README: &str = include_str!("../README.md");
+
+/// The fenced blocks of README in this language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+}
+
+/// Each command of the console examples, with the output that README shows for it.
+fn examples() -> Vec<(&'static str, String)> {
+    let mut examples: Vec<(&'static str, String)> = Vec::new();
+    for line in blocks("console").into_iter().flat_map(str::lines) {
+        match line.strip_prefix("$ ") {
+            Some(command) => examples.push((command, String::new())),
+            None => {
+                let (_, output) = examples.last_mut().expect("a block begins with a command");
+                output.push_str(line);
+                output.push('\n');
+            }
+        }
+    }
+    examples
+}
+
+/// The words of an example behind the program's name, where it is this program that it runs.
+fn own_arguments(command: &str) -> Option<Vec<String>> {
+    let arguments = command.strip_prefix("cargo run --release --quiet -- ").or(command.strip_prefix("allowexec "))?;
+    Some(shlex::split(arguments).expect("balanced quotes"))
+}
+
+fn allowexec(arguments: &[String]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.output().expect("the binary runs")
+}
+
+#[test]
+fn the_examples_print_what_readme_shows() {
+    let mut run = 0;
+    for (command, expected) in examples() {
+        let Some(arguments) = own_arguments(command) else { continue };
+        let output = allowexec(&arguments);
+        assert_ne!(output.status.code(), Some(2), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        if !expected.is_empty() {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
+        }
+        run += 1;
+    }
+    assert!(run >= 4, "README has lost its examples");
+}
+
+#[test]
+fn the_test_command_is_the_one_that_ci_calls() {
+    let ci = include_str!("../.ci/run");
+    assert!(examples().iter().any(|(command, _)| *command == "cargo test"));
+    assert!(ci.contains("\n# The test command of README.\nstep 900 cargo test\n"));
+}
+
+#[test]
+fn the_configurations_start_the_server() {
+    let mut servers: Vec<Vec<String>> = Vec::new();
+    for block in blocks("json") {
+        let config: Value = serde_json::from_str(block).expect("README's JSON is JSON");
+        let entries = config.get("mcpServers").or(config.get("servers")).expect("a client's key for servers");
+        let server = &entries["allowexec"];
+        assert_eq!(server["command"], "allowexec");
+        let arguments = server["args"].as_array().expect("arguments").iter();
+        servers.push(arguments.map(|argument| argument.as_str().expect("a string").to_owned()).collect());
+    }
+    for block in blocks("toml") {
+        let line = block.lines().find_map(|line| line.strip_prefix("args = ")).expect("arguments");
+        servers.push(serde_json::from_str(line).expect("an array of strings"));
+    }
+    let added =
+        examples().into_iter().find_map(|(command, _)| command.strip_prefix("claude mcp add allowexec -- allowexec "));
+    servers.push(shlex::split(added.expect("the example for Claude Code")).expect("balanced quotes"));
+    assert_eq!(servers.len(), 4);
+    for arguments in servers {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut server = support::Server::start(&arguments);
+        server.initialize("2025-06-18");
+        let listed = server.request("tools/list", serde_json::json!({}));
+        assert_eq!(listed["result"]["tools"][0]["name"], "execute_command", "{arguments:?}");
+    }
+}
