@@ -1,5 +1,12 @@
 //! What README shows is what happens: its console examples are run, and its configurations are accepted.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a helper of a test fails by panicking, and clippy's exception covers test functions only"
+)]
+
 mod support;
 
 use std::process::Command;
