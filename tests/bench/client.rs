@@ -1,0 +1,123 @@
+//! A client as thin as one can be, so that what is measured is the server.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The handshake of a legacy client.
+pub const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"#,
+    r#""clientInfo":{"name":"bench","version":"1"}}}"#,
+    "\n"
+);
+
+/// The first request of a modern client.
+pub const DISCOVER: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"#,
+    r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    "\n"
+);
+
+/// A request line; `params` is JSON.
+pub fn request(id: usize, method: &str, params: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n")
+}
+
+/// A server, after the handshake.
+pub struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    answer: String,
+}
+
+/// Starts a server, waits for the answer to this one line, and has it end.
+pub fn start_to_answer(line: &str) -> usize {
+    let mut client =
+        Client::spawn(Command::new(env!("CARGO_BIN_EXE_allowexec")).args(["--allow", "true", "--log", "off"]));
+    client.round_trip(line)
+    // The end is a part of what is measured on both sides: a plain spawn waits for its child too.
+}
+
+impl Client {
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::after_handshake(Command::new(env!("CARGO_BIN_EXE_allowexec")).args(arguments))
+    }
+
+    /// The same server within a process that holds so much memory.
+    pub fn with_ballast(megabytes: usize, arguments: &[&str]) -> Self {
+        let own = std::env::current_exe().expect("this very program");
+        let megabytes = megabytes.to_string();
+        Self::after_handshake(Command::new(own).args([super::SERVE, &megabytes]).args(arguments))
+    }
+
+    fn after_handshake(command: &mut Command) -> Self {
+        let mut client = Self::spawn(command);
+        client.round_trip(INITIALIZE);
+        client
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let stdin = child.stdin.take();
+        let stdout = BufReader::with_capacity(64 * 1024, child.stdout.take().expect("a pipe"));
+        Self { child, stdin, stdout, answer: String::new() }
+    }
+
+    /// Sends a line and reads one; gives its length.
+    pub fn round_trip(&mut self, line: &str) -> usize {
+        self.send(line);
+        self.receive()
+    }
+
+    /// One call of `execute_command`, which must succeed.
+    pub fn execute(&mut self, command: &str) -> usize {
+        let params = format!("{{\"name\":\"execute_command\",\"arguments\":{{\"command\":\"{command}\"}}}}");
+        let length = self.round_trip(&request(1, "tools/call", &params));
+        assert!(self.answer.contains("exit_code: 0"), "{}", self.answer.chars().take(300).collect::<String>());
+        length
+    }
+
+    /// So many calls of `true`, so many of them at once.
+    pub fn in_flight(&mut self, at_once: usize, calls: usize) {
+        let line = request(1, "tools/call", r#"{"name":"execute_command","arguments":{"command":"true"}}"#);
+        for _ in 0..at_once.min(calls) {
+            self.send(&line);
+        }
+        for answered in 0..calls {
+            self.receive();
+            if answered + at_once < calls {
+                self.send(&line);
+            }
+        }
+    }
+
+    /// Resident memory in megabytes, as the kernel counts it.
+    pub fn resident(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("proc(5) is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a resident size");
+        line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
+    }
+
+    fn send(&mut self, line: &str) {
+        self.stdin.as_mut().expect("open until the drop").write_all(line.as_bytes()).expect("the server reads");
+    }
+
+    fn receive(&mut self) -> usize {
+        self.answer.clear();
+        let length = self.stdout.read_line(&mut self.answer).expect("the server answers");
+        assert!(self.answer.contains("\"result\""), "{}", self.answer);
+        length
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        self.child.wait().expect("the server ends with its input");
+    }
+}
