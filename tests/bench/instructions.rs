@@ -1,0 +1,89 @@
+//! The parts of a call that wait for nothing cost no more instructions than they did, by valgrind's count.
+//!
+//! A test without a harness: it runs itself under valgrind as `instructions PART N`. The count is of instructions and not of
+//! time, so a busy machine does not change it. The bounds are a third above what was counted when they were written, in
+//! this very profile: room for another compiler, none for another algorithm.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test without a harness fails by panicking, and says what it saw"
+)]
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use allowexec::exec::{Captured, End, Output};
+use allowexec::jsonrpc::{Incoming, encode};
+use allowexec::mcp::Revision;
+use allowexec::policy::{AllowList, CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
+use allowexec::tools::{Report, ReportSettings};
+
+const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
+
+const BOUNDS: [(&str, u64); 4] = [("parse", 70_000), ("split", 105_000), ("decide", 33_000), ("encode", 900_000)];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [part, times] = arguments.as_slice() {
+        return work(part, times.parse().unwrap());
+    }
+    if !cfg!(target_os = "linux") || Command::new("valgrind").arg("--version").output().is_err() {
+        println!("valgrind is not installed: the instructions were not counted");
+        return;
+    }
+    for (part, bound) in BOUNDS {
+        // The difference of two runs leaves out the start of the program.
+        let each = (count(part, 300) - count(part, 100)) / 200;
+        println!("{part}: {each} instructions, at most {bound}");
+        assert!(each <= bound, "{part} takes {each} instructions, more than {bound}");
+    }
+}
+
+/// The instructions of one whole run.
+fn count(part: &str, times: usize) -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=out"])
+        .arg(std::env::current_exe().unwrap())
+        .args([part, &times.to_string()])
+        .current_dir(directory.path())
+        .output()
+        .expect("valgrind runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counted = std::fs::read_to_string(directory.path().join("out")).unwrap();
+    let total = counted.lines().find_map(|line| line.strip_prefix("summary: ")).expect("a summary");
+    total.trim().parse().unwrap()
+}
+
+/// Does one part so many times.
+fn work(part: &str, count: usize) {
+    match part {
+        "parse" => repeat(count, || Incoming::parse(black_box(REQUEST)).is_ok()),
+        "split" => repeat(count, || CommandLine::parse(black_box("grep -rn 'two words' src --include=*.rs")).is_ok()),
+        "decide" => {
+            let settings = DirectorySettings { server: PathBuf::from("/"), ..DirectorySettings::default() };
+            let programs = Programs::new(SearchPath::new(None), Path::new("/").to_owned());
+            let policy = Policy::new(AllowList::new(["ls".to_owned()]), Directories::new(settings), programs);
+            repeat(count, || policy.examine(CommandLine::parse(black_box("ls -l")), black_box(None)).outcome.is_ok());
+        }
+        "encode" => {
+            let stdout = Captured { head: "a line of output\n".repeat(60).into_bytes(), ..Captured::default() };
+            let output = Output { end: End::Exited(0), stdout, stderr: Captured::default(), elapsed: Duration::ZERO };
+            repeat(count, || {
+                let result = Report::result(black_box(&output).clone(), None, ReportSettings::default());
+                encode::result(&7.into(), &encode::to_json(&result.for_revision(Revision::V2025_06_18))).len() > 1000
+            });
+        }
+        other => panic!("unknown part {other}"),
+    }
+}
+
+fn repeat(count: usize, work: impl Fn() -> bool) {
+    for _ in 0..count {
+        assert!(work());
+    }
+}
