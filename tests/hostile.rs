@@ -611,6 +611,26 @@ fn no_path_runs_what_lies_in_a_directory_of_the_clients() {
     }
 }
 
+/// An empty `PATH` is the current directory to a shell and to execvp(3), and the client chose that.
+#[test]
+fn commands_find_nothing_in_their_own_directory() {
+    let ground = Ground::new();
+    ground.script("work/tool", "touch \"$HOME/canary\"");
+    for path in ["", ":", ".", "work", "bin:.:", "\n"] {
+        let mut server = ground.serve(&["--allow", "/bin/sh"], &[("PATH", OsStr::new(path))]);
+        for script in ["tool", "exec tool", "command tool", "echo \"<$PATH>\""] {
+            let arguments = json!({"file": "/bin/sh", "args": ["-c", script], "cwd": "work"});
+            let result = server.call("execute_process", arguments);
+            ground.assert_no_canary(&path);
+            assert!(!text(&result).contains("<>"), "{path:?} came to {result}");
+        }
+        assert_alive(&mut server, &path);
+    }
+}
+
+/// Makes the next swap, by its number.
+type Swap<'a> = Box<dyn Fn(usize) + Send + Sync + 'a>;
+
 /// Swaps a name between two things in one step each, for as long as `calls` takes, and says how often.
 fn swapping(swap: impl Fn(usize) + Send + Sync, calls: impl FnOnce()) -> usize {
     let (done, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -654,13 +674,16 @@ fn a_directory_that_is_swapped_during_the_call_leads_nowhere_else() {
             fs::rename(&aside, &way).unwrap();
         }
     };
-    let attacks: [(&str, Box<dyn Fn(usize) + Send + Sync>); 2] =
-        [("rootA/link", Box::new(swap_link)), ("rootA/dir/sub", Box::new(swap_way))];
+    let attacks: [(&str, Swap<'_>); 2] = [("rootA/link", Box::new(swap_link)), ("rootA/dir/sub", Box::new(swap_way))];
     for (cwd, swap) in attacks {
         let mut answers = Vec::new();
+        // Most calls are refused, by where the link leads just then: enough of the others, and a bound for both.
         let swaps = swapping(swap, || {
-            for _ in 0..150 {
-                answers.push(server.call("execute_command", json!({"command": "here", "cwd": cwd})));
+            let mut started = 0;
+            while started < 40 && answers.len() < 600 {
+                let answer = server.call("execute_command", json!({"command": "here", "cwd": cwd}));
+                started += usize::from(answer["isError"] == false);
+                answers.push(answer);
             }
         });
         assert!(swaps > 1, "nothing was swapped");
@@ -690,6 +713,31 @@ fn a_root_that_is_swapped_after_the_start_stays_where_it_was() {
     assert_eq!((ground.ran(), &result["isError"]), (Vec::new(), &json!(true)), "{result}");
     server.call("execute_command", json!({"command": "here", "cwd": "rootA"}));
     assert_eq!(ground.ran(), [ground.text("rootA")]);
+}
+
+/// Some clients close the connection over a message of 10 MiB, and a request may hold more than that in one word.
+#[test]
+fn a_long_name_does_not_come_back_whole() {
+    let ground = Ground::new();
+    let long = "\u{1}é".repeat(20_000);
+    let mut server = Server::command(&["--allow", "ok"]).dir(&ground.root).start();
+    let mut ask = |method: &str, params: Value| server.request(method, params).to_string().len();
+    assert!(ask(&long, json!({})) < 4000);
+    assert!(ask(&long, json!({"_meta": support::modern_meta()})) < 4000);
+    let mut other = support::modern_meta();
+    other["io.modelcontextprotocol/protocolVersion"] = json!(long);
+    assert!(ask("tools/list", json!({"_meta": other})) < 4000);
+    server.initialize("2025-11-25");
+    let mut ask = |method: &str, params: Value| server.request(method, params).to_string().len();
+    assert!(ask(&long, json!({})) < 4000);
+    assert!(ask("tools/call", json!({"name": long, "arguments": {}})) < 4000);
+    assert!(ask("prompts/get", json!({"name": long})) < 4000);
+    let mut call = |arguments: Value| ask("tools/call", json!({"name": "execute_command", "arguments": arguments}));
+    assert!(call(json!({"command": long})) < 4000);
+    assert!(call(json!({"command": "ok", "cwd": long})) < 4000);
+    assert!(call(json!({"command": "ok", (long.clone()): 1})) < 4000);
+    assert!(call(json!({"command": format!("'{long}")})) < 4000);
+    assert_alive(&mut server, &"long names");
 }
 
 #[test]
