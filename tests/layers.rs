@@ -195,6 +195,29 @@ fn each_file_says_what_it_is_for() {
     }
 }
 
+/// `file::test` names a test of `tests/file.rs`, `area/name` a scenario.
+#[test]
+fn the_threat_model_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("spec/threat_model.md")).unwrap();
+    let mut named = 0;
+    for word in text.split('`').skip(1).step_by(2) {
+        let found = if let Some((file, test)) = word.split_once("::").filter(|(file, _)| *file != "file") {
+            fs::read_to_string(root.join(format!("tests/{file}.rs"))).unwrap().contains(&format!("fn {test}("))
+        } else if let Some((area, _)) = word.split_once('/').filter(|_| !word.contains(['.', ' '])) {
+            if area.is_empty() || !root.join("spec").join(format!("{area}.md")).exists() {
+                continue;
+            }
+            root.join("fixtures/transcripts").join(format!("{word}.transcript")).exists()
+        } else {
+            continue;
+        };
+        assert!(found, "spec/threat_model.md names `{word}`, which does not exist");
+        named += 1;
+    }
+    assert!(named > 30, "{named} names were found");
+}
+
 #[test]
 fn the_reader_of_imports_sees_each_form() {
     let code =
