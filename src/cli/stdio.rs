@@ -94,9 +94,10 @@ pub(super) fn end_on_signals(_events: EventSender, _closing: Closing) -> io::Res
     Ok(())
 }
 
-/// How long a client that has closed its end may take to read what is left.
+/// How long a client that has closed its end may take to read what is left. With the half second that commands then have
+/// to end politely it stays within what a client waits for the server.
 #[cfg(unix)]
-const LAST_WORDS: Duration = Duration::from_millis(1000);
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Standard output, as the client's.
 #[cfg(unix)]

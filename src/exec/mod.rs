@@ -1,7 +1,7 @@
 //! One process a call: spawned, bounded in time and output, ended with its whole tree, reaped.
 //!
 //! Takes an [`AllowedCommand`](crate::policy::AllowedCommand) and nothing weaker, and uses it up. Knows nothing of MCP.
-//! `Command::new` stands in [`run`] and nowhere else.
+//! `Command::new` stands in `run.rs` and nowhere else.
 //!
 //! - [`Processes`] is the [`Executor`] of the server.
 //! - [`Environment`] is what commands find in their environment, built once.

@@ -39,6 +39,8 @@ impl ErrorObject {
 
     /// Makes the error for a method that does not exist in the revision in use.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("method `{}` does not exist here", method.escape_debug()))
+        // No more of it than a person reads: a client closes the connection over an answer of 10 MiB.
+        let shown: String = method.chars().take(120).collect();
+        Self::new(METHOD_NOT_FOUND, format!("method `{}` does not exist here", shown.escape_debug()))
     }
 }

@@ -62,6 +62,8 @@ impl<'a> RequestMeta<'a> {
         };
         let Some(revision) = Revision::modern().find(|revision| revision.name() == version) else {
             let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
+            // No version is as long; what is would make an answer that clients close the connection over.
+            let version: String = version.chars().take(120).collect();
             return Err(EnvelopeError {
                 code: UNSUPPORTED_PROTOCOL_VERSION,
                 message: format!(

@@ -10,6 +10,9 @@ use super::WorkingDirectory;
 /// Where POSIX keeps the standard utilities, for a server that was started without `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Where no program is, for commands whose server has no search path left.
+const NOWHERE: &str = "/dev/null";
+
 /// The absolute entries of the operator's `PATH`.
 ///
 /// Empty and relative entries are dropped: they would run what lies in a directory that the client chose.
@@ -28,8 +31,12 @@ impl SearchPath {
         &self.0
     }
 
-    /// The value that commands get for their own `PATH`.
+    /// The value that commands get for their own `PATH`. Without entries it names a file, in which nothing is found: to a
+    /// POSIX shell and to execvp(3) the empty string is the current directory, which the client chose.
     pub fn to_variable(&self) -> OsString {
+        if self.0.is_empty() && cfg!(unix) {
+            return NOWHERE.into();
+        }
         // Joining fails for an entry that holds the separator, and splitting made sure that none does.
         std::env::join_paths(&self.0).unwrap_or_default()
     }
@@ -148,7 +155,10 @@ mod tests {
         let path = SearchPath::new(Some(OsStr::new("/a:.::bin:../x:/b:~/bin:")));
         assert_eq!(path.entries(), [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(path.to_variable(), OsString::from("/a:/b"));
-        assert_eq!(SearchPath::new(Some(OsStr::new(""))).entries(), Vec::<PathBuf>::new());
+        for nothing in ["", ":", ".", "bin:"] {
+            let path = SearchPath::new(Some(OsStr::new(nothing)));
+            assert_eq!((path.entries(), path.to_variable()), ([].as_slice(), OsString::from("/dev/null")));
+        }
         assert_eq!(SearchPath::new(None).to_variable(), OsString::from(DEFAULT_PATH));
     }
 

@@ -14,6 +14,7 @@ use crate::config::LogLevel;
 use crate::exec::{Invocation, Limits, stop};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
 use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, prompt_result, seal};
+use crate::policy::quoted;
 use crate::prompts::{self, PROMPTS};
 use crate::tools::Call;
 
@@ -103,7 +104,7 @@ impl<W: Write> Server<W> {
         };
         let Some(kind) = self.toolbox.find(name) else {
             let known: Vec<&str> = self.toolbox.list().map(|tool| tool.name.as_str()).collect();
-            let message = format!("unknown tool `{}`; the tools are {}", name.escape_debug(), known.join(", "));
+            let message = format!("unknown tool {}; the tools are {}", quoted(name), known.join(", "));
             return Err(ErrorObject::invalid_params(message));
         };
         let outcome = match self.toolbox.read(kind, arguments) {

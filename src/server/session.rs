@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::RequestContext;
 use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
 use crate::mcp::{Implementation, InitializeParams, RequestMeta, Revision};
+use crate::policy::quoted;
 
 /// What is known of the client between requests: nothing, or what its handshake said.
 #[derive(Debug, Default)]
@@ -90,9 +91,9 @@ fn neither(method: &str) -> ErrorObject {
     ErrorObject::new(
         INVALID_PARAMS,
         format!(
-            "`{}` came without a protocol version: send `initialize` first ({}), or name the version in \
+            "{} came without a protocol version: send `initialize` first ({}), or name the version in \
              `_meta[\"io.modelcontextprotocol/protocolVersion\"]` of each request ({})",
-            method.escape_debug(),
+            quoted(method),
             names(&mut Revision::legacy()),
             names(&mut Revision::modern())
         ),

@@ -93,12 +93,16 @@ impl Tap {
 
 impl State {
     fn client_message(&mut self, message: &Value) {
-        let (Some(id), Some(method)) = (message.get("id"), message.get("method").and_then(Value::as_str)) else {
+        let Some(id) = message.get("id") else { return };
+        let is_response = message.get("result").is_some() || message.get("error").is_some();
+        let method = message.get("method").and_then(Value::as_str);
+        if method.is_none() && is_response {
             return;
-        };
+        }
         self.pending.push(Request {
             id: id.clone(),
-            method: method.to_owned(),
+            // What is no message may be refused with the id that it carries.
+            method: method.unwrap_or_default().to_owned(),
             modern: message.pointer(META_VERSION).is_some(),
             progress_token: message.pointer("/params/_meta/progressToken").cloned(),
             last_progress: None,
