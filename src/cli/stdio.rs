@@ -104,7 +104,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct ClientOutput {
     /// Readable once the process was asked to end.
     closing: OwnedFd,
-    /// What is given to one write(2), so that it does not block once poll(2) says that it will not.
+    /// A description of the pipe of our own, which does not block. To make standard output itself so would change it for
+    /// whoever shares it.
+    own: Option<OwnedFd>,
+    /// What is given to one write(2) where there is none, so that it does not block once poll(2) says that it will not.
     chunk: usize,
     /// Set once the client has closed its end.
     deadline: Option<Instant>,
@@ -123,7 +126,17 @@ pub(super) fn client_output() -> io::Result<(ClientOutput, Closing)> {
         // PIPE_BUF: a pipe that is writable has a free page.
         _ => 4096,
     };
-    Ok((ClientOutput { closing: receiver, chunk, deadline: None }, Closing { _end: Some(sender) }))
+    let is_pipe = FileType::from_raw_mode(status.st_mode) == FileType::Fifo;
+    let own = if is_pipe { open_again() } else { None };
+    Ok((ClientOutput { closing: receiver, own, chunk, deadline: None }, Closing { _end: Some(sender) }))
+}
+
+/// Opens the pipe of standard output a second time, where the system lets us (Linux, and a pipe of the same user's).
+#[cfg(unix)]
+fn open_again() -> Option<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()).ok()
 }
 
 #[cfg(unix)]
@@ -172,11 +185,16 @@ impl ClientOutput {
 impl Write for ClientOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            self.wait()?;
-            let piece = bytes.get(..self.chunk.min(bytes.len())).unwrap_or_default();
-            match rustix::io::write(io::stdout(), piece) {
+            let written = if let Some(own) = &self.own {
+                rustix::io::write(own, bytes)
+            } else {
+                self.wait()?;
+                rustix::io::write(io::stdout(), bytes.get(..self.chunk.min(bytes.len())).unwrap_or_default())
+            };
+            match written {
                 Ok(count) => return Ok(count),
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => self.wait()?,
                 Err(error) => return Err(error.into()),
             }
         }
