@@ -6,12 +6,14 @@
 //! - [`Processes`] is the [`Executor`] of the server.
 //! - [`Environment`] is what commands find in their environment, built once.
 //! - [`Capture`] keeps the head and the tail of a stream.
+//! - [`Heartbeat`] tells how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of the wish to end a command.
 //! - [`Orphans`] finds and ends what left the tree of its command (Linux).
 //! - [`Timer`] keeps the deadlines of the server's loop.
 
 mod capture;
 mod environment;
+mod heartbeat;
 mod os;
 mod output;
 mod run;
@@ -20,6 +22,7 @@ mod timer;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
+pub use heartbeat::Heartbeat;
 #[cfg(unix)]
 pub(crate) use os::pipe;
 pub use os::{Orphans, become_subreaper};

@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Environment, ExecError, Output, StopSignal, os};
+use super::{Environment, ExecError, Heartbeat, Output, StopSignal, os};
 use crate::policy::AllowedCommand;
 
 /// How long a command may take, and how much of its output is kept.
@@ -29,6 +29,8 @@ pub struct Invocation {
     pub limits: Limits,
     /// Where the wish to end it arrives.
     pub stop: StopSignal,
+    /// Who hears of it while it runs; `None` for nobody.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
@@ -57,7 +59,7 @@ impl Executor for Processes {
     /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let Invocation { command: allowed, input, limits, stop } = invocation;
+        let Invocation { command: allowed, input, limits, stop, heartbeat } = invocation;
         let started = Instant::now();
         let mut command = Command::new(allowed.program());
         command
@@ -72,7 +74,7 @@ impl Executor for Processes {
         let child = command.spawn().map_err(|source| spawn_error(&allowed, source))?;
         // The child has its directory now; nothing is held for it while it runs.
         drop(allowed);
-        os::supervise(child, input.unwrap_or_default(), &stop, limits, started)
+        os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat)
             .map_err(|source| ExecError::Lost { source })
     }
 }

@@ -64,15 +64,19 @@ impl InitializeParams {
 }
 
 /// What is served. The lists never change while the server runs, so no `listChanged` is declared.
-fn server_capabilities() -> Value {
-    json!({"prompts": {}, "tools": {}})
+fn server_capabilities(revision: Revision) -> Value {
+    let mut capabilities = json!({"logging": {}, "prompts": {}, "tools": {}});
+    if let (true, Value::Object(members)) = (revision.has_completions(), &mut capabilities) {
+        members.insert("completions".into(), json!({}));
+    }
+    capabilities
 }
 
 /// The result of `initialize` in the revision that was chosen.
 pub fn initialize_result(revision: Revision, instructions: &str) -> Value {
     json!({
         "protocolVersion": revision.name(),
-        "capabilities": server_capabilities(),
+        "capabilities": server_capabilities(revision),
         "serverInfo": Implementation::of_this_server().to_value(revision),
         "instructions": instructions,
     })
@@ -83,7 +87,7 @@ pub fn discover_result(revision: Revision, instructions: &str) -> Value {
     let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
     let result = json!({
         "supportedVersions": supported,
-        "capabilities": server_capabilities(),
+        "capabilities": server_capabilities(revision),
         "instructions": instructions,
     });
     seal(result, revision, Caching::Cacheable)

@@ -1,9 +1,11 @@
 //! `_meta` of requests and results.
 
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 use super::lifecycle::Implementation;
-use super::{Revision, UNSUPPORTED_PROTOCOL_VERSION};
+use super::{LoggingLevel, ProgressToken, Revision, UNSUPPORTED_PROTOCOL_VERSION};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -20,8 +22,8 @@ pub struct Envelope {
     pub client_capabilities: Map<String, Value>,
     /// The client's name for itself, where it gives one.
     pub client_info: Option<Implementation>,
-    /// The level from which on log messages are wanted for this request, as the client wrote it.
-    pub log_level: Option<String>,
+    /// The level from which on log messages are wanted for this request; none are where it is missing.
+    pub log_level: Option<LoggingLevel>,
 }
 
 /// Why the metadata of a modern request can't be used.
@@ -77,21 +79,48 @@ impl<'a> RequestMeta<'a> {
         let Some(client_capabilities) = self.get(CLIENT_CAPABILITIES).and_then(Value::as_object) else {
             return Err(invalid(format!("`_meta[\"{CLIENT_CAPABILITIES}\"]` must be an object; `{{}}` declares none")));
         };
+        let log_level = self.get(LOG_LEVEL).map(|level| LoggingLevel::from_value(LOG_LEVEL, level)).transpose();
+        let log_level = log_level.map_err(invalid)?;
         Ok(Envelope {
             revision,
             client_capabilities: client_capabilities.clone(),
             client_info: self.get(CLIENT_INFO).and_then(Implementation::from_value),
-            log_level: self.get(LOG_LEVEL).and_then(Value::as_str).map(str::to_owned),
+            log_level,
         })
     }
 
-    /// The token that the client wants progress under: a string or an integer.
-    pub fn progress_token(self) -> Option<&'a Value> {
-        self.get("progressToken").filter(|token| token.is_string() || token.is_i64() || token.is_u64())
+    /// The token that the client wants progress under.
+    pub fn progress_token(self) -> Option<ProgressToken> {
+        self.get("progressToken").and_then(ProgressToken::from_value)
+    }
+
+    /// Where the request stands in a trace of the client's.
+    pub fn trace_context(self) -> TraceContext {
+        let entries = TRACE_KEYS.into_iter().filter_map(|key| Some((key, self.get(key)?.as_str()?.to_owned())));
+        TraceContext(entries.collect())
     }
 
     fn get(self, key: &str) -> Option<&'a Value> {
         self.0?.get(key)
+    }
+}
+
+/// The keys of W3C Trace Context and W3C Baggage, which stand in `_meta` without a prefix.
+const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+/// How many characters of each are shown: a `traceparent` whole, and enough of the others to find them.
+const TRACE_LENGTH: usize = 128;
+
+/// Where a request stands in a trace: what came of `traceparent`, `tracestate` and `baggage`, unread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TraceContext(Vec<(&'static str, String)>);
+
+impl fmt::Display for TraceContext {
+    /// As in a line of the log: a blank and `key="value"` for each, so that nothing stands there where nothing came.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(key, value)| {
+            let shown: String = value.chars().take(TRACE_LENGTH).collect();
+            write!(f, " {key}={shown:?}")
+        })
     }
 }
 

@@ -3,16 +3,24 @@
 //! Knows nothing of processes and of the server's loop. Written after the public schemas,
 //! `schema/<revision>/schema.json` of modelcontextprotocol/modelcontextprotocol.
 
+mod completion;
 mod lifecycle;
+mod logging;
 mod meta;
+mod progress;
 mod prompt;
 mod revision;
+mod subscription;
 mod tool;
 
+pub use completion::{CompleteParams, complete_result};
 pub use lifecycle::{Implementation, InitializeParams, discover_result, initialize_result};
-pub use meta::{Envelope, EnvelopeError, RequestMeta};
+pub use logging::{LoggingLevel, message_params};
+pub use meta::{Envelope, EnvelopeError, RequestMeta, TraceContext};
+pub use progress::{ProgressToken, progress_params};
 pub use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
+pub use subscription::{acknowledged_params, check_listen_params, listen_result};
 pub use tool::{CallToolResult, Tool, ToolAnnotations};
 
 use serde_json::{Value, json};

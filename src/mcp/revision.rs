@@ -64,6 +64,16 @@ impl Revision {
         self >= Self::V2025_03_26
     }
 
+    /// Whether arguments are completed.
+    pub fn has_completions(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
+    /// Whether progress has a `message`.
+    pub fn has_progress_messages(self) -> bool {
+        self >= Self::V2025_03_26
+    }
+
     /// Whether tools, prompts and implementations have a `title`.
     pub fn has_titles(self) -> bool {
         self >= Self::V2025_06_18

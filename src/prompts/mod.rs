@@ -1,50 +1,119 @@
 //! Prompts, and the words that introduce the server to a model.
+//!
+//! - [`intro`] describes the tools and their rules.
+//! - [`explain_refusal`] says why a command would be refused, and what to call instead.
 
-use std::fmt::Write;
+mod explain_refusal;
+mod intro;
 
-use crate::mcp::{Prompt, Tool};
-use crate::policy::AllowList;
+pub use explain_refusal::explain_refusal;
+pub use intro::{instructions, intro};
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::mcp::{Prompt, PromptArgument, Tool};
+use crate::policy::{AllowList, Policy, quoted};
 
 /// The prompts, in the order of their list.
-pub const PROMPTS: &[Prompt] = &[Prompt {
+pub const PROMPTS: &[Prompt] = &[INTRO, EXPLAIN_REFUSAL];
+
+const INTRO: Prompt = Prompt {
     name: "intro",
     title: "Introduction",
     description: "Describes the tools of this server, the commands that are allowed, and the rules for calling them.",
     arguments: &[],
-}];
+};
 
-/// What the server says of itself when a client connects: short, since it is read before every conversation.
-pub fn instructions(allow: &AllowList) -> String {
-    format!(
-        "Runs non-interactive commands that the operator allows, without a shell. Allowed: {}. The prompt `intro` tells \
-         the rules.",
-        allow.summary()
-    )
+const EXPLAIN_REFUSAL: Prompt = Prompt {
+    name: "explain_refusal",
+    title: "Explain a refusal",
+    description: "Explains whether and why this server would refuse a command, without running it, and what to call instead.",
+    arguments: &[COMMAND],
+};
+
+const COMMAND: PromptArgument = PromptArgument {
+    name: "command",
+    title: "Command",
+    description: "The command line, as it would be given to `execute_command`.",
+    required: true,
+};
+
+/// Why a prompt or the completion of its argument can't be had.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PromptError {
+    /// No prompt has this name.
+    #[error("unknown prompt {}; the prompts are {}", quoted(.name), names(PROMPTS.iter().map(|prompt| prompt.name)))]
+    UnknownPrompt {
+        /// What was asked for.
+        name: String,
+    },
+    /// The prompt has no such argument.
+    #[error("prompt `{prompt}` has no argument {}; it has {}", quoted(.argument), names(.known.iter().map(|known| known.name)))]
+    UnknownArgument {
+        /// The prompt's name.
+        prompt: &'static str,
+        /// What was asked for.
+        argument: String,
+        /// What there is.
+        known: &'static [PromptArgument],
+    },
+    /// The prompt can't do without the argument.
+    #[error("prompt `{prompt}` needs the argument `{argument}`, a string")]
+    MissingArgument {
+        /// The prompt's name.
+        prompt: &'static str,
+        /// The argument's.
+        argument: &'static str,
+    },
 }
 
-/// The text of the prompt `intro`.
-pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList) -> String {
-    let mut text = format!(
-        "This server runs commands on the user's machine, and only those that its operator allows.\n\nAllowed commands: {}.\n\n\
-         Tools:\n",
-        allow.summary()
-    );
-    for tool in tools {
-        let summary = tool.description.lines().next().unwrap_or_default();
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "- `{}`: {summary}", tool.name);
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Fills in a prompt; gives it with its text. Arguments that it does not have are ignored.
+///
+/// # Errors
+/// [`PromptError`], where there is no such prompt or a required argument is missing.
+pub fn get(
+    name: &str,
+    arguments: &Map<String, Value>,
+    tools: &[&Tool],
+    policy: &Policy,
+) -> Result<(&'static Prompt, String), PromptError> {
+    let prompt = find(name)?;
+    let text = if prompt == &EXPLAIN_REFUSAL {
+        let missing = PromptError::MissingArgument { prompt: prompt.name, argument: COMMAND.name };
+        let command = arguments.get(COMMAND.name).and_then(Value::as_str).ok_or(missing)?;
+        explain_refusal(command, tools, policy)
+    } else {
+        intro(tools.iter().copied(), policy.allow_list())
+    };
+    Ok((prompt, text))
+}
+
+/// What may stand for an argument of a prompt whose value begins like this: for a command, the names of those that are
+/// allowed.
+///
+/// # Errors
+/// [`PromptError`], where there is no such prompt or argument.
+pub fn complete<'a>(
+    prompt: &str,
+    argument: &str,
+    value: &str,
+    allow: &'a AllowList,
+) -> Result<Vec<&'a str>, PromptError> {
+    let prompt = find(prompt)?;
+    if !prompt.arguments.iter().any(|known| known.name == argument) {
+        let argument = argument.to_owned();
+        return Err(PromptError::UnknownArgument { prompt: prompt.name, argument, known: prompt.arguments });
     }
-    text.push_str(RULES);
-    text
+    Ok(allow.names().iter().map(String::as_str).filter(|name| name.starts_with(value)).collect())
 }
 
-const RULES: &str = "
-Rules:
-- ONLY non-interactive commands: nobody can answer a prompt, and standard input is empty unless `input` is given.
-- The first word must be an allowed command, exactly as it stands in the list: no path before it, no other case.
-- There is no shell: no pipes, no redirection, no `&&`, no globs, no variables. Quoted, such characters are passed on literally.
-- Choose the directory with `cwd`. Every call starts anew: nothing is kept from one call to the next.
-- `exit_code` tells how the command ended; other than 0 is not yet a failure: `grep` without a match exits with 1.
-- A refused call says why and what is allowed; change the call, and do not try to get around it.
-- Long output is cut in the middle and says so (`truncated`); ask for less, with `head`-like options of the command itself.
-";
+fn find(name: &str) -> Result<&'static Prompt, PromptError> {
+    let found = PROMPTS.iter().find(|prompt| prompt.name == name);
+    found.ok_or_else(|| PromptError::UnknownPrompt { name: name.to_owned() })
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::feedback::Feedback;
 use super::replies::ReplyTo;
 use super::workers::Job;
 use crate::exec::{Stop, StopReason};
@@ -21,6 +22,8 @@ pub(super) struct Pending {
     pub reply_to: ReplyTo,
     /// What the log says of it.
     pub description: String,
+    /// What its client hears before the answer.
+    pub feedback: Box<Feedback>,
 }
 
 /// A call that waits for its turn.
@@ -77,6 +80,11 @@ impl Calls {
     /// Takes a call off that has ended; `None` where nobody wants its answer.
     pub(super) fn finish(&mut self, key: u64) -> Option<Pending> {
         self.running.remove(&key).and_then(|running| running.pending)
+    }
+
+    /// A call that runs and whose answer somebody wants.
+    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut Pending> {
+        self.running.get_mut(&key)?.pending.as_mut()
     }
 
     /// Gives up every call of this request: a waiting one at once, a running one by ending its tree.

@@ -6,14 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::{Map, Value, json};
 
 use super::calls::{Pending, Waiting};
+use super::feedback::Feedback;
 use super::replies::ReplyTo;
 use super::session::Served;
-use super::workers::Job;
+use super::workers::{Job, heartbeat};
 use super::{RequestContext, Server};
 use crate::config::LogLevel;
 use crate::exec::{Invocation, Limits, stop};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
-use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, prompt_result, seal};
+use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, seal};
 use crate::policy::quoted;
 use crate::prompts::{self, PROMPTS};
 use crate::tools::Call;
@@ -50,6 +51,7 @@ impl<W: Write> Server<W> {
             return Ok(());
         }
         let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) else { return Ok(()) };
+        self.subscriptions.cancel(&id);
         for pending in self.calls.cancel(&id) {
             self.log.write(LogLevel::Info, &format!("call id={id} {} cancelled=true", pending.description));
             self.reply(pending.reply_to, None)?;
@@ -75,7 +77,12 @@ impl<W: Write> Server<W> {
             ("tools/list", _) => self.tools_list(&context, &request.params),
             ("tools/call", _) => self.tools_call(request, &context, reply_to),
             ("prompts/list", _) => prompts_list(revision, &request.params),
-            ("prompts/get", _) => self.prompts_get(revision, &request.params),
+            ("prompts/get", _) => self.prompts_get(revision, &request.params).map(|prompt| done(&prompt)),
+            ("completion/complete", _) if revision.has_completions() => {
+                self.complete(revision, &request.params).map(|completion| done(&completion))
+            }
+            ("logging/setLevel", false) => self.set_level(&request.params).map(|empty| done(&empty)),
+            ("subscriptions/listen", true) => self.listen(&request, revision, reply_to).map(|()| Handled::Later),
             (method, _) => Err(ErrorObject::method_not_found(method)),
         }
     }
@@ -92,7 +99,6 @@ impl<W: Write> Server<W> {
         context: &RequestContext,
         reply_to: ReplyTo,
     ) -> Result<Handled, ErrorObject> {
-        let revision = context.revision;
         let name = request.params.remove("name");
         let Some(name) = name.as_ref().and_then(Value::as_str) else {
             return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
@@ -107,17 +113,16 @@ impl<W: Write> Server<W> {
             let message = format!("unknown tool {}; the tools are {}", quoted(name), known.join(", "));
             return Err(ErrorObject::invalid_params(message));
         };
+        let feedback = Feedback::new(&request.id, name, context);
         let outcome = match self.toolbox.read(kind, arguments) {
-            Ok(call) => self.start(call, name, request.id.clone(), revision, reply_to),
+            Ok(call) => self.start(call, name, request.id.clone(), context, reply_to),
             Err(error) => Err(error.to_string()),
         };
-        Ok(outcome.map_or_else(
-            |sentence| {
-                self.log.write(LogLevel::Info, &format!("call id={} tool={name} refused={sentence:?}", request.id));
-                Handled::Done(encode::to_json(&CallToolResult::error(sentence).for_revision(revision)))
-            },
-            |()| Handled::Later,
-        ))
+        let Err(sentence) = outcome else { return Ok(Handled::Later) };
+        let line = format!("call id={} tool={name} refused={sentence:?}{}", request.id, context.trace);
+        self.log.write(LogLevel::Info, &line);
+        self.tell(feedback.refused(&sentence))?;
+        Ok(Handled::Done(encode::to_json(&CallToolResult::error(sentence).for_revision(context.revision))))
     }
 
     /// Has the policy decide, and queues what is allowed. The error is the sentence for the model.
@@ -126,23 +131,27 @@ impl<W: Write> Server<W> {
         call: Call,
         tool: &str,
         id: RequestId,
-        revision: Revision,
+        context: &RequestContext,
         reply_to: ReplyTo,
     ) -> Result<(), String> {
         let Call { command, cwd, input, timeout } = call;
         let decision = self.policy.examine(command, cwd.as_deref());
         let command = decision.outcome.map_err(|refusal| refusal.to_string())?;
         let explanation = decision.explanation;
+        let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
         let description = if self.log.writes(LogLevel::Info) {
-            let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
             let directory = command.directory().path().display();
-            format!("tool={tool} command={:?} directory=\"{directory}\" allowed={rule:?}", command.words().join(" "))
+            let words = command.words().join(" ");
+            format!("tool={tool} command={words:?} directory=\"{directory}\" allowed={rule:?}{}", context.trace)
         } else {
             String::new()
         };
         let (stop, signal) =
             stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
         self.last_key += 1;
+        let feedback = Box::new(Feedback::new(&id, tool, context));
+        let allowed = feedback.allowed(command.words().first().map_or("", String::as_str), &rule);
+        let heartbeat = feedback.wants_progress().then(|| heartbeat(self.last_key, self.events.clone()));
         let job = Box::new(Job {
             key: self.last_key,
             invocation: Invocation {
@@ -150,14 +159,16 @@ impl<W: Write> Server<W> {
                 input: input.map(String::into_bytes),
                 limits: Limits { timeout, ..self.limits },
                 stop: signal,
+                heartbeat,
             },
             literal_pattern: explanation.literal_pattern,
-            revision,
+            revision: context.revision,
         });
-        let pending = Pending { id, reply_to, description };
+        let pending = Pending { id, reply_to, description, feedback };
         self.calls.queue(Waiting { pending, stop, job }).map_err(|_| {
             "too many calls are waiting for their turn; wait for some of their answers first".to_owned()
         })?;
+        self.tell(allowed).map_err(|error| error.message)?;
         self.start_calls().map_err(|error| error.to_string())
     }
 
@@ -172,18 +183,6 @@ impl<W: Write> Server<W> {
             }
         }
         Ok(())
-    }
-
-    fn prompts_get(&self, revision: Revision, params: &Map<String, Value>) -> Result<Handled, ErrorObject> {
-        let name = params.get("name").and_then(Value::as_str);
-        let Some(prompt) = PROMPTS.iter().find(|prompt| Some(prompt.name) == name) else {
-            let known: Vec<&str> = PROMPTS.iter().map(|prompt| prompt.name).collect();
-            let message =
-                format!("`prompts/get` needs `name`, the name of a prompt; the prompts are {}", known.join(", "));
-            return Err(ErrorObject::invalid_params(message));
-        };
-        let text = prompts::intro(self.toolbox.list(), self.policy.allow_list());
-        Ok(done(&prompt_result(prompt.description, &text, revision)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::workers::Finished;
+use super::workers::{Finished, Progress};
 use crate::jsonrpc::{Line, LineReader};
 
 /// What the other threads tell the loop.
@@ -17,6 +17,8 @@ pub enum Event {
     Signal,
     /// A worker is done with its call.
     Finished(Finished),
+    /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.
+    Progress(Progress),
     /// A deadline of the loop's own has passed.
     Deadline(Deadline),
 }

@@ -11,11 +11,14 @@ mod calls;
 mod context;
 mod dispatch;
 mod event;
+mod feedback;
 mod log;
 mod parts;
 mod replies;
 mod run;
 mod session;
+mod subscriptions;
+mod utilities;
 mod workers;
 
 pub use context::RequestContext;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
-use super::workers::{Ended, Finished, Workers};
+use super::subscriptions::Subscriptions;
+use super::workers::{Ended, Finished, Progress, Workers};
 use super::{Log, Parts, Session};
 use crate::config::LogLevel;
 use crate::exec::{End, Orphans, Timer};
@@ -41,11 +42,12 @@ pub struct Server<W> {
     pub(super) calls: Calls,
     pub(super) workers: Workers,
     pub(super) log: Log,
+    pub(super) subscriptions: Subscriptions,
     pub(super) last_key: u64,
     batches: Batches,
     orphans: Orphans,
     timer: Timer,
-    events: EventSender,
+    pub(super) events: EventSender,
     received: Receiver<Event>,
     patience: Patience,
     life: Life,
@@ -81,6 +83,7 @@ impl<W: Write> Server<W> {
             calls: Calls::new(parts.max_concurrent),
             workers: Workers::new(parts.executor, parts.report, events.clone()),
             log,
+            subscriptions: Subscriptions::default(),
             last_key: 0,
             batches: Batches::default(),
             orphans: Orphans::default(),
@@ -123,8 +126,9 @@ impl<W: Write> Server<W> {
             let written = match event {
                 Event::Line(line) => self.line(line),
                 Event::InputEnded(result) => self.input_ended(&result),
-                Event::Signal => self.end_everything(),
+                Event::Signal => self.end_subscriptions().and_then(|()| self.end_everything()),
                 Event::Finished(finished) => self.finished(finished),
+                Event::Progress(progress) => self.progress(&progress),
                 Event::Deadline(Deadline::Drained) => self.end_everything(),
                 Event::Deadline(Deadline::Ended) => {
                     self.life = Life::Over;
@@ -211,8 +215,22 @@ impl<W: Write> Server<W> {
             let end = describe_end(&finished.end);
             self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
         }
+        if let Some(message) = pending.feedback.ended(&finished.end) {
+            self.write(&message)?;
+        }
         let response = encode::result(&pending.id, &finished.result);
         started.and(self.reply(pending.reply_to, Some(response)))
+    }
+
+    fn progress(&mut self, progress: &Progress) -> io::Result<()> {
+        // A call that was cancelled or answered in the meantime is not among those that run and are wanted.
+        let notification = self.calls.get_mut(progress.key).and_then(|pending| pending.feedback.progress(progress));
+        notification.map_or(Ok(()), |notification| self.write(&notification))
+    }
+
+    /// Answers what listens: nothing more will come.
+    fn end_subscriptions(&mut self) -> io::Result<()> {
+        self.subscriptions.end_all().iter().try_for_each(|answer| self.write(answer))
     }
 
     fn input_ended(&mut self, result: &io::Result<()>) -> io::Result<()> {
@@ -225,7 +243,7 @@ impl<W: Write> Server<W> {
                 self.deadline(patience, Deadline::Drained);
             }
         }
-        Ok(())
+        self.end_subscriptions()
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
@@ -253,7 +271,7 @@ impl<W: Write> Server<W> {
     }
 
     /// Writes one line, with one call where the stream takes it whole.
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.life == Life::Ending {
             return Ok(());
         }

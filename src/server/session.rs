@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::RequestContext;
 use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
-use crate::mcp::{Implementation, InitializeParams, RequestMeta, Revision};
+use crate::mcp::{Implementation, InitializeParams, LoggingLevel, RequestMeta, Revision};
 use crate::policy::quoted;
 
 /// What is known of the client between requests: nothing, or what its handshake said.
@@ -18,6 +18,8 @@ struct Handshake {
     revision: Revision,
     capabilities: Map<String, Value>,
     client_info: Option<Implementation>,
+    /// What `logging/setLevel` asked for last.
+    log_level: Option<LoggingLevel>,
 }
 
 /// How a request is to be served.
@@ -35,6 +37,13 @@ impl Session {
     /// The revision that the handshake chose.
     pub fn revision(&self) -> Option<Revision> {
         self.handshake.as_ref().map(|handshake| handshake.revision)
+    }
+
+    /// Takes the level from which on a client of the legacy era wants messages.
+    pub fn set_log_level(&mut self, level: LoggingLevel) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.log_level = Some(level);
+        }
     }
 
     /// Decides what a request is of, by the request first and by what came before only then.
@@ -56,6 +65,9 @@ impl Session {
             revision: handshake.revision,
             client_capabilities: handshake.capabilities.clone(),
             client_info: handshake.client_info.clone(),
+            progress_token: meta.progress_token(),
+            log_level: handshake.log_level,
+            trace: meta.trace_context(),
         }))
     }
 
@@ -64,8 +76,12 @@ impl Session {
             return Err(ErrorObject::invalid_params("`initialize` needs `protocolVersion`, a string"));
         };
         let revision = Revision::negotiate(&params.protocol_version);
-        self.handshake =
-            Some(Handshake { revision, capabilities: params.capabilities, client_info: params.client_info });
+        self.handshake = Some(Handshake {
+            revision,
+            capabilities: params.capabilities,
+            client_info: params.client_info,
+            log_level: None,
+        });
         Ok(Served::Handshake(revision))
     }
 }
@@ -82,6 +98,9 @@ fn modern(request: &Request, meta: RequestMeta<'_>) -> Result<Served, ErrorObjec
         revision: envelope.revision,
         client_capabilities: envelope.client_capabilities,
         client_info: envelope.client_info,
+        progress_token: meta.progress_token(),
+        log_level: envelope.log_level,
+        trace: meta.trace_context(),
     }))
 }
 

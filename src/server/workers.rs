@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::EventSender;
 use super::event::Event;
-use crate::exec::{End, ExecError, Executor, Invocation, Output};
+use crate::exec::{End, ExecError, Executor, Heartbeat, Invocation, Output};
 use crate::jsonrpc::encode;
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::NOT_FOUND_NOTE;
@@ -24,6 +24,28 @@ pub(super) struct Job {
     pub literal_pattern: Option<&'static str>,
     /// What the result must be valid in.
     pub revision: Revision,
+}
+
+/// How far a call is that still runs.
+#[derive(Debug)]
+pub struct Progress {
+    pub(super) key: u64,
+    /// Since the command was started.
+    pub(super) elapsed: Duration,
+    /// What the command printed last.
+    pub(super) last_line: String,
+}
+
+/// How often a client hears of a call that it wants to hear of.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Has the loop told how far the call is.
+pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
+    let tell = move |elapsed, last_line| {
+        // Where the channel is full the loop is behind, and progress is the last thing that it needs.
+        drop(events.try_send(Event::Progress(Progress { key, elapsed, last_line })));
+    };
+    Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
 
 /// A call that has ended.

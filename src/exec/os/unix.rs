@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
 
-use crate::exec::{Capture, End, Limits, Output, StopReason, StopSignal};
+use crate::exec::heartbeat::{LONGEST_LINE, printable};
+use crate::exec::{Capture, End, Heartbeat, Limits, Output, StopReason, StopSignal};
 
 /// How long what a command left running in its group has to end politely, once the command itself has ended.
 const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
@@ -57,6 +58,7 @@ pub(in crate::exec) fn supervise(
     stop: &StopSignal,
     limits: Limits,
     started: Instant,
+    heartbeat: Option<Heartbeat>,
 ) -> io::Result<Output> {
     let mut streams = [
         Stream { pipe: child.stdout.take().map(OwnedFd::from), capture: Capture::new(limits.max_output) },
@@ -70,6 +72,7 @@ pub(in crate::exec) fn supervise(
         phase: Phase::Running { until: started + limits.timeout },
         ended_by_us: None,
         limits,
+        beats: heartbeat.map(|heartbeat| Beats { started, next: started + heartbeat.every, heartbeat, stream: 0 }),
     }
     .run(&mut tree, &mut streams, &mut input);
     if watched.is_err() {
@@ -106,6 +109,29 @@ struct Watch<'a> {
     phase: Phase,
     ended_by_us: Option<End>,
     limits: Limits,
+    beats: Option<Beats>,
+}
+
+/// When the heartbeat beats, and what it tells.
+struct Beats {
+    heartbeat: Heartbeat,
+    started: Instant,
+    next: Instant,
+    /// The place of the stream that something was read from last.
+    stream: usize,
+}
+
+impl Beats {
+    /// Beats where it is time.
+    fn beat(&mut self, streams: &[Stream; 2]) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + self.heartbeat.every;
+        let line = streams.get(self.stream).map(|stream| stream.capture.last_line(LONGEST_LINE)).unwrap_or_default();
+        (self.heartbeat.tell)(now - self.started, printable(&line));
+    }
 }
 
 impl Watch<'_> {
@@ -121,7 +147,14 @@ impl Watch<'_> {
             if tree.is_reaped() && is_read {
                 wait = wait.min(TICK);
             }
+            if let (Phase::Running { .. }, Some(beats)) = (self.phase, &mut self.beats) {
+                beats.beat(streams);
+                wait = wait.min(beats.next.saturating_duration_since(Instant::now()));
+            }
             let ready = wait_for(&self, streams, input, wait)?;
+            if let (Some(place), Some(beats)) = (ready.streams.iter().position(|ready| *ready), &mut self.beats) {
+                beats.stream = place;
+            }
             streams
                 .iter_mut()
                 .zip(ready.streams)

@@ -1,0 +1,48 @@
+//! The heartbeat of a command: at regular intervals somebody hears how long it has run, and what it printed last.
+
+use std::fmt;
+use std::time::Duration;
+
+/// How many bytes of the last line are told.
+pub(super) const LONGEST_LINE: usize = 200;
+
+/// Who hears of a command that runs, and how often.
+pub struct Heartbeat {
+    /// The time between two beats, and before the first.
+    pub every: Duration,
+    /// Takes a beat: the time since the start, and the last line of output, lossily as text. It must not block: the
+    /// thread that calls it keeps the command's deadline.
+    pub tell: Box<dyn FnMut(Duration, String) + Send>,
+}
+
+impl fmt::Debug for Heartbeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Heartbeat").field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
+/// A line as it may stand in a message: control characters, of which escape sequences begin with one, become blanks.
+pub(super) fn printable(line: &[u8]) -> String {
+    let start = line.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+    // Where the line was cut in front, it may begin in the middle of a character.
+    let line = if line.len() >= LONGEST_LINE { line.get(start..).unwrap_or_default() } else { line };
+    let text: String = String::from_utf8_lossy(line)
+        .chars()
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_shown_without_control_characters_and_without_half_a_character_in_front() {
+        assert_eq!(printable(b"\r 50%\x1b[0m\t"), "50% [0m");
+        assert_eq!(printable(b"\xffa"), "\u{fffd}a");
+        let long = "é".repeat(200);
+        let line = [long.as_bytes(), b"z"].concat();
+        assert_eq!(printable(&line[line.len() - LONGEST_LINE..]), "é".repeat(99) + "z");
+    }
+}

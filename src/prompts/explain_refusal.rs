@@ -1,0 +1,117 @@
+//! The prompt `explain_refusal`: what the policy says of a command, in the words of a model's next step.
+
+use serde_json::json;
+
+use crate::mcp::Tool;
+use crate::policy::{AllowList, CommandLine, Decision, Policy, Refusal, quoted};
+
+/// The text of the prompt: decided by the very code that decides for calls, without running anything.
+pub fn explain_refusal(command: &str, tools: &[&Tool], policy: &Policy) -> String {
+    let decision = policy.examine(CommandLine::parse(command), None);
+    let shown = quoted(command);
+    match &decision.outcome {
+        Ok(_) => format!(
+            "The command {shown} would not be refused: it may run by {}.\n\n{}\nNothing was run to find this out. Its result \
+             tells the rest: `exit_code`, `stdout` and `stderr`; an `exit_code` other than 0 is the program's own word and no \
+             refusal. Named with a `cwd`, a call can still be refused for its directory.\n",
+            rule(&decision),
+            how_to_call(command, tools)
+        ),
+        Err(refusal) => format!(
+            "The command {shown} would be refused: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
+             - The allowed commands are: {}. Names are compared exactly, and only the first word counts.\n\
+             - A refusal is the operator's rule and no mistake of the server: do not try the same through another program, an \
+             interpreter, a path or an encoding. Where no allowed command can do it, say so to the user, who can ask the \
+             operator to allow more.\n",
+            instead(refusal, policy.allow_list()),
+            policy.allow_list().summary()
+        ),
+    }
+}
+
+fn rule(decision: &Decision) -> String {
+    decision.explanation.rule.as_ref().map_or_else(|| "a rule of the operator".to_owned(), ToString::to_string)
+}
+
+fn how_to_call(command: &str, tools: &[&Tool]) -> String {
+    if tools.iter().any(|tool| tool.name == "execute_command") {
+        return format!("Call `execute_command` with {}.\n", json!({"command": command}));
+    }
+    "Call the tool of that command, with the rest of the line as `arguments`.\n".to_owned()
+}
+
+/// The steps that fit this refusal, a line each.
+fn instead(refusal: &Refusal, allow: &AllowList) -> String {
+    match refusal {
+        Refusal::CommandLine(_) => "- Send one program with plain arguments: in place of `&&`, `;` and `|` make one call after the other, \
+             and read the output of the first before the second; in place of `cd` give the directory as `cwd`; in place of \
+             `<` give the text as `input`.\n\
+             - Where the characters belong to an argument, put the argument in single quotes, or call `execute_process` with \
+             `args`, which are passed on as they are.\n"
+            .to_owned(),
+        Refusal::NotAllowed { word, .. } => {
+            let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
+            let meant = allow.names().iter().find(|known| **known == name && known != &word);
+            meant.map_or_else(
+                || "- Look for an allowed command that gives the same, and call that.\n".to_owned(),
+                |meant| format!("- Call `{meant}` by exactly that name.\n"),
+            )
+        }
+        Refusal::Directory(_) => {
+            "- The command itself is allowed: name a `cwd` that the reason above does not rule out.\n".to_owned()
+        }
+        Refusal::ProgramNotFound { .. } => {
+            "- The command is allowed, but not installed where the server looks: use another one, or tell the user.\n"
+                .to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Directories, DirectorySettings, Programs, Roots, SearchPath};
+
+    fn explain(allowed: &[&str], command: &str) -> String {
+        let directories = Directories::new(DirectorySettings {
+            server: "/".into(),
+            cwd: None,
+            project: None,
+            workspace: None,
+            roots: Roots::Unrestricted,
+            project_commands: false,
+        });
+        let programs = Programs::new(SearchPath::new(Some("/bin:/usr/bin".as_ref())), "/".into());
+        let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
+        explain_refusal(command, &[], &Policy::new(allow, directories, programs))
+    }
+
+    #[test]
+    fn each_kind_of_refusal_has_its_own_way_out() {
+        for (command, reason, way) in [
+            ("rm -rf x", "command `rm` is not allowed; allowed commands: ls, no-such-program", "Look for an allowed"),
+            (
+                "/bin/ls",
+                "command `/bin/ls` is not allowed; call it by its name alone",
+                "Call `ls` by exactly that name",
+            ),
+            ("LS", "command `LS` is not allowed", "Call `ls` by exactly that name"),
+            ("ls | wc", "`|` outside quotes is shell syntax", "one call after the other"),
+            ("ls 'x", "are not balanced", "single quotes"),
+            ("", "the command is empty", "one program with plain arguments"),
+            ("no-such-program", "was not found", "not installed where the server looks"),
+        ] {
+            let text = explain(&["ls", "no-such-program"], command);
+            assert!(text.contains("would be refused: ") && text.contains(reason) && text.contains(way), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_run_is_said_to_run() {
+        let text = explain(&["ls"], "ls -l");
+        assert!(
+            text.starts_with("The command `ls -l` would not be refused: it may run by the entry `ls` of"),
+            "{text}"
+        );
+    }
+}
