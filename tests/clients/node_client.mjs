@@ -1,0 +1,167 @@
+// Drives the server with the npm packages `@modelcontextprotocol/sdk` 1.x and `@modelcontextprotocol/client` 2.x.
+//
+// usage: node node_client.mjs PACKAGES MODE ROOT SERVER [ARGUMENT...]
+//
+// PACKAGES is the directory that holds `node_modules` with one of the two. MODE is `legacy` for 1.x; for 2.x also `auto` or a
+// revision. ROOT is the directory that is offered as a root. Prints one line of JSON: the version, the revision spoken,
+// and what was tried with how it went.
+
+import { readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [packages, mode, root, command, ...args] = process.argv.slice(2);
+const modules = join(packages, "node_modules", "@modelcontextprotocol");
+const second = existsSync(join(modules, "client"));
+const home = join(modules, second ? "client" : "sdk");
+const { version } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+const load = (path) => import(pathToFileURL(join(home, path)));
+
+const tried = {};
+const errors = [];
+const messages = [];
+let rootsAsked = 0;
+
+function expect(condition, seen) {
+  if (!condition) throw new Error(`unexpected: ${JSON.stringify(seen)}`);
+}
+
+async function step(name, work) {
+  let timer;
+  const limit = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("no end in 15 s")), 15000)));
+  try {
+    tried[name] = (await Promise.race([work(), limit])) || "ok";
+  } catch (error) {
+    tried[name] = `FAILED: ${error.message}`;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const info = { name: "allowexec-test", version: "0" };
+const roots = async () => {
+  rootsAsked += 1;
+  return { roots: [{ uri: pathToFileURL(root).href, name: "project" }] };
+};
+
+async function connect() {
+  const options = { capabilities: { roots: { listChanged: true } } };
+  if (second) {
+    const { Client } = await load("dist/index.mjs");
+    const { StdioClientTransport } = await load("dist/stdio.mjs");
+    const versionNegotiation = mode === "legacy" || mode === "auto" ? { mode } : { mode: { pin: mode } };
+    const client = new Client(info, { ...options, versionNegotiation });
+    client.setRequestHandler("roots/list", roots);
+    client.setNotificationHandler("notifications/message", ({ params }) => void messages.push(params));
+    client.onerror = (error) => errors.push(error.message);
+    await client.connect(new StdioClientTransport({ command, args }));
+    return client;
+  }
+  const { Client } = await load("dist/esm/client/index.js");
+  const { StdioClientTransport } = await load("dist/esm/client/stdio.js");
+  const types = await load("dist/esm/types.js");
+  const client = new Client(info, options);
+  client.setRequestHandler(types.ListRootsRequestSchema, roots);
+  client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => void messages.push(params));
+  client.onerror = (error) => errors.push(error.message);
+  await client.connect(new StdioClientTransport({ command, args }));
+  return client;
+}
+
+let revision = "none";
+try {
+  const client = await connect();
+  const modern = second && client.getNegotiatedProtocolVersion() === "2026-07-28";
+  // The clients of 1.x tell only their transport, and the older ones nobody: the record has it then.
+  revision = second ? client.getNegotiatedProtocolVersion() : (client.transport._protocolVersion ?? "");
+  const call = (line, more = {}, options = {}, meta) => {
+    const params = { name: "execute_command", arguments: { command: line, ...more } };
+    if (meta) params._meta = meta;
+    return second ? client.callTool(params, options) : client.callTool(params, undefined, options);
+  };
+  const text = (result) => result.content[0].text;
+
+  await step("list", async () => {
+    const { tools } = await client.listTools();
+    expect(tools[0].name === "execute_command" && tools[1].name === "execute_process", tools);
+  });
+  await step("call", async () => {
+    const result = await call("echo hello");
+    expect(!result.isError && text(result).includes("hello"), result);
+  });
+  await step("refused", async () => {
+    const result = await call("rm -rf x");
+    expect(result.isError && text(result).includes("not allowed"), result);
+  });
+  await step("timeout", async () => {
+    const result = await call("sleep 30", { timeout_ms: 300 });
+    expect(result.isError && text(result).includes("timed_out: true"), result);
+  });
+  await step("cancel", async () => {
+    const abort = new AbortController();
+    const pending = call("sleep 299", {}, { signal: abort.signal, onprogress: () => abort.abort() });
+    const outcome = await pending.then((result) => ({ result }), (error) => ({ error: String(error) }));
+    expect(outcome.error !== undefined, outcome);
+    await client.listTools();
+  });
+  await step("progress", async () => {
+    const seen = [];
+    await call("sh -c 'echo tick; sleep 2.4'", {}, { onprogress: (progress) => seen.push(progress) });
+    expect(seen.length > 0 && seen.every(({ progress }, place) => !place || progress > seen[place - 1].progress), seen);
+    expect(revision === "2024-11-05" || revision === "" || seen[0].message === "tick", seen);
+  });
+  await step("prompts", async () => {
+    const { prompts } = await client.listPrompts();
+    expect(prompts[0].name === "intro" && prompts[1].name === "explain_refusal", prompts);
+    await client.getPrompt({ name: "intro" });
+    const filled = await client.getPrompt({ name: "explain_refusal", arguments: { command: "rm x" } });
+    expect(filled.messages[0].content.text.includes("would be refused"), filled);
+    const without = await client.getPrompt({ name: "explain_refusal" }).catch((error) => error);
+    expect(without.code === -32602, String(without));
+  });
+  await step("completion", async () => {
+    if (client.getServerCapabilities().completions === undefined && !version.startsWith("1.7.")) {
+      expect(false, client.getServerCapabilities());
+    }
+    const ref = { type: "ref/prompt", name: "explain_refusal" };
+    const asked = client.complete({ ref, argument: { name: "command", value: "s" } });
+    const outcome = await asked.catch((error) => error);
+    if (version.startsWith("1.7.")) {
+      expect(outcome.code === -32601, String(outcome));
+      return "ok, refused: 2024-11-05 has none";
+    }
+    expect(outcome.completion.values.toSorted().join() === "sh,sleep", outcome);
+  });
+  await step("50 at once", async () => {
+    const results = await Promise.all(Array.from({ length: 50 }, (_, number) => call(`echo ${number}`)));
+    expect(results.every((result, number) => text(result).includes(`${number}\n`)), results);
+  });
+  await step("logging", async () => {
+    messages.length = 0;
+    if (!modern) await client.setLoggingLevel("info");
+    await call("echo logged", {}, {}, modern ? { "io.modelcontextprotocol/logLevel": "info" } : undefined);
+    expect(messages.map(({ data }) => data.event).join() === "allowed,ended", messages);
+    if (!modern) await client.setLoggingLevel("emergency");
+  });
+  if (modern) {
+    await step("listen", async () => {
+      const subscription = await client.listen({ toolsListChanged: true });
+      await call("echo beside");
+      await subscription.close();
+    });
+  }
+  if (args.includes("--roots")) {
+    await step("roots", async () => {
+      const result = await call("sh -c pwd");
+      expect(rootsAsked > 0 && text(result).includes(root), [rootsAsked, text(result)]);
+    });
+  }
+  const begun = performance.now();
+  await client.close();
+  tried.end = errors.length ? `FAILED: ${errors.join("; ")}` : `ok, ${Math.round(performance.now() - begun)} ms`;
+} catch (error) {
+  tried.end = `FAILED: ${error.message}; ${errors.join("; ")}`;
+}
+const client = second ? "npm @modelcontextprotocol/client" : "npm @modelcontextprotocol/sdk";
+console.log(JSON.stringify({ client, version, mode, revision, tried }));

@@ -1,0 +1,232 @@
+"""Drives the server with the PyPI package `mcp`, of either major version.
+
+usage: python_client.py MODE ROOT SERVER [ARGUMENT...]
+
+MODE is `legacy` for 1.x; for 2.x also `auto` or the revision 2026-07-28. ROOT is the directory that is offered as a root.
+Prints one line of JSON: the version, the revision spoken, and what was tried with how it went.
+"""
+
+import asyncio
+import inspect
+import json
+import logging
+import sys
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import mcp
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
+MODE, ROOT, *SERVER = sys.argv[1:]
+SECOND = MODE != "legacy" or not version("mcp").startswith("1.")
+tried = {}
+roots_asked = []
+messages = []
+
+
+async def step(name, work):
+    try:
+        tried[name] = await asyncio.wait_for(work(), 15) or "ok"
+    except Exception as error:  # every failure is a result
+        tried[name] = f"FAILED: {type(error).__name__}: {error}"
+
+
+def expect(condition, seen):
+    if not condition:
+        raise AssertionError(f"unexpected: {seen!r}")
+
+
+def text(result):
+    return result.content[0].text
+
+
+def failed(result):
+    return result.is_error if hasattr(result, "is_error") else result.isError
+
+
+async def list_roots(_context):
+    roots_asked.append(time.monotonic())
+    return types.ListRootsResult(roots=[types.Root(uri=Path(ROOT).as_uri())])
+
+
+async def on_message(params):
+    messages.append(params)
+
+
+async def exercise(client, revision, has_progress, call, cancel):
+    async def listing():
+        tools = (await client.list_tools()).tools
+        expect({"execute_command", "execute_process"} <= {tool.name for tool in tools}, tools)
+
+    async def calling():
+        result = await call("echo hello")
+        expect(not failed(result) and "hello" in text(result), result)
+
+    async def refused():
+        result = await call("rm -rf x")
+        expect(failed(result) and "not allowed" in text(result), result)
+
+    async def timed_out():
+        result = await call("sleep 30", timeout_ms=300)
+        expect(failed(result) and "timed_out: true" in text(result), result)
+
+    async def progress():
+        seen = []
+
+        async def heard(progress, total, message=None):
+            seen.append((progress, message))
+
+        await call("sh -c 'echo tick; sleep 2.4'", heard)
+        expect(seen and [p for p, _ in seen] == sorted({p for p, _ in seen}) and seen[0][1] == "tick", seen)
+
+    async def prompts():
+        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        expect(names[:2] == ["intro", "explain_refusal"], names)
+        await client.get_prompt("intro")
+        result = await client.get_prompt("explain_refusal", {"command": "rm x"})
+        expect("would be refused" in result.messages[0].content.text, result)
+        try:
+            await client.get_prompt("explain_refusal", {})
+        except Exception as error:
+            expect("command" in str(error), error)
+        else:
+            raise AssertionError("a prompt without its argument")
+
+    async def completion():
+        reference = types.PromptReference(type="ref/prompt", name="explain_refusal")
+        asked = client.complete(reference, {"name": "command", "value": "s"})
+        if revision == "2024-11-05":
+            try:
+                result = await asked
+            except Exception as error:
+                expect("does not exist" in str(error), error)
+                return "ok, refused: 2024-11-05 has none"
+        result = await asked
+        expect(sorted(result.completion.values) == ["sh", "sleep"], result)
+
+    async def many():
+        results = await asyncio.gather(*(call(f"echo {number}") for number in range(50)))
+        expect(all(f"{number}\n" in text(result) for number, result in enumerate(results)), results)
+
+    await step("list", listing)
+    await step("call", calling)
+    await step("refused", refused)
+    await step("timeout", timed_out)
+    await step("cancel", cancel)
+    if has_progress:
+        await step("progress", progress)
+    await step("prompts", prompts)
+    await step("completion", completion)
+    await step("50 at once", many)
+
+    async def roots():
+        expect(roots_asked, "the server asked for no roots")
+        result = await call("sh -c pwd")
+        expect(ROOT in text(result), text(result))
+
+    if "--roots" in SERVER:
+        await step("roots", roots)
+
+
+async def first():
+    parameters = StdioServerParameters(command=SERVER[0], args=SERVER[1:])
+    async with stdio_client(parameters) as streams, ClientSession(
+        *streams, list_roots_callback=list_roots, logging_callback=on_message
+    ) as session:
+        revision = (await session.initialize()).protocolVersion
+        has_progress = "progress_callback" in inspect.signature(session.call_tool).parameters
+
+        async def call(command, heard=None, **more):
+            options = {"progress_callback": heard} if heard else {}
+            return await session.call_tool("execute_command", {"command": command, **more}, **options)
+
+        async def cancel():
+            # This client has no way of its own to give up a request: the notification is sent by hand.
+            id = session._request_id
+            task = asyncio.ensure_future(call("sleep 299"))
+            while session._request_id == id:
+                await asyncio.sleep(0)
+            await session.send_ping()
+            cancelled = types.CancelledNotification(
+                method="notifications/cancelled", params=types.CancelledNotificationParams(requestId=id)
+            )
+            await session.send_notification(types.ClientNotification(cancelled))
+            await session.send_ping()
+            expect(not task.done(), task)
+            task.cancel()
+
+        async def log():
+            await session.set_logging_level("info")
+            await call("echo logged")
+            expect([message.data["event"] for message in messages] == ["allowed", "ended"], messages)
+            await session.set_logging_level("emergency")
+
+        await exercise(session, revision, has_progress, call, cancel)
+        await step("logging", log)
+    return revision
+
+
+async def second():
+    client = mcp.Client(
+        StdioServerParameters(command=SERVER[0], args=SERVER[1:]),
+        mode=MODE,
+        list_roots_callback=list_roots,
+        logging_callback=on_message,
+        log_level=None if MODE == "legacy" else "info",
+    )
+    async with client:
+        revision = client.protocol_version
+
+        async def call(command, heard=None, **more):
+            return await client.call_tool("execute_command", {"command": command, **more}, progress_callback=heard)
+
+        async def cancel():
+            begun = asyncio.Event()
+
+            async def heard(progress, total, message=None):
+                begun.set()
+
+            task = asyncio.ensure_future(call("sleep 299", heard))
+            await begun.wait()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await client.list_tools()
+
+        async def log():
+            if MODE == "legacy":
+                await client.set_logging_level("info")
+            messages.clear()
+            await call("echo logged")
+            expect([message.data["event"] for message in messages] == ["allowed", "ended"], messages)
+            if MODE == "legacy":
+                await client.set_logging_level("emergency")
+
+        async def listen():
+            async with client.listen(tools_list_changed=True) as subscription:
+                await call("echo beside")
+                return f"ok, honoured {subscription.honored.model_dump(exclude_none=True, exclude_defaults=True)}"
+
+        await exercise(client, revision, True, call, cancel)
+        await step("logging", log)
+        if MODE != "legacy":
+            await step("listen", listen)
+    return revision
+
+
+async def main():
+    revision = "none"
+    started = time.monotonic()
+    try:
+        revision = await asyncio.wait_for(second() if SECOND else first(), 90)
+        tried["end"] = "ok"
+    except BaseException as error:
+        tried["end"] = f"FAILED: {type(error).__name__}: {error}"
+    print(json.dumps({"client": "PyPI mcp", "version": version("mcp"), "mode": MODE, "revision": revision, "tried": tried}))
+
+
+asyncio.run(main())

