@@ -152,6 +152,9 @@ scenarios! {
         unknown_methods_are_not_found,
     }
     prompts {
+        a_missing_argument_is_refused,
+        a_refusal_is_explained_without_running_anything,
+        a_refusal_is_explained_without_running_anything_modern,
         an_unknown_prompt_is_refused,
         an_unknown_prompt_is_refused_modern,
         the_intro_is_listed_and_told,
@@ -188,6 +191,32 @@ scenarios! {
         the_file_configures_the_server,
         the_operator_adds_to_the_environment,
         the_whole_environment_is_inherited_where_the_operator_says_so,
+    }
+    progress {
+        a_call_with_a_token_is_heard_of_in_2024_11_05,
+        a_call_with_a_token_is_heard_of_in_2025_11_25,
+        a_call_with_a_token_is_heard_of_in_2026_07_28,
+        a_token_may_be_a_string,
+        no_progress_for_a_short_call_or_without_a_token,
+    }
+    logging {
+        a_call_is_told_of_from_the_level_on,
+        a_call_is_told_of_from_the_level_on_modern,
+        an_unknown_level_is_refused,
+        an_unknown_level_is_refused_modern,
+        nothing_is_told_before_a_level_is_set,
+    }
+    completion {
+        an_unknown_reference_is_refused,
+        an_unknown_reference_is_refused_modern,
+        names_of_allowed_commands_complete_a_command,
+        names_of_allowed_commands_complete_a_command_modern,
+        there_is_none_in_2024_11_05,
+    }
+    subscriptions {
+        a_filter_of_the_wrong_shape_is_refused,
+        a_subscription_is_acknowledged_and_kept_open,
+        there_are_none_in_the_legacy_era,
     }
 }
 
