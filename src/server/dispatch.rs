@@ -121,7 +121,7 @@ impl<W: Write> Server<W> {
         let Err(sentence) = outcome else { return Ok(Handled::Later) };
         let line = format!("call id={} tool={name} refused={sentence:?}{}", request.id, context.trace);
         self.log.write(LogLevel::Info, &line);
-        self.tell(feedback.refused(&sentence))?;
+        self.tell(feedback.refused())?;
         Ok(Handled::Done(encode::to_json(&CallToolResult::error(sentence).for_revision(context.revision))))
     }
 

@@ -55,9 +55,9 @@ impl Feedback {
         self.message(LoggingLevel::Info, "allowed", json!({"command": command, "rule": rule}))
     }
 
-    /// The message that the call does not run.
-    pub(super) fn refused(&self, reason: &str) -> Option<Vec<u8>> {
-        self.message(LoggingLevel::Warning, "refused", json!({"reason": reason}))
+    /// The message that the call does not run. Why stands in the answer: the reason may quote the whole command line.
+    pub(super) fn refused(&self) -> Option<Vec<u8>> {
+        self.message(LoggingLevel::Warning, "refused", json!({}))
     }
 
     /// The message that the call has ended.
