@@ -16,6 +16,7 @@ LATEST_LEGACY = "2025-11-25"
 META = "io.modelcontextprotocol/"
 # Clients wait two seconds before they send SIGTERM; the server is to be gone before.
 LATEST_END = 1.5
+ENDED_FIRST = "the server ended before its client did"
 RESULTS = {
     "initialize": "InitializeResult",
     "server/discover": "DiscoverResult",
@@ -94,7 +95,7 @@ class Session:
                 if status != 0:
                     self.complain(f"the server ended with {status}")
                 if seconds is None:
-                    self.complain("the server ended before its client did")
+                    self.complain(ENDED_FIRST)
                 elif seconds > LATEST_END:
                     self.complain(f"the server took {seconds} s to end")
             case _:

@@ -212,7 +212,12 @@ def agent(name, version, prepare):
     one.tried = {"mcp list": "ok" if good else f"FAILED: status {status}: {(output + errors)[-400:]}"}
     if not good:
         one.problems.append(one.tried["mcp list"])
-    return one.checked()
+    one.checked()
+    if name == "opencode":
+        # It sends SIGTERM to every descendant of what it started, so to the server behind the tap too, of which the tap hears
+        # nothing: see "Faults of clients" in spec/clients.md. That the server ended with 0 is still checked.
+        one.problems = [problem for problem in one.problems if not problem.endswith(check.ENDED_FIRST)]
+    return one
 
 
 def prepare_claude(one, program):
