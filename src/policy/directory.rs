@@ -268,6 +268,13 @@ impl Directories {
         project.canonical.as_deref().ok()
     }
 
+    /// The canonical directories of the work, where a sandbox lets commands read and write: the workspace, the project
+    /// and the roots, as far as they can be resolved.
+    pub fn granted(&self) -> Vec<PathBuf> {
+        let all = self.workspace.iter().chain(&self.project).chain(self.roots.iter().flatten());
+        all.filter_map(|resolved| resolved.canonical.clone().ok()).collect()
+    }
+
     /// What is wrong with the operator's directories, each as the sentence that a call would be refused with.
     pub fn problems(&self) -> Vec<DirectoryError> {
         let roots = self.canonical_roots().err();

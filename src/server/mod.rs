@@ -8,6 +8,7 @@
 //! - [`Server::serve`] serves a client on two streams.
 
 mod calls;
+mod confinement;
 mod context;
 mod dispatch;
 mod event;
@@ -18,6 +19,7 @@ mod run;
 mod session;
 mod workers;
 
+pub use confinement::Confinement;
 pub use context::RequestContext;
 pub use event::{Event, EventSender};
 pub use log::{Log, LogSink};

@@ -49,6 +49,8 @@ pub struct Server<W> {
     received: Receiver<Event>,
     patience: Patience,
     life: Life,
+    /// Kept for its end: the commands' temporary directory goes with it.
+    _confinement: super::Confinement,
     output: W,
 }
 
@@ -73,6 +75,9 @@ impl<W: Write> Server<W> {
         let mut log = Log::new(parts.log_level, log);
         warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
         parts.problems().iter().for_each(|problem| log.write(LogLevel::Warn, problem));
+        if let Some(sandbox) = parts.confinement.describe() {
+            log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
+        }
         Self {
             policy: parts.policy,
             toolbox: parts.toolbox,
@@ -89,6 +94,7 @@ impl<W: Write> Server<W> {
             received,
             patience,
             life: Life::Serving,
+            _confinement: parts.confinement,
             output,
         }
     }

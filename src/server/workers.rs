@@ -117,7 +117,7 @@ fn failure(word: &str, error: &ExecError) -> CallToolResult {
         ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. } => {
             format!("command {word} could not be started: {error}. {NOT_FOUND_NOTE}")
         }
-        ExecError::Spawn { .. } | ExecError::Lost { .. } => format!("command {word} failed: {error}"),
+        ExecError::Spawn { .. } | ExecError::Confine { .. } | ExecError::Lost { .. } => format!("command {word} failed: {error}"),
     };
     CallToolResult::error(sentence)
 }
