@@ -10,8 +10,8 @@ use super::env_entry::EnvEntry;
 use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::log_level::LogLevel;
-use super::words::{self, RootsMode};
 use super::setting::{Setting, Source};
+use super::words::{self, RootsMode};
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";

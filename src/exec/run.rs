@@ -48,6 +48,9 @@ pub trait Executor: Send + Sync {
         let _ = directories;
         None
     }
+
+    /// Does beforehand what the first command would have to wait for; nothing by default.
+    fn prepare(&self) {}
 }
 
 /// The executor that starts processes of the operating system.
@@ -75,10 +78,11 @@ impl Executor for Processes {
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop } = invocation;
-        let started = Instant::now();
         if let Some(sandbox) = &self.sandbox {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
         }
+        // The time that the rules take is not the command's.
+        let started = Instant::now();
         let mut command = Command::new(allowed.program());
         command
             .args(allowed.words().iter().skip(1))
@@ -94,6 +98,12 @@ impl Executor for Processes {
         drop(allowed);
         os::supervise(child, input.unwrap_or_default(), &stop, limits, started)
             .map_err(|source| ExecError::Lost { source })
+    }
+
+    fn prepare(&self) {
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.prepare();
+        }
     }
 
     fn with_directories(&self, directories: &[PathBuf]) -> Option<Arc<dyn Executor>> {

@@ -7,12 +7,16 @@ mod lifecycle;
 mod meta;
 mod prompt;
 mod revision;
+mod roots;
 mod tool;
 
 pub use lifecycle::{Implementation, InitializeParams, discover_result, initialize_result};
 pub use meta::{Envelope, EnvelopeError, RequestMeta};
 pub use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
+pub use roots::{
+    ROOTS_LIST, has_roots, root_uris, roots_in_responses, roots_required_capabilities, roots_required_result,
+};
 pub use tool::{CallToolResult, Tool, ToolAnnotations};
 
 use serde_json::{Value, json};

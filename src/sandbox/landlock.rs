@@ -118,7 +118,9 @@ impl Handled {
             Access::Read => read,
             Access::ReadAndExecute => read | AccessFs::Execute,
             // No devices: a node of a disk, made where writing is granted, would be the whole disk.
-            Access::Write => AccessFs::from_all(ABI::V3) & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock),
+            Access::Write => {
+                AccessFs::from_all(ABI::V3) & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock)
+            }
             Access::WriteAndExecute => AccessFs::from_all(ABI::V3) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
             Access::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
         };

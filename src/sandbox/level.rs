@@ -117,7 +117,8 @@ impl Enforcement {
         if best_effort || kernel.abi() >= level.needs() {
             return Ok(enforcement);
         }
-        let needed: Vec<&str> = enforcement.lacking().filter(|(abi, _)| *abi <= level.needs()).map(|(_, what)| what).collect();
+        let needed: Vec<&str> =
+            enforcement.lacking().filter(|(abi, _)| *abi <= level.needs()).map(|(_, what)| what).collect();
         Err(SandboxError::NotEnforceable {
             level,
             needed: level.needs(),
@@ -211,10 +212,7 @@ mod tests {
     #[test]
     fn the_best_effort_says_what_is_not_enforced() {
         let none = Kernel::Landlock(7).at_most(0);
-        assert_eq!(
-            outcome(Level::Strict, none, true),
-            "strict, but nothing of it is enforced: Landlock is not used"
-        );
+        assert_eq!(outcome(Level::Strict, none, true), "strict, but nothing of it is enforced: Landlock is not used");
         assert_eq!(
             outcome(Level::Workspace, Kernel::Landlock(3), true),
             "workspace, enforced by the kernel (Landlock ABI 3): access to files and directories, moving files between \

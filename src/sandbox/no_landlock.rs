@@ -8,7 +8,12 @@ pub(super) fn kernel() -> Kernel {
 }
 
 /// Grants nothing, since nothing is held back.
-pub(super) fn grants(_settings: &SandboxSettings) -> Vec<Grant> {
+pub(super) fn fixed_grants(_settings: &SandboxSettings) -> Vec<Grant> {
+    Vec::new()
+}
+
+/// Grants nothing, for the same reason.
+pub(super) fn work_grants(_settings: &SandboxSettings) -> Vec<Grant> {
     Vec::new()
 }
 

@@ -224,7 +224,11 @@ mod tests {
         for (is_64, is_little) in [(true, true), (true, false), (false, true), (false, false)] {
             let bytes = elf(is_64, is_little, 3, 0x1000);
             let parsed = Elf::parse(&bytes).unwrap();
-            assert_eq!(parsed.interpreter(&mut Cursor::new(&bytes)).unwrap(), Some("/ld".into()), "{is_64} {is_little}");
+            assert_eq!(
+                parsed.interpreter(&mut Cursor::new(&bytes)).unwrap(),
+                Some("/ld".into()),
+                "{is_64} {is_little}"
+            );
         }
     }
 
@@ -270,7 +274,9 @@ mod tests {
         let script = write("script", "#!/usr/bin/env inner\n");
         std::os::unix::fs::symlink(&script, base.join("link")).unwrap();
         let files = executed(&base.join("link"), std::slice::from_ref(&base));
-        for expected in [script, inner, std::fs::canonicalize("/bin/sh").unwrap(), std::fs::canonicalize("/usr/bin/env").unwrap()] {
+        for expected in
+            [script, inner, std::fs::canonicalize("/bin/sh").unwrap(), std::fs::canonicalize("/usr/bin/env").unwrap()]
+        {
             assert!(files.contains(&expected), "{expected:?} in {files:?}");
         }
         // A script that names itself, and one that names what is not there.

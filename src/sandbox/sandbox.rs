@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::{Domain, Enforcement, Grant, Kernel, Level, SandboxError};
 
@@ -35,6 +35,8 @@ pub struct SandboxSettings {
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
+    /// What does not depend on the directories of the work; shared with the sandboxes that are made of this one.
+    fixed: Arc<OnceLock<Vec<Grant>>>,
     domain: OnceLock<Domain>,
     /// Tells this sandbox from every other one of the process; never 0.
     number: u64,
@@ -51,7 +53,7 @@ impl Sandbox {
     /// Makes the sandbox; nothing is confined yet.
     pub fn new(settings: SandboxSettings) -> Self {
         let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { settings, domain: OnceLock::new(), number }
+        Self { settings, fixed: Arc::default(), domain: OnceLock::new(), number }
     }
 
     /// A sandbox that grants these directories of the work as well.
@@ -59,7 +61,7 @@ impl Sandbox {
     pub fn with_directories(&self, directories: &[PathBuf]) -> Self {
         let mut settings = self.settings.clone();
         settings.directories.extend_from_slice(directories);
-        Self::new(settings)
+        Self { fixed: Arc::clone(&self.fixed), ..Self::new(settings) }
     }
 
     /// Whether it confines anything, or refuses to run what it can't confine.
@@ -105,6 +107,12 @@ impl Sandbox {
 
     /// Everything that is granted; nothing on a platform that can't confine.
     pub fn grants(&self) -> Vec<Grant> {
-        super::grants(&self.settings)
+        let fixed = self.fixed.get_or_init(|| super::fixed_grants(&self.settings));
+        fixed.iter().cloned().chain(super::work_grants(&self.settings)).collect()
+    }
+
+    /// Finds out beforehand what confining the first thread would have to wait for.
+    pub fn prepare(&self) {
+        self.grants();
     }
 }

@@ -11,7 +11,18 @@ use super::{Access, Grant, Level, SandboxSettings};
 
 /// What `workspace` grants to read and execute.
 const SYSTEM: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store", "/proc",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/proc",
 ];
 
 /// What `strict` grants to read, beside the programs that are found in it: libraries and data. No directory of programs
@@ -44,22 +55,35 @@ const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];
 /// Names of directories of programs, wherever they are met.
 const PROGRAM_DIRECTORIES: &[&str] = &["bin", "sbin", "libexec", "games"];
 
-/// Everything that a sandbox grants: of the system, of the programs, and of the operator's directories.
-pub fn grants(settings: &SandboxSettings) -> Vec<Grant> {
-    let SandboxSettings { programs, search_path, directories, read, write, exec, .. } = settings;
-    let (mut grants, work) = match settings.level {
+/// What a sandbox grants of the system, of the programs, and by `--read`, `--write` and `--exec`.
+pub(super) fn fixed_grants(settings: &SandboxSettings) -> Vec<Grant> {
+    let SandboxSettings { programs, search_path, read, write, exec, .. } = settings;
+    let mut grants = match settings.level {
         Level::Off => return Vec::new(),
-        Level::Workspace => (workspace(), Access::WriteAndExecute),
-        Level::Strict => (strict(), Access::Write),
+        Level::Workspace => workspace(),
+        Level::Strict => strict(),
     };
     let mut executed: BTreeSet<PathBuf> = exec.iter().cloned().collect();
     for program in programs.iter().chain(exec) {
         executed.extend(programs::executed(program, search_path));
     }
     grants.extend(executed.into_iter().map(|path| Grant::new(path, Access::ReadAndExecute)));
-    let writable = directories.iter().chain(write).map(|path| Grant::new(path, work));
-    grants.extend(writable.chain(read.iter().map(|path| Grant::new(path, Access::Read))));
+    grants.extend(write.iter().map(|path| Grant::new(path, work(settings.level))));
+    grants.extend(read.iter().map(|path| Grant::new(path, Access::Read)));
     grants
+}
+
+/// What it grants of the directories of the work.
+pub(super) fn work_grants(settings: &SandboxSettings) -> Vec<Grant> {
+    settings.directories.iter().map(|path| Grant::new(path, work(settings.level))).collect()
+}
+
+/// At `workspace` what can be read can be executed anyway, by the loader or an interpreter, so projects may run their own.
+fn work(level: Level) -> Access {
+    match level {
+        Level::Off | Level::Workspace => Access::WriteAndExecute,
+        Level::Strict => Access::Write,
+    }
 }
 
 /// What every level grants: the harmless devices, and the files that links of `/etc` lead to.

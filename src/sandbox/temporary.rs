@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn it_is_for_its_owner_alone_and_goes_with_what_is_in_it() {
         let parent = tempfile::tempdir().unwrap();
-        let (one, other) = (TemporaryDirectory::new(parent.path()).unwrap(), TemporaryDirectory::new(parent.path()).unwrap());
+        let (one, other) =
+            (TemporaryDirectory::new(parent.path()).unwrap(), TemporaryDirectory::new(parent.path()).unwrap());
         assert_ne!(one.path(), other.path());
         #[cfg(unix)]
         {

@@ -62,6 +62,11 @@ impl Confinement {
         (Self { level, enforcement, temporary, warnings, problems }, Some(Sandbox::new(settings)))
     }
 
+    /// Whether commands are to be confined.
+    pub fn is_on(&self) -> bool {
+        self.level != Level::Off
+    }
+
     /// Whether the server may start.
     ///
     /// # Errors
@@ -73,7 +78,7 @@ impl Confinement {
 
     /// What is enforced, as a sentence's end; `None` with the level `off`.
     pub fn describe(&self) -> Option<String> {
-        let enforcement = self.enforcement.as_ref().ok().filter(|_| self.level != Level::Off)?;
+        let enforcement = self.enforcement.as_ref().ok().filter(|_| self.is_on())?;
         Some(enforcement.describe())
     }
 
@@ -139,7 +144,8 @@ fn problems(level: Level, allow: &AllowList, settings: &SandboxSettings) -> Vec<
     let lists = [("read", &settings.read), ("write", &settings.write), ("exec", &settings.exec)];
     for (flag, paths) in lists {
         for path in paths.iter().filter(|path| !path.exists()) {
-            problems.push(format!("`--{flag}` names `{}`, which does not exist, so nothing is granted", path.display()));
+            problems
+                .push(format!("`--{flag}` names `{}`, which does not exist, so nothing is granted", path.display()));
         }
     }
     problems

@@ -15,6 +15,7 @@ mod event;
 mod log;
 mod parts;
 mod replies;
+mod roots;
 mod run;
 mod session;
 mod workers;

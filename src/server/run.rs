@@ -50,7 +50,8 @@ pub struct Server<W> {
     patience: Patience,
     life: Life,
     /// Kept for its end: the commands' temporary directory goes with it.
-    _confinement: super::Confinement,
+    pub(super) confinement: super::Confinement,
+    pub(super) roots: super::roots::ClientRootsState,
     output: W,
 }
 
@@ -94,7 +95,8 @@ impl<W: Write> Server<W> {
             received,
             patience,
             life: Life::Serving,
-            _confinement: parts.confinement,
+            confinement: parts.confinement,
+            roots: super::roots::ClientRootsState::new(parts.roots),
             output,
         }
     }
@@ -113,6 +115,11 @@ impl<W: Write> Server<W> {
     pub fn serve(mut self, input: impl BufRead + Send + 'static) -> io::Result<()> {
         let events = self.events.clone();
         std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
+        if self.confinement.is_on() {
+            // Making the rules takes a while, which would be the first call's otherwise. Without a thread it is that.
+            let executor = self.workers.executor();
+            drop(std::thread::Builder::new().name("prepare".into()).spawn(move || executor.prepare()));
+        }
         let served = self.run();
         self.calls.shut_down();
         self.orphans.end_all();
@@ -132,6 +139,7 @@ impl<W: Write> Server<W> {
                 Event::Signal => self.end_everything(),
                 Event::Finished(finished) => self.finished(finished),
                 Event::Deadline(Deadline::Drained) => self.end_everything(),
+                Event::Deadline(Deadline::Roots(number)) => self.roots_overdue(number),
                 Event::Deadline(Deadline::Ended) => {
                     self.life = Life::Over;
                     Ok(())
@@ -196,8 +204,10 @@ impl<W: Write> Server<W> {
                 self.notification(&notification)?;
                 self.reply(reply_to, None)
             }
-            // The server asks for nothing, so nothing is answered that anybody waits for.
-            Message::Response(_) => self.reply(reply_to, None),
+            Message::Response(response) => {
+                self.response(&response)?;
+                self.reply(reply_to, None)
+            }
         }
     }
 
@@ -207,7 +217,7 @@ impl<W: Write> Server<W> {
     }
 
     fn finished(&mut self, finished: Finished) -> io::Result<()> {
-        self.workers.release(&finished);
+        self.workers.release(finished.key);
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
         self.orphans.after(finished.key, &self.calls.running());
@@ -231,7 +241,7 @@ impl<W: Write> Server<W> {
                 self.deadline(patience, Deadline::Drained);
             }
         }
-        Ok(())
+        self.stop_waiting_for_roots()
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
@@ -241,7 +251,7 @@ impl<W: Write> Server<W> {
         Ok(())
     }
 
-    fn deadline(&mut self, delay: Duration, deadline: Deadline) {
+    pub(super) fn deadline(&mut self, delay: Duration, deadline: Deadline) {
         let events = self.events.clone();
         // Where the loop is gone the deadline is nobody's any more.
         self.timer.after(delay, move || drop(events.send(Event::Deadline(deadline))));
@@ -259,7 +269,7 @@ impl<W: Write> Server<W> {
     }
 
     /// Writes one line, with one call where the stream takes it whole.
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.life == Life::Ending {
             return Ok(());
         }
