@@ -228,7 +228,7 @@ pub enum Wrong {
         /// The word that was probably meant.
         nearest: Option<&'static str>,
         /// All of them.
-        known: String,
+        known: &'static str,
     },
     /// A name that no command line could hold.
     #[error("`{found}` holds a control character; expected the name of a command, or its path")]

@@ -32,7 +32,7 @@ impl RootsMode {
 
     /// Reads a mode; case and surrounding blanks don't matter.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
-        word(text, Self::ALL, Self::name, "mode for roots")
+        word(text, Self::ALL, Self::name, "mode for roots", "use, ignore, require")
     }
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for RootsMode {
 
 /// Reads a level of the sandbox; case and surrounding blanks don't matter.
 pub(super) fn level(text: &str) -> Result<Level, Wrong> {
-    word(text, Level::ALL, Level::name, "level of the sandbox")
+    word(text, Level::ALL, Level::name, "level of the sandbox", "off, workspace, strict")
 }
 
 fn word<T: Copy>(
@@ -52,6 +52,7 @@ fn word<T: Copy>(
     all: impl IntoIterator<Item = T>,
     name: fn(T) -> &'static str,
     what: &'static str,
+    known: &'static str,
 ) -> Result<T, Wrong> {
     let all: Vec<T> = all.into_iter().collect();
     let given = text.trim_ascii();
@@ -59,7 +60,7 @@ fn word<T: Copy>(
         what,
         found: printable(text),
         nearest: nearest(given, all.iter().map(|&value| name(value))),
-        known: all.iter().map(|&value| name(value)).collect::<Vec<_>>().join(", "),
+        known,
     })
 }
 
