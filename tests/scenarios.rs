@@ -189,6 +189,7 @@ scenarios! {
         the_operator_adds_to_the_environment,
         the_whole_environment_is_inherited_where_the_operator_says_so,
     }
+    roots { a_call_runs_in_the_first_root, a_modern_call_brings_the_roots }
 }
 
 #[test]
