@@ -8,6 +8,7 @@ pub mod jsonrpc;
 pub mod mcp;
 pub mod policy;
 pub mod prompts;
+pub mod sandbox;
 pub mod server;
 pub mod tools;
 pub mod transcript;

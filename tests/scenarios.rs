@@ -218,6 +218,7 @@ scenarios! {
         a_subscription_is_acknowledged_and_kept_open,
         there_are_none_in_the_legacy_era,
     }
+    roots { a_call_runs_in_the_first_root, a_modern_call_brings_the_roots }
 }
 
 #[test]

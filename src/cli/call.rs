@@ -44,7 +44,9 @@ fn request(tool: &str, arguments: Option<&str>) -> Result<String, CliError> {
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let failed = |source| CliError::Serve { source };
     let mut output = Vec::new();
-    let server = Server::new(Parts::new(config), Patience::Unbounded, stdio::log_sink(), &mut output);
+    let parts = Parts::new(config);
+    parts.confinement.check().map_err(CliError::sandbox)?;
+    let server = Server::new(parts, Patience::Unbounded, stdio::log_sink(), &mut output);
     stdio::end_on_signals(server.events(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::{self, Config, Row};
+use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::Parts;
 
 pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
@@ -43,7 +44,7 @@ struct Report {
 }
 
 /// What this platform does to hold commands, and what it can't.
-fn platform() -> Vec<(&'static str, &'static str)> {
+fn platform() -> Vec<(&'static str, String)> {
     let tree = if cfg!(target_os = "linux") {
         "process group, and what leaves it is found (subreaper)"
     } else {
@@ -54,7 +55,13 @@ fn platform() -> Vec<(&'static str, &'static str)> {
     } else {
         "checked, then used by its canonical path"
     };
-    vec![("end of a command's tree", tree), ("working directory", directory)]
+    let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
+        let name = if level == Level::Strict { "sandbox strict" } else { "sandbox workspace" };
+        let enforcement = Enforcement::new(level, Kernel::current(), false);
+        (name, enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe()))
+    });
+    let fixed = [("end of a command's tree", tree.to_owned()), ("working directory", directory.to_owned())];
+    fixed.into_iter().chain(sandbox).collect()
 }
 
 impl Report {
@@ -84,7 +91,7 @@ impl Report {
             .programs
             .iter()
             .map(|(name, path)| [name.clone(), path.clone().unwrap_or_else(|| "not found".to_owned()), String::new()]);
-        let platform = platform().into_iter().map(|(what, how)| [what.to_owned(), how.to_owned(), String::new()]);
+        let platform = platform().into_iter().map(|(what, how)| [what.to_owned(), how, String::new()]);
         let sections = [
             section("settings", &settings.collect::<Vec<_>>()),
             section("programs", &programs.collect::<Vec<_>>()),

@@ -5,6 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::config::ConfigError;
+use crate::sandbox::SandboxError;
 
 /// A wrong command line or configuration, or a stream that failed.
 #[derive(Debug, Error)]
@@ -57,10 +58,22 @@ pub(super) enum CliError {
         /// What the system says.
         source: io::Error,
     },
+    /// Commands can't be confined as the operator asked.
+    #[error("{why}")]
+    Sandbox {
+        /// What is in the way.
+        why: String,
+    },
     /// The server could not go on.
     #[error("the server can't go on")]
     Serve {
         /// What the system says.
         source: io::Error,
     },
+}
+
+impl CliError {
+    pub(super) fn sandbox(error: &SandboxError) -> Self {
+        Self::Sandbox { why: error.to_string() }
+    }
 }

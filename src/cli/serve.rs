@@ -18,7 +18,9 @@ pub(super) fn run(config: &Config) -> Result<Outcome, CliError> {
         );
     }
     let (output, closing) = stdio::client_output().map_err(failed)?;
-    let server = Server::new(Parts::new(config), Patience::FOR_CLIENTS, stdio::log_sink(), output);
+    let parts = Parts::new(config);
+    parts.confinement.check().map_err(CliError::sandbox)?;
+    let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output);
     stdio::end_on_signals(server.events(), closing).map_err(failed)?;
     // Read in large pieces: a client may send many requests at once.
     server.serve(BufReader::with_capacity(64 * 1024, io::stdin())).map_err(failed)?;

@@ -11,6 +11,8 @@ use super::log_level::LogLevel;
 use super::setting::{Setting, Source};
 use super::table::CONFIG;
 use super::variables::Surroundings;
+use super::words::RootsMode;
+use crate::sandbox::Level;
 
 /// Every setting with its source. Directories stand as they were given: relative ones are meant from
 /// [`Surroundings::directory`], and none has been looked at.
@@ -31,6 +33,18 @@ pub struct Config {
     pub cwd: Setting<Option<PathBuf>>,
     /// Whether a path under the project directory may run; off by default.
     pub allow_project_commands: Setting<bool>,
+    /// What is done with the client's roots; they are used by default.
+    pub roots: Setting<RootsMode>,
+    /// How far commands are confined; not at all by default.
+    pub sandbox: Setting<Level>,
+    /// Whether commands run where the kernel can't enforce all of that; off by default.
+    pub sandbox_best_effort: Setting<bool>,
+    /// What else commands in the sandbox may read; nothing by default.
+    pub read: Setting<Vec<PathBuf>>,
+    /// What else they may read and write; nothing by default.
+    pub write: Setting<Vec<PathBuf>>,
+    /// What else they may read and execute; nothing by default.
+    pub exec: Setting<Vec<PathBuf>>,
     /// For calls that name no time limit: 30 seconds by default, more than zero, at most `max_timeout`.
     pub timeout: Setting<Duration>,
     /// The most a call may ask for: 10 minutes by default, more than zero, at most a week.
@@ -66,6 +80,12 @@ impl Config {
             project_dir: Setting::default(None),
             cwd: Setting::default(None),
             allow_project_commands: Setting::default(false),
+            roots: Setting::default(RootsMode::Use),
+            sandbox: Setting::default(Level::Off),
+            sandbox_best_effort: Setting::default(false),
+            read: Setting::default(Vec::new()),
+            write: Setting::default(Vec::new()),
+            exec: Setting::default(Vec::new()),
             timeout: Setting::default(Duration::from_secs(30)),
             max_timeout: Setting::default(Duration::from_secs(10 * 60)),
             grace: Setting::default(Duration::from_secs(1)),

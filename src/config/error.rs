@@ -218,6 +218,18 @@ pub enum Wrong {
         /// The level that was probably meant.
         nearest: Option<&'static str>,
     },
+    /// None of the few words that a setting takes.
+    #[error("`{found}` is no {what}{}", meant("", *nearest, &format!("expected one of {known}")))]
+    NotAWord {
+        /// What was expected.
+        what: &'static str,
+        /// The value.
+        found: String,
+        /// The word that was probably meant.
+        nearest: Option<&'static str>,
+        /// All of them.
+        known: &'static str,
+    },
     /// A name that no command line could hold.
     #[error("`{found}` holds a control character; expected the name of a command, or its path")]
     ControlInCommand {

@@ -33,6 +33,7 @@ mod nearest;
 mod setting;
 mod table;
 mod variables;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -46,3 +47,4 @@ pub use log_level::LogLevel;
 pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
 pub use variables::Surroundings;
+pub use words::RootsMode;

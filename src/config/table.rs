@@ -11,6 +11,7 @@ use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::log_level::LogLevel;
 use super::setting::{Setting, Source};
+use super::words::{self, RootsMode};
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";
@@ -58,6 +59,8 @@ pub enum Group {
     Commands,
     /// Where it runs.
     Directories,
+    /// What it can touch.
+    Sandbox,
     /// How much of it.
     Limits,
     /// With which variables.
@@ -70,14 +73,22 @@ pub enum Group {
 
 impl Group {
     /// All groups in their order.
-    pub const ALL: [Group; 6] =
-        [Group::Commands, Group::Directories, Group::Limits, Group::Environment, Group::Results, Group::Operation];
+    pub const ALL: [Group; 7] = [
+        Group::Commands,
+        Group::Directories,
+        Group::Sandbox,
+        Group::Limits,
+        Group::Environment,
+        Group::Results,
+        Group::Operation,
+    ];
 
     /// The heading in the help.
     pub fn heading(self) -> &'static str {
         match self {
             Group::Commands => "What may run",
             Group::Directories => "Where it runs",
+            Group::Sandbox => "What commands can touch (Linux)",
             Group::Limits => "How long and how much",
             Group::Environment => "What commands get",
             Group::Results => "What clients get",
@@ -202,6 +213,81 @@ pub static SETTINGS: &[Spec] = &[
         help: "The default working directory within the project",
         set: |config, given| given.set(&mut config.cwd, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.cwd),
+    },
+    Spec {
+        flag: "roots",
+        takes: Takes::Text,
+        value: "MODE",
+        variable: "ALLOWEXEC_ROOTS",
+        group: Group::Directories,
+        default: "use",
+        help: "The client's roots: use (ask clients that have roots), ignore, or require (refuse calls until they are known)",
+        set: |config, given| given.set(&mut config.roots, RootsMode::parse),
+        show: |config| shown(&config.roots, |mode| Some(mode.to_string())),
+    },
+    Spec {
+        flag: "sandbox",
+        takes: Takes::Text,
+        value: "LEVEL",
+        variable: "ALLOWEXEC_SANDBOX",
+        group: Group::Sandbox,
+        default: "off",
+        help: "How far the kernel confines commands: off, workspace or strict",
+        set: |config, given| given.set(&mut config.sandbox, words::level),
+        show: |config| shown(&config.sandbox, |level| Some(level.to_string())),
+    },
+    Spec {
+        flag: "sandbox-best-effort",
+        takes: Takes::Switch,
+        value: "",
+        variable: "ALLOWEXEC_SANDBOX_BEST_EFFORT",
+        group: Group::Sandbox,
+        default: "off",
+        help: "Run with what the kernel can enforce instead of refusing to start",
+        set: |config, given| given.set(&mut config.sandbox_best_effort, switch),
+        show: |config| shown_switch(&config.sandbox_best_effort),
+    },
+    Spec {
+        flag: "read",
+        takes: Takes::List,
+        value: "PATHS",
+        variable: "ALLOWEXEC_READ",
+        group: Group::Sandbox,
+        default: "none",
+        help: "What else commands in the sandbox may read",
+        set: |config, given| {
+            config.read = given.all(entry::path)?;
+            Ok(())
+        },
+        show: |config| shown(&config.read, |paths| joined(paths, |path| path.display().to_string())),
+    },
+    Spec {
+        flag: "write",
+        takes: Takes::List,
+        value: "PATHS",
+        variable: "ALLOWEXEC_WRITE",
+        group: Group::Sandbox,
+        default: "none",
+        help: "What else they may read and write",
+        set: |config, given| {
+            config.write = given.all(entry::path)?;
+            Ok(())
+        },
+        show: |config| shown(&config.write, |paths| joined(paths, |path| path.display().to_string())),
+    },
+    Spec {
+        flag: "exec",
+        takes: Takes::List,
+        value: "PATHS",
+        variable: "ALLOWEXEC_EXEC",
+        group: Group::Sandbox,
+        default: "none",
+        help: "What else they may read and execute",
+        set: |config, given| {
+            config.exec = given.all(entry::path)?;
+            Ok(())
+        },
+        show: |config| shown(&config.exec, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
         flag: "timeout",

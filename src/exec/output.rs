@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Captured;
+use crate::sandbox::SandboxError;
 
 /// What is left of a command that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,12 @@ pub enum ExecError {
         program: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// It can't be confined as the operator asked, so it was not started.
+    #[error("it was not started, because it could not be confined: {source}")]
+    Confine {
+        /// What is in the way.
+        source: SandboxError,
     },
     /// It was started, and then could not be watched; it was ended.
     #[error("the command was ended, because the server could not watch it: {source}")]

@@ -1,11 +1,14 @@
 //! Starting a command: the one place where a process is made for a call.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Environment, ExecError, Heartbeat, Output, StopSignal, os};
 use crate::policy::AllowedCommand;
+use crate::sandbox::Sandbox;
 
 /// How long a command may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,18 +43,35 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// [`ExecError`], where it could not be started or watched.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError>;
+
+    /// The executor for commands that may also work in these directories, which a client named and the operator allows;
+    /// `None`, the default, where this one runs them as well. One thread runs commands for one of them only.
+    fn with_directories(&self, directories: &[PathBuf]) -> Option<Arc<dyn Executor>> {
+        let _ = directories;
+        None
+    }
+
+    /// Does beforehand what the first command would have to wait for; nothing by default.
+    fn prepare(&self) {}
 }
 
 /// The executor that starts processes of the operating system.
 #[derive(Debug, Clone)]
 pub struct Processes {
     environment: Environment,
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 impl Processes {
     /// Gives every command this environment.
     pub fn new(environment: Environment) -> Self {
-        Self { environment }
+        Self { environment, sandbox: None }
+    }
+
+    /// Confines commands by this sandbox: a thread that runs one is confined by its first, for good.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: Sandbox) -> Self {
+        Self { sandbox: Some(Arc::new(sandbox)), ..self }
     }
 }
 
@@ -60,6 +80,10 @@ impl Executor for Processes {
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat } = invocation;
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
+        }
+        // The time that the rules take is not the command's.
         let started = Instant::now();
         let mut command = Command::new(allowed.program());
         command
@@ -76,6 +100,18 @@ impl Executor for Processes {
         drop(allowed);
         os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat)
             .map_err(|source| ExecError::Lost { source })
+    }
+
+    fn prepare(&self) {
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.prepare();
+        }
+    }
+
+    fn with_directories(&self, directories: &[PathBuf]) -> Option<Arc<dyn Executor>> {
+        let sandbox = self.sandbox.as_ref().filter(|sandbox| sandbox.is_on())?;
+        let sandbox = Arc::new(sandbox.with_directories(directories));
+        Some(Arc::new(Self { environment: self.environment.clone(), sandbox: Some(sandbox) }))
     }
 }
 

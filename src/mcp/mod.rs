@@ -10,6 +10,7 @@ mod meta;
 mod progress;
 mod prompt;
 mod revision;
+mod roots;
 mod subscription;
 mod tool;
 
@@ -20,6 +21,9 @@ pub use meta::{Envelope, EnvelopeError, RequestMeta, TraceContext};
 pub use progress::{ProgressToken, progress_params};
 pub use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
+pub use roots::{
+    ROOTS_LIST, has_roots, root_uris, roots_in_responses, roots_required_capabilities, roots_required_result,
+};
 pub use subscription::{acknowledged_params, check_listen_params, listen_result};
 pub use tool::{CallToolResult, Tool, ToolAnnotations};
 

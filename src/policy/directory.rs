@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::ClientRoots;
 use super::quoted::quoted;
 
 /// What the operator said of directories. Relative ones are relative to `cwd`, then the project, then the server's.
@@ -206,16 +207,22 @@ fn proc_path(handle: &OwnedFd) -> PathBuf {
 }
 
 /// Resolves the `cwd` of calls, and says why not.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Directories {
+    /// As the operator gave them.
+    given: DirectorySettings,
     settings: DirectorySettings,
     /// The canonical directory of each root, resolved once, at the start: a root that is linked anew later does not move.
     roots: Option<Vec<Resolved>>,
     workspace: Option<Resolved>,
     project: Option<Resolved>,
+    /// The client's, cut to the operator's bounds; empty where it has none.
+    client: Vec<PathBuf>,
+    /// Where the project directory comes from, for messages.
+    project_setting: &'static str,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Resolved {
     given: PathBuf,
     canonical: Result<PathBuf, io::ErrorKind>,
@@ -240,6 +247,41 @@ impl Resolved {
 impl Directories {
     /// Resolves the operator's directories. One that can't be resolved is no error yet: it refuses calls.
     pub fn new(settings: DirectorySettings) -> Self {
+        Self::of(settings, Vec::new(), "`--project-dir`")
+    }
+
+    /// The same, narrowed to a client's roots, of which the first is the project directory where the operator named none.
+    pub fn with_client_roots(&self, uris: &[String]) -> (Self, ClientRoots) {
+        let mut bounds = Vec::new();
+        if self.roots.is_some() {
+            // Roots that can't be used allow no directory at all.
+            bounds.push((ROOTS, self.canonical_roots().ok().flatten().unwrap_or_default()));
+        }
+        if let Some(workspace) = &self.workspace {
+            bounds.push((WORKSPACE, workspace.canonical.as_deref().into_iter().collect()));
+        }
+        let client = ClientRoots::new(uris, &bounds);
+        let mut settings = self.given.clone();
+        let mut project_setting = self.project_setting;
+        if let (None, Some(first)) = (&settings.project, client.directories.first()) {
+            settings.project = Some(first.clone());
+            project_setting = "the client's first root";
+        }
+        (Self::of(settings, client.directories.clone(), project_setting), client)
+    }
+
+    /// Whether the operator named the project directory.
+    pub fn has_operators_project(&self) -> bool {
+        self.given.project.is_some()
+    }
+
+    /// The client's roots that this is narrowed to, canonical; empty for none.
+    pub fn client_roots(&self) -> &[PathBuf] {
+        &self.client
+    }
+
+    fn of(settings: DirectorySettings, client: Vec<PathBuf>, project_setting: &'static str) -> Self {
+        let given = settings.clone();
         let project_dir = settings.project.as_ref().map(|project| settings.server.join(project));
         let relative_to = project_dir.clone().unwrap_or_else(|| settings.server.clone());
         let resolve = |path: &PathBuf| Resolved::new(settings.server.join(path));
@@ -250,14 +292,14 @@ impl Directories {
         let workspace = settings.workspace.as_ref().map(resolve);
         let project = project_dir.map(Resolved::new);
         let settings = DirectorySettings { cwd: settings.cwd.map(|cwd| relative_to.join(cwd)), ..settings };
-        Self { settings, roots, workspace, project }
+        Self { given, settings, roots, workspace, project, client, project_setting }
     }
 
     /// Where calls run that name no `cwd`.
     pub fn base(&self) -> Base {
         match (&self.settings.cwd, &self.project) {
             (Some(cwd), _) => Base { path: cwd.clone(), setting: "`--cwd`" },
-            (None, Some(project)) => Base { path: project.given.clone(), setting: "`--project-dir`" },
+            (None, Some(project)) => Base { path: project.given.clone(), setting: self.project_setting },
             (None, None) => Base { path: self.settings.server.clone(), setting: "the server's start" },
         }
     }
@@ -266,6 +308,13 @@ impl Directories {
     pub fn project_for_commands(&self) -> Option<&Path> {
         let project = self.project.as_ref().filter(|_| self.settings.project_commands)?;
         project.canonical.as_deref().ok()
+    }
+
+    /// The canonical directories of the work, where a sandbox lets commands read and write: the workspace, the project
+    /// and the roots, as far as they can be resolved.
+    pub fn granted(&self) -> Vec<PathBuf> {
+        let all = self.workspace.iter().chain(&self.project).chain(self.roots.iter().flatten());
+        all.filter_map(|resolved| resolved.canonical.clone().ok()).collect()
     }
 
     /// What is wrong with the operator's directories, each as the sentence that a call would be refused with.
@@ -306,6 +355,9 @@ impl Directories {
             io::ErrorKind::NotADirectory => DirectoryError::NotADirectory { cwd: cwd.clone() },
             _ => DirectoryError::Unusable { cwd: cwd.clone(), source },
         })?;
+        if !self.client.is_empty() && !self.client.iter().any(|root| directory.path.starts_with(root)) {
+            return Err(DirectoryError::OutsideRoots { cwd, roots: self.client.clone() });
+        }
         if let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| directory.path.starts_with(root))) {
             return Err(DirectoryError::OutsideRoots { cwd, roots: roots.into_iter().map(Path::to_owned).collect() });
         }

@@ -10,18 +10,22 @@
 //! - [`Policy`] puts them together: [`Policy::examine`] gathers what [`decide`] needs, and decides.
 
 mod allow_list;
+mod client_roots;
 mod command_line;
 mod decision;
 mod directory;
+mod file_uri;
 mod program;
 mod quoted;
 mod syntax;
 pub mod wrappers;
 
 pub use allow_list::{AllowList, Rule};
+pub use client_roots::ClientRoots;
 pub use command_line::{CommandLine, CommandLineError};
 pub use decision::{AllowedCommand, Decision, Explanation, NOT_FOUND_NOTE, Refusal, decide};
 pub use directory::{Base, Directories, DirectoryError, DirectorySettings, Roots, WorkingDirectory};
+pub use file_uri::{FileUriError, parse_file_uri};
 pub use program::{Program, Programs, SearchPath};
 pub use quoted::quoted;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
@@ -60,20 +64,30 @@ impl Policy {
     /// The file system is asked for the directory, and for the program only where the allow-list lets the word pass:
     /// a client learns nothing about programs that it may not run.
     pub fn examine(&self, command: Result<CommandLine, CommandLineError>, cwd: Option<&str>) -> Decision {
-        let directory = self.directories.resolve(cwd);
+        self.examine_in(&self.directories, command, cwd)
+    }
+
+    /// The same with other directories than the operator's: those that a client's roots narrow them to.
+    pub fn examine_in(
+        &self,
+        directories: &Directories,
+        command: Result<CommandLine, CommandLineError>,
+        cwd: Option<&str>,
+    ) -> Decision {
+        let directory = directories.resolve(cwd);
         let program = match (&command, &directory) {
-            (Ok(command), Ok(directory)) => self.find(command.word(), directory),
+            (Ok(command), Ok(directory)) => self.find(directories, command.word(), directory),
             _ => None,
         };
         decide(&self.allow, command, directory, program)
     }
 
-    fn find(&self, word: &str, directory: &WorkingDirectory) -> Option<Program> {
+    fn find(&self, directories: &Directories, word: &str, directory: &WorkingDirectory) -> Option<Program> {
         match self.allow.rule_for(word) {
             Some(Rule::Entry(entry)) => self.programs.find_listed(&entry),
             Some(Rule::Any) => self.programs.find_any(word, directory),
             Some(Rule::Project(_)) | None => {
-                let project = self.directories.project_for_commands()?;
+                let project = directories.project_for_commands()?;
                 self.programs.find_in_project(word, directory, project)
             }
         }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{Pending, Waiting};
 use super::feedback::Feedback;
 use super::replies::ReplyTo;
+use super::roots::Place;
 use super::session::Served;
 use super::workers::{Job, heartbeat};
 use super::{RequestContext, Server};
@@ -15,7 +16,7 @@ use crate::config::LogLevel;
 use crate::exec::{Invocation, Limits, stop};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
 use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, seal};
-use crate::policy::quoted;
+use crate::policy::{Directories, quoted};
 use crate::prompts::{self, PROMPTS};
 use crate::tools::Call;
 
@@ -47,11 +48,17 @@ impl<W: Write> Server<W> {
     }
 
     pub(super) fn notification(&mut self, notification: &Notification) -> io::Result<()> {
-        if notification.method != "notifications/cancelled" {
-            return Ok(());
+        match notification.method.as_str() {
+            "notifications/cancelled" => {}
+            "notifications/initialized" | "notifications/roots/list_changed" => return self.ask_for_roots(),
+            _ => return Ok(()),
         }
         let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) else { return Ok(()) };
         self.subscriptions.cancel(&id);
+        if let Some(reply_to) = self.roots.cancel(&id) {
+            self.log.write(LogLevel::Info, &format!("call id={id} cancelled=true"));
+            self.reply(reply_to, None)?;
+        }
         for pending in self.calls.cancel(&id) {
             self.log.write(LogLevel::Info, &format!("call id={id} {} cancelled=true", pending.description));
             self.reply(pending.reply_to, None)?;
@@ -64,6 +71,7 @@ impl<W: Write> Server<W> {
             Served::Request(context) => context,
             Served::EarlyPing => return Ok(done(&json!({}))),
             Served::Handshake(revision) => {
+                self.roots.reset();
                 let instructions = prompts::instructions(self.policy.allow_list());
                 return Ok(done(&initialize_result(revision, &instructions)));
             }
@@ -99,6 +107,17 @@ impl<W: Write> Server<W> {
         context: &RequestContext,
         reply_to: ReplyTo,
     ) -> Result<Handled, ErrorObject> {
+        let revision = context.revision;
+        if !revision.is_modern() && self.roots.are_awaited() {
+            return Ok(match self.roots.hold(request, reply_to) {
+                Ok(()) => Handled::Later,
+                Err(_) => {
+                    let sentence =
+                        "too many calls are waiting for the client's roots; wait for some of their answers first";
+                    Handled::Done(encode::to_json(&CallToolResult::error(sentence.to_owned()).for_revision(revision)))
+                }
+            });
+        }
         let name = request.params.remove("name");
         let Some(name) = name.as_ref().and_then(Value::as_str) else {
             return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
@@ -115,7 +134,13 @@ impl<W: Write> Server<W> {
         };
         let feedback = Feedback::new(&request.id, name, context);
         let outcome = match self.toolbox.read(kind, arguments) {
-            Ok(call) => self.start(call, name, request.id.clone(), context, reply_to),
+            Ok(call) => match self.place(&request.params, context, call.cwd.as_deref())? {
+                Place::In(directories) => {
+                    self.start(call, directories.as_deref(), name, request.id.clone(), context, reply_to)
+                }
+                Place::Asked(result) => return Ok(done(&result)),
+                Place::Refused(sentence) => Err(sentence),
+            },
             Err(error) => Err(error.to_string()),
         };
         let Err(sentence) = outcome else { return Ok(Handled::Later) };
@@ -129,13 +154,16 @@ impl<W: Write> Server<W> {
     fn start(
         &mut self,
         call: Call,
+        directories: Option<&Directories>,
         tool: &str,
         id: RequestId,
         context: &RequestContext,
         reply_to: ReplyTo,
     ) -> Result<(), String> {
         let Call { command, cwd, input, timeout } = call;
-        let decision = self.policy.examine(command, cwd.as_deref());
+        let directories = directories.unwrap_or(self.policy.directories());
+        let decision = self.policy.examine_in(directories, command, cwd.as_deref());
+        let client_roots = directories.client_roots().to_vec();
         let command = decision.outcome.map_err(|refusal| refusal.to_string())?;
         let explanation = decision.explanation;
         let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
@@ -161,6 +189,7 @@ impl<W: Write> Server<W> {
                 stop: signal,
                 heartbeat,
             },
+            client_roots,
             literal_pattern: explanation.literal_pattern,
             revision: context.revision,
         });

@@ -30,6 +30,8 @@ pub enum Deadline {
     Drained,
     /// The calls that were ended had theirs.
     Ended,
+    /// The client had its time to answer this question for its roots.
+    Roots(u64),
 }
 
 /// Where the other threads put their events.

@@ -8,6 +8,7 @@
 //! - [`Server::serve`] serves a client on two streams.
 
 mod calls;
+mod confinement;
 mod context;
 mod dispatch;
 mod event;
@@ -15,12 +16,14 @@ mod feedback;
 mod log;
 mod parts;
 mod replies;
+mod roots;
 mod run;
 mod session;
 mod subscriptions;
 mod utilities;
 mod workers;
 
+pub use confinement::Confinement;
 pub use context::RequestContext;
 pub use event::{Event, EventSender};
 pub use log::{Log, LogSink};

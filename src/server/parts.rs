@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::config::{Config, EnvEntry, LogLevel};
+use super::Confinement;
+use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
 use crate::tools::{ReportSettings, ToolSettings, Toolbox};
@@ -23,6 +24,10 @@ pub struct Parts {
     pub max_concurrent: usize,
     /// From which level on the log is written.
     pub log_level: LogLevel,
+    /// How commands are confined.
+    pub confinement: Confinement,
+    /// What is done with the client's roots.
+    pub roots: RootsMode,
 }
 
 impl Parts {
@@ -30,23 +35,33 @@ impl Parts {
     pub fn new(config: &Config) -> Self {
         let search_path = SearchPath::new(config.surroundings.variable("PATH"));
         let allow = AllowList::new(config.allow.value.iter().cloned());
+        let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
+        let directories = Directories::new(directory_settings(config));
+        let (confinement, sandbox) = Confinement::new(config, &allow, &directories, &programs);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
             max_output: config.max_output.value,
             structured: config.structured.value,
+            sandbox: confinement.describe_for_models(),
         });
-        let environment = Environment::new(&EnvironmentSettings {
+        let mut environment = Environment::new(&EnvironmentSettings {
             inherited: config.surroundings.variables.clone(),
             inherit_all: config.inherit_env.value,
             variables: config.env.value.iter().map(variable).collect(),
             path: search_path.to_variable(),
         });
-        let programs = Programs::new(search_path, config.surroundings.directory.clone());
+        if let Some(temporary) = confinement.temporary() {
+            environment.set("TMPDIR", temporary.into());
+        }
+        let processes = Processes::new(environment);
         Self {
-            policy: Policy::new(allow, Directories::new(directory_settings(config)), programs),
-            executor: Arc::new(Processes::new(environment)),
+            policy: Policy::new(allow, directories, programs),
+            executor: Arc::new(match sandbox {
+                Some(sandbox) => processes.with_sandbox(sandbox),
+                None => processes,
+            }),
             toolbox,
             limits: Limits {
                 timeout: config.timeout.value,
@@ -56,6 +71,8 @@ impl Parts {
             report: ReportSettings { structured: config.structured.value, exit_error: config.exit_error.value },
             max_concurrent: config.max_concurrent.value,
             log_level: config.log.value,
+            confinement,
+            roots: config.roots.value,
         }
     }
 
@@ -74,6 +91,7 @@ impl Parts {
         if self.policy.directories().project_for_commands().is_some() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
         }
+        warnings.extend(self.confinement.warnings());
         warnings
     }
 
@@ -85,6 +103,7 @@ impl Parts {
         if allow.names().is_empty() && !allow.allows_any() {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
         }
+        problems.extend(self.confinement.problems());
         problems
     }
 }

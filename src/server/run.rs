@@ -51,6 +51,9 @@ pub struct Server<W> {
     received: Receiver<Event>,
     patience: Patience,
     life: Life,
+    /// Kept for its end: the commands' temporary directory goes with it.
+    pub(super) confinement: super::Confinement,
+    pub(super) roots: super::roots::ClientRootsState,
     output: W,
 }
 
@@ -75,6 +78,9 @@ impl<W: Write> Server<W> {
         let mut log = Log::new(parts.log_level, log);
         warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
         parts.problems().iter().for_each(|problem| log.write(LogLevel::Warn, problem));
+        if let Some(sandbox) = parts.confinement.describe() {
+            log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
+        }
         Self {
             policy: parts.policy,
             toolbox: parts.toolbox,
@@ -92,6 +98,8 @@ impl<W: Write> Server<W> {
             received,
             patience,
             life: Life::Serving,
+            confinement: parts.confinement,
+            roots: super::roots::ClientRootsState::new(parts.roots),
             output,
         }
     }
@@ -110,6 +118,11 @@ impl<W: Write> Server<W> {
     pub fn serve(mut self, input: impl BufRead + Send + 'static) -> io::Result<()> {
         let events = self.events.clone();
         std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
+        if self.confinement.is_on() {
+            // Making the rules takes a while, which would be the first call's otherwise. Without a thread it is that.
+            let executor = self.workers.executor();
+            drop(std::thread::Builder::new().name("prepare".into()).spawn(move || executor.prepare()));
+        }
         let served = self.run();
         self.calls.shut_down();
         self.orphans.end_all();
@@ -130,6 +143,7 @@ impl<W: Write> Server<W> {
                 Event::Finished(finished) => self.finished(finished),
                 Event::Progress(progress) => self.progress(&progress),
                 Event::Deadline(Deadline::Drained) => self.end_everything(),
+                Event::Deadline(Deadline::Roots(number)) => self.roots_overdue(number),
                 Event::Deadline(Deadline::Ended) => {
                     self.life = Life::Over;
                     Ok(())
@@ -194,8 +208,10 @@ impl<W: Write> Server<W> {
                 self.notification(&notification)?;
                 self.reply(reply_to, None)
             }
-            // The server asks for nothing, so nothing is answered that anybody waits for.
-            Message::Response(_) => self.reply(reply_to, None),
+            Message::Response(response) => {
+                self.response(&response)?;
+                self.reply(reply_to, None)
+            }
         }
     }
 
@@ -205,7 +221,7 @@ impl<W: Write> Server<W> {
     }
 
     fn finished(&mut self, finished: Finished) -> io::Result<()> {
-        self.workers.release(&finished);
+        self.workers.release(finished.key);
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
         self.orphans.after(finished.key, &self.calls.running());
@@ -243,7 +259,8 @@ impl<W: Write> Server<W> {
                 self.deadline(patience, Deadline::Drained);
             }
         }
-        self.end_subscriptions()
+        self.end_subscriptions()?;
+        self.stop_waiting_for_roots()
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
@@ -253,7 +270,7 @@ impl<W: Write> Server<W> {
         Ok(())
     }
 
-    fn deadline(&mut self, delay: Duration, deadline: Deadline) {
+    pub(super) fn deadline(&mut self, delay: Duration, deadline: Deadline) {
         let events = self.events.clone();
         // Where the loop is gone the deadline is nobody's any more.
         self.timer.after(delay, move || drop(events.send(Event::Deadline(deadline))));

@@ -46,6 +46,11 @@ impl Session {
         }
     }
 
+    /// What the client declared in the handshake; `None` before it.
+    pub fn client_capabilities(&self) -> Option<&Map<String, Value>> {
+        self.handshake.as_ref().map(|handshake| &handshake.capabilities)
+    }
+
     /// Decides what a request is of, by the request first and by what came before only then.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! The threads that run calls: started when they are needed, then kept, since a new thread costs a part of a spawn.
 
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
@@ -20,6 +22,8 @@ pub(super) struct Job {
     pub key: u64,
     /// What to run.
     pub invocation: Invocation,
+    /// The client's roots, which a sandbox lets it work in; empty for none.
+    pub client_roots: Vec<PathBuf>,
     /// What a shell would have expanded in the command line.
     pub literal_pattern: Option<&'static str>,
     /// What the result must be valid in.
@@ -52,7 +56,6 @@ pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
 #[derive(Debug)]
 pub struct Finished {
     pub(super) key: u64,
-    worker: usize,
     /// The result, encoded.
     pub(super) result: Vec<u8>,
     pub(super) end: Ended,
@@ -67,35 +70,58 @@ pub(super) enum Ended {
     Failed(String),
 }
 
+/// How many sets of roots have workers of their own at once.
+const MOST_CREWS: usize = 4;
+
 /// The threads, and what they share: nothing but the two channels.
+///
+/// A thread that has been confined to some directories stays so, so each set of a client's roots has a crew of its own;
+/// the crew whose last call is the longest ago goes when there are too many, which happens as roots change.
 pub(super) struct Workers {
     executor: Arc<dyn Executor>,
     report: ReportSettings,
     events: EventSender,
-    started: Vec<Sender<Box<Job>>>,
-    idle: Vec<usize>,
+    /// In the order of their last call.
+    crews: VecDeque<Crew>,
+    /// The workers that run a call, by its number.
+    busy: HashMap<u64, (Vec<PathBuf>, Sender<Box<Job>>)>,
+}
+
+struct Crew {
+    client_roots: Vec<PathBuf>,
+    executor: Arc<dyn Executor>,
+    idle: Vec<Sender<Box<Job>>>,
 }
 
 impl Workers {
     pub(super) fn new(executor: Arc<dyn Executor>, report: ReportSettings, events: EventSender) -> Self {
-        Self { executor, report, events, started: Vec::new(), idle: Vec::new() }
+        Self { executor, report, events, crews: VecDeque::new(), busy: HashMap::new() }
+    }
+
+    /// The executor of calls of clients without roots.
+    pub(super) fn executor(&self) -> Arc<dyn Executor> {
+        Arc::clone(&self.executor)
     }
 
     /// Hands the job to an idle worker, or to a new one. Gives it back where no thread can be had.
     pub(super) fn run(&mut self, mut job: Box<Job>) -> Result<(), Box<Job>> {
-        while let Some(worker) = self.idle.pop() {
-            let Some(jobs) = self.started.get(worker) else { continue };
+        let (key, report, events) = (job.key, self.report, self.events.clone());
+        self.turn_to(&job.client_roots);
+        let Some(crew) = self.crews.back_mut() else { return Err(job) };
+        let (client_roots, executor) = (crew.client_roots.clone(), Arc::clone(&crew.executor));
+        while let Some(jobs) = crew.idle.pop() {
             match jobs.send(job) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.busy.insert(key, (client_roots, jobs));
+                    return Ok(());
+                }
                 Err(mpsc::SendError(returned)) => job = returned,
             }
         }
-        let worker = self.started.len();
         let (jobs, receiver) = mpsc::channel::<Box<Job>>();
-        let (executor, report, events) = (Arc::clone(&self.executor), self.report, self.events.clone());
         let work = move || {
             for job in receiver {
-                let finished = run(&*executor, *job, worker, report);
+                let finished = run(&*executor, *job, report);
                 if events.send(Event::Finished(finished)).is_err() {
                     return;
                 }
@@ -104,18 +130,45 @@ impl Workers {
         if std::thread::Builder::new().name("worker".into()).spawn(work).is_err() {
             return Err(job);
         }
-        self.started.push(jobs);
-        self.started.last().map_or(Ok(()), |jobs| jobs.send(job).map_err(|mpsc::SendError(job)| job))
+        jobs.send(job).map_err(|mpsc::SendError(job)| job)?;
+        self.busy.insert(key, (client_roots, jobs));
+        Ok(())
     }
 
-    /// Takes a worker back whose call has ended.
-    pub(super) fn release(&mut self, finished: &Finished) {
-        self.idle.push(finished.worker);
+    /// Takes the worker of a call back that has ended; it goes where its crew has gone.
+    pub(super) fn release(&mut self, key: u64) {
+        let Some((client_roots, jobs)) = self.busy.remove(&key) else { return };
+        if let Some(crew) = self.crews.iter_mut().find(|crew| crew.client_roots == client_roots) {
+            crew.idle.push(jobs);
+        }
+    }
+
+    /// Makes the crew for these roots the last one.
+    fn turn_to(&mut self, client_roots: &[PathBuf]) {
+        let take = |crews: &mut VecDeque<Crew>, roots: &[PathBuf]| {
+            crews.iter().position(|crew| crew.client_roots == roots).and_then(|place| crews.remove(place))
+        };
+        let crew = take(&mut self.crews, client_roots).unwrap_or_else(|| {
+            let own = if client_roots.is_empty() { None } else { self.executor.with_directories(client_roots) };
+            match own {
+                Some(executor) => Crew { client_roots: client_roots.to_vec(), executor, idle: Vec::new() },
+                // What the executor does is the same for all roots.
+                None => take(&mut self.crews, &[]).unwrap_or_else(|| Crew {
+                    client_roots: Vec::new(),
+                    executor: Arc::clone(&self.executor),
+                    idle: Vec::new(),
+                }),
+            }
+        });
+        if self.crews.len() >= MOST_CREWS {
+            self.crews.pop_front();
+        }
+        self.crews.push_back(crew);
     }
 }
 
-fn run(executor: &dyn Executor, job: Job, worker: usize, report: ReportSettings) -> Finished {
-    let Job { key, invocation, literal_pattern, revision } = job;
+fn run(executor: &dyn Executor, job: Job, report: ReportSettings) -> Finished {
+    let Job { key, invocation, client_roots: _, literal_pattern, revision } = job;
     let word = invocation.command.words().first().cloned().unwrap_or_default();
     // A panic ends a call with an error, and neither the worker nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));
@@ -130,7 +183,7 @@ fn run(executor: &dyn Executor, job: Job, worker: usize, report: ReportSettings)
             (CallToolResult::error(sentence.clone()), Ended::Failed(sentence))
         }
     };
-    Finished { key, worker, result: encode::to_json(&result.for_revision(revision)), end }
+    Finished { key, result: encode::to_json(&result.for_revision(revision)), end }
 }
 
 fn failure(word: &str, error: &ExecError) -> CallToolResult {
@@ -139,7 +192,9 @@ fn failure(word: &str, error: &ExecError) -> CallToolResult {
         ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. } => {
             format!("command {word} could not be started: {error}. {NOT_FOUND_NOTE}")
         }
-        ExecError::Spawn { .. } | ExecError::Lost { .. } => format!("command {word} failed: {error}"),
+        ExecError::Spawn { .. } | ExecError::Confine { .. } | ExecError::Lost { .. } => {
+            format!("command {word} failed: {error}")
+        }
     };
     CallToolResult::error(sentence)
 }

@@ -55,11 +55,12 @@ fn description(kind: ToolKind, what: &str, settings: &ToolSettings) -> String {
          ONLY for non-interactive commands: interactive commands are not supported, and nobody can answer a prompt.\n\
          {syntax} Choose the directory with `cwd`, not with cd.\n\
          Allowed commands: {}.\n\
-         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.",
+         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}",
         settings.allowed,
         duration(settings.timeout),
         duration(settings.max_timeout),
         output_bound(settings.max_output),
+        settings.sandbox.as_ref().map_or_else(String::new, |sandbox| format!("\n{sandbox}")),
     )
 }
 

@@ -32,6 +32,8 @@ pub struct ToolSettings {
     pub max_output: u64,
     /// Whether the tools declare an output schema.
     pub structured: bool,
+    /// How the kernel confines commands, in sentences; `None` where nobody asked for that.
+    pub sandbox: Option<String>,
 }
 
 /// The tools, in the order of their list.

@@ -46,13 +46,22 @@ pub fn write_value(yaml: &mut String, key: &str, value: &str) {
     yaml.push('\n');
 }
 
+/// What else ends a line for some parsers of YAML.
+const LINE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
 fn write_scalar(yaml: &mut String, text: &str) {
     match serde_yaml::to_string(text) {
         // A scalar that serde_yaml writes as a block would need its place in the mapping.
-        Ok(scalar) if !scalar.starts_with('|') => yaml.push_str(&scalar),
-        // JSON's strings are YAML's.
+        Ok(scalar) if !scalar.starts_with('|') && !scalar.contains(LINE_BREAKS) => yaml.push_str(&scalar),
+        // JSON's strings are YAML's, but for line breaks that JSON does not know and a parser of YAML folds.
         Ok(_) | Err(_) => {
-            yaml.push_str(&serde_json::Value::from(text).to_string());
+            for character in serde_json::Value::from(text).to_string().chars() {
+                if LINE_BREAKS.contains(&character) {
+                    yaml.push_str(&format!("\\u{:04x}", u32::from(character)));
+                } else {
+                    yaml.push(character);
+                }
+            }
             yaml.push('\n');
         }
     }

@@ -17,6 +17,12 @@ fn defaults_hold_where_nothing_is_set() {
     workspace-dir: none (default)
     project-dir: the first root of the client, else none (default)
     cwd: the project directory, else the server's (default)
+    roots: use (default)
+    sandbox: off (default)
+    sandbox-best-effort: off (default)
+    read: none (default)
+    write: none (default)
+    exec: none (default)
     timeout: 30s (default)
     max-timeout: 10m (default)
     grace: 1s (default)
@@ -62,6 +68,19 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 client, else none]
       --cwd DIR                 The default working directory within the project [ALLOWEXEC_CWD;
                                 default: the project directory, else the server's]
+      --roots MODE              The client's roots: use (ask clients that have roots), ignore, or
+                                require (refuse calls until they are known) [ALLOWEXEC_ROOTS; default:
+                                use]
+
+    What commands can touch (Linux):
+      --sandbox LEVEL           How far the kernel confines commands: off, workspace or strict
+                                [ALLOWEXEC_SANDBOX; default: off]
+      --sandbox-best-effort     Run with what the kernel can enforce instead of refusing to start
+                                [ALLOWEXEC_SANDBOX_BEST_EFFORT; default: off]
+      --read PATHS              What else commands in the sandbox may read [ALLOWEXEC_READ; default:
+                                none]
+      --write PATHS             What else they may read and write [ALLOWEXEC_WRITE; default: none]
+      --exec PATHS              What else they may read and execute [ALLOWEXEC_EXEC; default: none]
 
     How long and how much:
       --timeout DURATION        How long a call may run that names no time limit: a number with ms, s,

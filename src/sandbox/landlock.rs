@@ -1,0 +1,129 @@
+//! Landlock: what the kernel has of it, grants as its rules, and the thread that puts them on itself.
+//!
+//! See landlock(7). Rules are made once and cost a few microseconds each; to put them on a thread costs two system calls.
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, PathFdError, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use super::{Access, Enforcement, Grant, Kernel, Level, SandboxError};
+
+/// Makes a rule and puts it on a thread that ends at once, which tells what the kernel does and not only what it says.
+pub(super) fn kernel() -> Kernel {
+    let probe = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
+    let probed = std::thread::Builder::new().name("landlock".into()).spawn(probe);
+    let Ok(Ok(status)) = probed.map(std::thread::JoinHandle::join) else {
+        return Kernel::Without("it could not be found out whether this kernel has Landlock");
+    };
+    match status {
+        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => match status.landlock {
+            LandlockStatus::NotEnabled => {
+                Kernel::Without("this kernel has Landlock, but it was not enabled at boot (`lsm=landlock,...`)")
+            }
+            LandlockStatus::NotImplemented | LandlockStatus::Available { .. } => {
+                Kernel::Without("this kernel has no Landlock, or it is kept from this process")
+            }
+        },
+        Ok(status) => match status.landlock {
+            LandlockStatus::Available { effective_abi, kernel_abi } => {
+                let newest = kernel_abi.unwrap_or(effective_abi as i32);
+                Kernel::Landlock(u8::try_from(newest).unwrap_or(u8::MAX))
+            }
+            LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => {
+                Kernel::Without("this kernel has no Landlock, or it is kept from this process")
+            }
+        },
+        Err(_) => Kernel::Without("this kernel has Landlock, but refuses its use to this process"),
+    }
+}
+
+/// The rules of one sandbox, ready for any number of threads; `None` where nothing is enforced.
+#[derive(Debug)]
+pub(super) struct Domain(Option<RulesetCreated>);
+
+impl Domain {
+    /// Makes the rules. What a grant names and does not exist is left out: it can't be reached either.
+    pub(super) fn new(enforcement: Enforcement, grants: &[Grant]) -> Result<Self, SandboxError> {
+        if !enforcement.is_any() {
+            return Ok(Self(None));
+        }
+        let handled = Handled::new(enforcement);
+        let mut ruleset = handled.create().map_err(refused)?;
+        for grant in grants {
+            let path = match PathFd::new(&grant.path) {
+                Ok(path) => path,
+                // Not there, or not for this user: nothing to grant.
+                Err(PathFdError::OpenCall { .. }) => continue,
+                Err(error) => return Err(refused(error)),
+            };
+            let access = handled.of(grant.access);
+            ruleset = ruleset.add_rule(PathBeneath::new(path, access)).map_err(refused)?;
+        }
+        Ok(Self(Some(ruleset)))
+    }
+
+    /// Puts the rules on the calling thread, for good, and on all that it starts from now on.
+    pub(super) fn confine_thread(&self) -> Result<(), SandboxError> {
+        let Some(ruleset) = &self.0 else { return Ok(()) };
+        let status = ruleset.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
+        match status.ruleset {
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => Ok(()),
+            _ => Err(refused("the rules are not enforced")),
+        }
+    }
+}
+
+fn refused(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SandboxError {
+    SandboxError::Rules { source: source.into() }
+}
+
+/// What the rules decide on; everything else is as it is without them.
+struct Handled {
+    files: BitFlags<AccessFs>,
+    tcp: bool,
+    scopes: bool,
+}
+
+impl Handled {
+    fn new(enforcement: Enforcement) -> Self {
+        let abi = enforcement.kernel.abi();
+        // The versions that change what files can be done with. The next such one is 9 (sockets by path), which would
+        // take name resolution away from commands, and is not promised.
+        let files = match abi {
+            0 => BitFlags::EMPTY,
+            1 => AccessFs::from_all(ABI::V1),
+            2 => AccessFs::from_all(ABI::V2),
+            3 | 4 => AccessFs::from_all(ABI::V3),
+            _ => AccessFs::from_all(ABI::V5),
+        };
+        Self { files, tcp: enforcement.level == Level::Strict && abi >= 4, scopes: abi >= 6 }
+    }
+
+    fn create(&self) -> Result<RulesetCreated, landlock::RulesetError> {
+        let mut ruleset = Ruleset::default().handle_access(self.files)?;
+        if self.tcp {
+            ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
+        }
+        if self.scopes {
+            ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+        }
+        ruleset.create()
+    }
+
+    fn of(&self, access: Access) -> BitFlags<AccessFs> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        let access = match access {
+            Access::List => AccessFs::ReadDir.into(),
+            Access::Read => read,
+            Access::ReadAndExecute => read | AccessFs::Execute,
+            // No devices: a node of a disk, made where writing is granted, would be the whole disk.
+            Access::Write => {
+                AccessFs::from_all(ABI::V3) & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock)
+            }
+            Access::WriteAndExecute => AccessFs::from_all(ABI::V3) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
+            Access::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
+        };
+        access & self.files
+    }
+}

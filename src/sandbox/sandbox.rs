@@ -1,0 +1,118 @@
+//! All of a sandbox for one set of directories: what is granted, the rules made of it, and the thread that is confined.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::{Domain, Enforcement, Grant, Kernel, Level, SandboxError};
+
+/// What the operator says of the sandbox. All paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// How far commands are confined.
+    pub level: Level,
+    /// What the kernel can.
+    pub kernel: Kernel,
+    /// Whether less than the level promises will do.
+    pub best_effort: bool,
+    /// Where the programs of the allow-list were found.
+    pub programs: Vec<PathBuf>,
+    /// Where `#!/usr/bin/env NAME` looks names up.
+    pub search_path: Vec<PathBuf>,
+    /// The directories of the work: to be read and written, and at `workspace` to be executed from.
+    pub directories: Vec<PathBuf>,
+    /// What else may be read.
+    pub read: Vec<PathBuf>,
+    /// What else may be read and written.
+    pub write: Vec<PathBuf>,
+    /// What else may be read and executed; of a file with its loader and its interpreters.
+    pub exec: Vec<PathBuf>,
+}
+
+/// Confines threads to what is granted. The rules are made when the first thread needs them, since at `strict` that looks
+/// through the libraries of the system.
+#[derive(Debug)]
+pub struct Sandbox {
+    settings: SandboxSettings,
+    /// What does not depend on the directories of the work; shared with the sandboxes that are made of this one.
+    fixed: Arc<OnceLock<Vec<Grant>>>,
+    domain: OnceLock<Domain>,
+    /// Tells this sandbox from every other one of the process; never 0.
+    number: u64,
+}
+
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The sandbox that this thread is confined by; 0 for none.
+    static CONFINED_BY: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Sandbox {
+    /// Makes the sandbox; nothing is confined yet.
+    pub fn new(settings: SandboxSettings) -> Self {
+        let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { settings, fixed: Arc::default(), domain: OnceLock::new(), number }
+    }
+
+    /// A sandbox that grants these directories of the work as well.
+    #[must_use]
+    pub fn with_directories(&self, directories: &[PathBuf]) -> Self {
+        let mut settings = self.settings.clone();
+        settings.directories.extend_from_slice(directories);
+        Self { fixed: Arc::clone(&self.fixed), ..Self::new(settings) }
+    }
+
+    /// Whether it confines anything, or refuses to run what it can't confine.
+    pub fn is_on(&self) -> bool {
+        self.enforcement().map_or(true, |enforcement| enforcement.is_any())
+    }
+
+    /// What of it is enforced.
+    ///
+    /// # Errors
+    /// [`SandboxError::NotEnforceable`] where that is too little.
+    pub fn enforcement(&self) -> Result<Enforcement, SandboxError> {
+        let SandboxSettings { level, kernel, best_effort, .. } = self.settings;
+        Enforcement::new(level, kernel, best_effort)
+    }
+
+    /// Confines the calling thread, and all that it starts from now on, for good. A second time is nothing.
+    ///
+    /// # Errors
+    /// [`SandboxError`]; then nothing must be started by this thread.
+    pub fn confine_thread(&self) -> Result<(), SandboxError> {
+        let enforcement = self.enforcement()?;
+        if !enforcement.is_any() {
+            return Ok(());
+        }
+        match CONFINED_BY.get() {
+            0 => {}
+            number if number == self.number => return Ok(()),
+            _ => return Err(SandboxError::OtherDomain),
+        }
+        let domain = match self.domain.get() {
+            Some(domain) => domain,
+            None => {
+                // Two threads may both make it; one of them is kept, and both are the same.
+                let made = Domain::new(enforcement, &self.grants())?;
+                self.domain.get_or_init(|| made)
+            }
+        };
+        domain.confine_thread()?;
+        CONFINED_BY.set(self.number);
+        Ok(())
+    }
+
+    /// Everything that is granted; nothing on a platform that can't confine.
+    pub fn grants(&self) -> Vec<Grant> {
+        let fixed = self.fixed.get_or_init(|| super::fixed_grants(&self.settings));
+        fixed.iter().cloned().chain(super::work_grants(&self.settings)).collect()
+    }
+
+    /// Finds out beforehand what confining the first thread would have to wait for.
+    pub fn prepare(&self) {
+        self.grants();
+    }
+}
