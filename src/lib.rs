@@ -9,5 +9,6 @@ pub mod mcp;
 pub mod policy;
 pub mod prompts;
 pub mod server;
+pub mod shell;
 pub mod tools;
 pub mod transcript;
