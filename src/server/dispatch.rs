@@ -16,7 +16,7 @@ use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, Request
 use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, prompt_result, seal};
 use crate::policy::quoted;
 use crate::prompts::{self, PROMPTS};
-use crate::tools::Call;
+use crate::tools::{Call, Called, ShellCall, ShellRequest};
 
 /// What a handler comes to.
 enum Handled {
@@ -50,7 +50,7 @@ impl<W: Write> Server<W> {
             return Ok(());
         }
         let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) else { return Ok(()) };
-        for pending in self.calls.cancel(&id) {
+        for pending in self.calls.cancel(&id).into_iter().chain(self.shell.cancel(&id)) {
             self.log.write(LogLevel::Info, &format!("call id={id} {} cancelled=true", pending.description));
             self.reply(pending.reply_to, None)?;
         }
@@ -62,16 +62,17 @@ impl<W: Write> Server<W> {
             Served::Request(context) => context,
             Served::EarlyPing => return Ok(done(&json!({}))),
             Served::Handshake(revision) => {
-                let instructions = prompts::instructions(self.policy.allow_list());
+                let instructions = prompts::instructions(self.policy.allow_list(), self.toolbox.which());
                 return Ok(done(&initialize_result(revision, &instructions)));
             }
         };
         let revision = context.revision;
         match (request.method.as_str(), revision.is_modern()) {
             ("ping", false) => Ok(done(&json!({}))),
-            ("server/discover", true) => {
-                Ok(done(&discover_result(revision, &prompts::instructions(self.policy.allow_list()))))
-            }
+            ("server/discover", true) => Ok(done(&discover_result(
+                revision,
+                &prompts::instructions(self.policy.allow_list(), self.toolbox.which()),
+            ))),
             ("tools/list", _) => self.tools_list(&context, &request.params),
             ("tools/call", _) => self.tools_call(request, &context, reply_to),
             ("prompts/list", _) => prompts_list(revision, &request.params),
@@ -108,7 +109,11 @@ impl<W: Write> Server<W> {
             return Err(ErrorObject::invalid_params(message));
         };
         let outcome = match self.toolbox.read(kind, arguments) {
-            Ok(call) => self.start(call, name, request.id.clone(), revision, reply_to),
+            Ok(Called::Execute(call)) => self.start(call, name, request.id.clone(), revision, reply_to),
+            Ok(Called::Shell(ShellCall { what: ShellRequest::List(result), .. })) => {
+                return Ok(Handled::Done(encode::to_json(&result.for_revision(revision))));
+            }
+            Ok(Called::Shell(call)) => self.queue_for_shell(call, name, request.id.clone(), revision, reply_to),
             Err(error) => Err(error.to_string()),
         };
         Ok(outcome.map_or_else(
@@ -182,7 +187,7 @@ impl<W: Write> Server<W> {
                 format!("`prompts/get` needs `name`, the name of a prompt; the prompts are {}", known.join(", "));
             return Err(ErrorObject::invalid_params(message));
         };
-        let text = prompts::intro(self.toolbox.list(), self.policy.allow_list());
+        let text = prompts::intro(self.toolbox.list(), self.policy.allow_list(), self.toolbox.which());
         Ok(done(&prompt_result(prompt.description, &text, revision)))
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use super::shell_calls::ShellFinished;
 use super::workers::Finished;
 use crate::jsonrpc::{Line, LineReader};
 
@@ -17,6 +18,8 @@ pub enum Event {
     Signal,
     /// A worker is done with its call.
     Finished(Finished),
+    /// The persistent shell is done with its call.
+    ShellFinished(ShellFinished),
     /// A deadline of the loop's own has passed.
     Deadline(Deadline),
 }

@@ -16,6 +16,7 @@ mod parts;
 mod replies;
 mod run;
 mod session;
+mod shell_calls;
 mod workers;
 
 pub use context::RequestContext;

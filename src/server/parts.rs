@@ -1,10 +1,13 @@
 //! What a resolved configuration comes to: the parts that the server is made of.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{Config, EnvEntry, LogLevel};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
+use crate::shell::ShellSettings;
+use crate::shell::dialect::current as dialect;
 use crate::tools::{ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
@@ -19,6 +22,8 @@ pub struct Parts {
     pub limits: Limits,
     /// What shapes results.
     pub report: ReportSettings,
+    /// The persistent shell, where there is one.
+    pub shell: Option<ShellSettings>,
     /// How many calls run at once.
     pub max_concurrent: usize,
     /// From which level on the log is written.
@@ -32,6 +37,8 @@ impl Parts {
         let allow = AllowList::new(config.allow.value.iter().cloned());
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
+            which: config.tools.value,
+            entries: allow.names().to_vec(),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
             max_output: config.max_output.value,
@@ -44,7 +51,12 @@ impl Parts {
             path: search_path.to_variable(),
         });
         let programs = Programs::new(search_path, config.surroundings.directory.clone());
+        let shell = config.tools.value.has_shell().then(|| ShellSettings {
+            program: shell_program(&config.shell.value, &programs),
+            environment: environment.clone(),
+        });
         Self {
+            shell,
             policy: Policy::new(allow, Directories::new(directory_settings(config)), programs),
             executor: Arc::new(Processes::new(environment)),
             toolbox,
@@ -71,6 +83,10 @@ impl Parts {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
             }
         }
+        if self.shell.is_some() {
+            let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
+            warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
+        }
         if self.policy.directories().project_for_commands().is_some() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
         }
@@ -81,6 +97,7 @@ impl Parts {
     pub fn problems(&self) -> Vec<String> {
         let directories = self.policy.directories().problems();
         let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
         if allow.names().is_empty() && !allow.allows_any() {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
@@ -98,6 +115,14 @@ fn directory_settings(config: &Config) -> DirectorySettings {
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
         project_commands: config.allow_project_commands.value,
     }
+}
+
+/// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
+fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
+    let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
+    program.map(|program| program.path().to_owned()).ok_or_else(|| {
+        format!("the shell `{}` of `--shell` was not found; name a program in PATH, or its path", shell.display())
+    })
 }
 
 fn variable(entry: &EnvEntry) -> Variable {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
+use super::shell_calls::{ShellCalls, ShellFinished};
 use super::workers::{Ended, Finished, Workers};
 use super::{Log, Parts, Session};
 use crate::config::LogLevel;
@@ -39,6 +40,7 @@ pub struct Server<W> {
     pub(super) limits: crate::exec::Limits,
     pub(super) session: Session,
     pub(super) calls: Calls,
+    pub(super) shell: ShellCalls,
     pub(super) workers: Workers,
     pub(super) log: Log,
     pub(super) last_key: u64,
@@ -73,12 +75,18 @@ impl<W: Write> Server<W> {
         let mut log = Log::new(parts.log_level, log);
         warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
         parts.problems().iter().for_each(|problem| log.write(LogLevel::Warn, problem));
+        let start = parts.policy.directories().base().path;
+        let shell = ShellCalls::start(parts.shell, start, parts.report, events.clone()).unwrap_or_else(|error| {
+            log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
+            ShellCalls::default()
+        });
         Self {
             policy: parts.policy,
             toolbox: parts.toolbox,
             limits: parts.limits,
             session: Session::default(),
             calls: Calls::new(parts.max_concurrent),
+            shell,
             workers: Workers::new(parts.executor, parts.report, events.clone()),
             log,
             last_key: 0,
@@ -109,6 +117,7 @@ impl<W: Write> Server<W> {
         std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
         let served = self.run();
         self.calls.shut_down();
+        self.shell.end();
         self.orphans.end_all();
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -125,6 +134,7 @@ impl<W: Write> Server<W> {
                 Event::InputEnded(result) => self.input_ended(&result),
                 Event::Signal => self.end_everything(),
                 Event::Finished(finished) => self.finished(finished),
+                Event::ShellFinished(finished) => self.shell_finished(finished),
                 Event::Deadline(Deadline::Drained) => self.end_everything(),
                 Event::Deadline(Deadline::Ended) => {
                     self.life = Life::Over;
@@ -137,8 +147,9 @@ impl<W: Write> Server<W> {
                 self.life = Life::Ending;
                 self.end_everything()?;
             }
-            if self.life == Life::Draining && self.calls.is_empty() || self.life == Life::Ending && self.calls.is_idle()
-            {
+            let is_empty = self.calls.is_empty() && self.shell.is_empty();
+            let is_idle = self.calls.is_idle() && self.shell.is_idle();
+            if self.life == Life::Draining && is_empty || self.life == Life::Ending && is_idle {
                 self.life = Life::Over;
             }
         }
@@ -204,7 +215,8 @@ impl<W: Write> Server<W> {
         self.workers.release(&finished);
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
-        self.orphans.after(finished.key, &self.calls.running());
+        let running = self.running();
+        self.orphans.after(finished.key, &running);
         let started = self.start_calls();
         let Some(pending) = pending else { return started };
         if self.log.writes(LogLevel::Info) {
@@ -213,6 +225,30 @@ impl<W: Write> Server<W> {
         }
         let response = encode::result(&pending.id, &finished.result);
         started.and(self.reply(pending.reply_to, Some(response)))
+    }
+
+    fn shell_finished(&mut self, finished: ShellFinished) -> io::Result<()> {
+        let before = self.shell.directory();
+        let pending = self.shell.finish(&finished);
+        self.hold_to_roots(before);
+        // Before the next call, so that nothing this one has left behind can write into its answer.
+        let running = self.running();
+        self.orphans.after_command_of(&finished.host, finished.key, &running);
+        if let Some(why) = &finished.restarted {
+            self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));
+        }
+        let started = self.start_shell_call();
+        let Some(pending) = pending else { return started };
+        if self.log.writes(LogLevel::Info) {
+            let end = describe_end(&finished.end);
+            self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
+        }
+        started.and(self.reply(pending.reply_to, Some(encode::result(&pending.id, &finished.result))))
+    }
+
+    /// The keys of the calls that run, on whatever they run.
+    fn running(&self) -> Vec<u64> {
+        self.calls.running().into_iter().chain(self.shell.running()).collect()
     }
 
     fn input_ended(&mut self, result: &io::Result<()>) -> io::Result<()> {
@@ -231,6 +267,7 @@ impl<W: Write> Server<W> {
     fn end_everything(&mut self) -> io::Result<()> {
         self.life = Life::Ending;
         self.calls.shut_down();
+        self.shell.shut_down();
         self.deadline(ENDING, Deadline::Ended);
         Ok(())
     }
