@@ -6,7 +6,6 @@ use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::{self, Config, Row, Source};
 use crate::server::Parts;
-use crate::shell::dialect::current::is_builtin;
 
 pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
     let parts = Parts::new(config);
@@ -31,7 +30,7 @@ pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
 fn programs(parts: &Parts) -> Vec<(String, Option<String>)> {
     let find = |name: &String| {
         let program = parts.policy.programs().find_listed(name);
-        let built_in = (parts.shell.is_some() && is_builtin(name)).then(|| "built into the shell".to_owned());
+        let built_in = parts.is_built_in(name).then(|| "built into the shell".to_owned());
         (name.clone(), built_in.or_else(|| program.map(|program| program.path().display().to_string())))
     };
     parts.policy.allow_list().names().iter().map(find).collect()

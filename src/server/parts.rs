@@ -71,6 +71,11 @@ impl Parts {
         }
     }
 
+    /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
+    pub fn is_built_in(&self, name: &str) -> bool {
+        self.shell.is_some() && dialect::is_builtin(name)
+    }
+
     /// What the operator should know before anything runs, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let allow = self.policy.allow_list();
