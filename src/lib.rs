@@ -10,5 +10,6 @@ pub mod policy;
 pub mod prompts;
 pub mod sandbox;
 pub mod server;
+pub mod shell;
 pub mod tools;
 pub mod transcript;

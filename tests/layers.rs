@@ -57,6 +57,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("extern \"C\"", &[]),
     ("pre_exec", &[]),
     ("AllowedCommand {", &["policy/decision.rs"]),
+    (" ShellCommand {", &["policy/shell_command.rs"]),
     ("set_child_subreaper", &["exec/os/linux.rs"]),
 ];
 

@@ -219,6 +219,18 @@ scenarios! {
         there_are_none_in_the_legacy_era,
     }
     roots { a_call_runs_in_the_first_root, a_modern_call_brings_the_roots }
+    shell {
+        a_change_of_directory_stays_in_the_roots,
+        a_command_that_takes_too_long_is_ended,
+        a_shell_that_ends_is_started_anew,
+        each_allowed_command_is_a_tool,
+        operators_are_refused_outside_quotes,
+        restart_makes_a_fresh_shell,
+        standard_error_stands_behind_the_output,
+        the_intro_prompt_tells_of_the_shell,
+        the_shell_keeps_its_state,
+        the_shell_keeps_its_state_for_a_legacy_client,
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::{Outcome, print, print_json};
-use crate::config::{self, Config, Row};
+use crate::config::{self, Config, Row, Source};
 use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::Parts;
 
@@ -15,7 +15,7 @@ pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
     problems.extend(
         programs
             .iter()
-            .filter(|(_, path)| path.is_none())
+            .filter(|(_, path)| path.is_none() && config.allow.source != Source::Default)
             .map(|(name, _)| format!("`{name}` on the allow-list was not found in the directories of PATH")),
     );
     let report = Report { rows: config::rows(config), programs, problems, warnings: parts.warnings() };
@@ -31,7 +31,8 @@ pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
 fn programs(parts: &Parts) -> Vec<(String, Option<String>)> {
     let find = |name: &String| {
         let program = parts.policy.programs().find_listed(name);
-        (name.clone(), program.map(|program| program.path().display().to_string()))
+        let built_in = parts.is_built_in(name).then(|| "built into the shell".to_owned());
+        (name.clone(), built_in.or_else(|| program.map(|program| program.path().display().to_string())))
     };
     parts.policy.allow_list().names().iter().map(find).collect()
 }

@@ -12,7 +12,18 @@ use super::setting::{Setting, Source};
 use super::table::CONFIG;
 use super::variables::Surroundings;
 use super::words::RootsMode;
+use crate::policy::{WhichTools, tool_names};
 use crate::sandbox::Level;
+
+/// The persistent shell where nobody names one.
+pub(super) const DEFAULT_SHELL: &str = if cfg!(windows) { "cmd.exe" } else { "/bin/sh" };
+
+/// What is allowed with `--tools shell` where nobody allows anything.
+const SHELL_COMMANDS: &[&str] = if cfg!(windows) {
+    &["dir", "echo", "curl", "type", "find", "findstr", "cd", "where", "set", "podman"]
+} else {
+    &["ls", "echo", "curl", "cat", "find", "grep", "cd", "pwd", "which", "printenv", "podman"]
+};
 
 /// Every setting with its source. Directories stand as they were given: relative ones are meant from
 /// [`Surroundings::directory`], and none has been looked at.
@@ -31,6 +42,10 @@ pub struct Config {
     pub project_dir: Setting<Option<PathBuf>>,
     /// Where calls run that name no `cwd`; by default the project directory, else the server's.
     pub cwd: Setting<Option<PathBuf>>,
+    /// Which tools there are: `execute` by default.
+    pub tools: Setting<WhichTools>,
+    /// The program of the persistent shell, a name or a path: `/bin/sh` by default, `cmd.exe` on Windows.
+    pub shell: Setting<PathBuf>,
     /// Whether a path under the project directory may run; off by default.
     pub allow_project_commands: Setting<bool>,
     /// What is done with the client's roots; they are used by default.
@@ -79,6 +94,8 @@ impl Config {
             workspace_dir: Setting::default(None),
             project_dir: Setting::default(None),
             cwd: Setting::default(None),
+            tools: Setting::default(WhichTools::Execute),
+            shell: Setting::default(PathBuf::from(DEFAULT_SHELL)),
             allow_project_commands: Setting::default(false),
             roots: Setting::default(RootsMode::Use),
             sandbox: Setting::default(Level::Off),
@@ -116,7 +133,29 @@ impl Config {
             (given.spec.set)(&mut config, given)?;
         }
         config.bound_timeout()?;
+        config.name_tools()?;
         Ok(config)
+    }
+
+    /// Gives an empty allow-list the commands that a shell of this platform is there for, and makes sure that each
+    /// command can have a tool of its own.
+    fn name_tools(&mut self) -> Result<(), ConfigError> {
+        let which = self.tools.value;
+        if !which.has_shell() {
+            return Ok(());
+        }
+        if which == WhichTools::Shell && self.allow.value.is_empty() {
+            self.allow = Setting::default(SHELL_COMMANDS.iter().map(|&name| name.to_owned()).collect());
+        }
+        match tool_names(&self.allow.value, which.own_names()) {
+            Ok(_) => Ok(()),
+            Err(source) => Err(ConfigError::ToolNames {
+                which,
+                which_source: self.tools.source.clone(),
+                allow_source: self.allow.source.clone(),
+                source: Box::new(source),
+            }),
+        }
     }
 
     /// Holds the timeout to its maximum. One that nobody set gives way, so that `--max-timeout 10s` is enough; one that

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{PathBuf, is_separator};
 
 use super::error::{Wrong, printable};
+use super::nearest::nearest;
+use crate::policy::WhichTools;
 
 /// The entries of a comma-separated list: blanks around them are dropped, empty ones ignored.
 pub(super) fn entries(list: &str) -> Vec<String> {
@@ -37,6 +39,15 @@ pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
         return Err(Wrong::NulInPath { found: printable(text) });
     }
     Ok(PathBuf::from(text))
+}
+
+/// Reads a choice of tools; case and surrounding blanks don't matter.
+pub(super) fn which_tools(text: &str) -> Result<WhichTools, Wrong> {
+    let word = text.trim_ascii();
+    WhichTools::ALL.into_iter().find(|which| which.name().eq_ignore_ascii_case(word)).ok_or_else(|| Wrong::NotTools {
+        found: printable(text),
+        nearest: nearest(word, WhichTools::ALL.map(WhichTools::name)),
+    })
 }
 
 /// A list without what stands in it already, in its order.

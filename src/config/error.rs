@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::amount;
 use super::setting::{Place, Source};
+use crate::policy::{ToolNameError, WhichTools};
 
 /// Why there is no configuration.
 ///
@@ -120,6 +121,18 @@ pub enum ConfigError {
         /// Where it was set.
         max_timeout_source: Source,
     },
+    /// Commands that can't each have a tool.
+    #[error("the allow-list ({allow_source}) does not go with `--tools {}` ({which_source})", which.name())]
+    ToolNames {
+        /// Which tools there are to be.
+        which: WhichTools,
+        /// Where that was set.
+        which_source: Source,
+        /// Where the list was set.
+        allow_source: Source,
+        /// What is wrong with it.
+        source: Box<ToolNameError>,
+    },
     /// The file of `--config` that can't be read, or holds no UTF-8.
     #[error("{named_by}: file `{}` can't be read", file.display())]
     File {
@@ -209,6 +222,14 @@ pub enum Wrong {
     NotASwitch {
         /// The value.
         found: String,
+    },
+    /// No choice of tools.
+    #[error("`{found}` is no choice of tools{}", meant("", *nearest, "expected execute, shell or all"))]
+    NotTools {
+        /// The value.
+        found: String,
+        /// The choice that was probably meant.
+        nearest: Option<&'static str>,
     },
     /// No log level.
     #[error("`{found}` is no log level{}", meant("", *nearest, "expected off, error, warn, info or debug"))]

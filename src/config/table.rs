@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::amount::{count, duration, duration_text, size, size_text, switch, switch_text, time_limit};
-use super::config::Config;
+use super::config::{Config, DEFAULT_SHELL};
 use super::entry;
 use super::env_entry::EnvEntry;
 use super::error::{ConfigError, printable};
@@ -161,6 +161,29 @@ pub static SETTINGS: &[Spec] = &[
         help: "Allow a command given by a path that lies, links resolved, under the project directory",
         set: |config, given| given.set(&mut config.allow_project_commands, switch),
         show: |config| shown_switch(&config.allow_project_commands),
+    },
+    Spec {
+        flag: "tools",
+        takes: Takes::Text,
+        value: "WHICH",
+        variable: "ALLOWEXEC_TOOLS",
+        group: Group::Commands,
+        default: "execute",
+        help: "execute: one process a call; shell: a tool for each allowed command, all on one persistent shell, with a \
+               list of its own where nothing is allowed; all: both",
+        set: |config, given| given.set(&mut config.tools, entry::which_tools),
+        show: |config| shown(&config.tools, |which| Some(which.name().to_owned())),
+    },
+    Spec {
+        flag: "shell",
+        takes: Takes::Text,
+        value: "PROGRAM",
+        variable: "ALLOWEXEC_SHELL",
+        group: Group::Commands,
+        default: DEFAULT_SHELL,
+        help: "The program of the persistent shell: a POSIX shell, on Windows cmd.exe",
+        set: |config, given| given.set(&mut config.shell, entry::path),
+        show: |config| shown(&config.shell, |shell| Some(printable(&shell.display().to_string()))),
     },
     Spec {
         flag: "cwd-root",

@@ -23,10 +23,12 @@ mod timer;
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
 pub use heartbeat::Heartbeat;
-#[cfg(unix)]
-pub(crate) use os::pipe;
+#[cfg(target_os = "linux")]
+pub(crate) use os::signal_descendants;
 pub use os::{Orphans, become_subreaper};
-pub use output::{End, ExecError, Output};
+#[cfg(unix)]
+pub(crate) use os::{exit_descriptor, pipe, poll_ready};
+pub use output::{End, ExecError, Host, Output};
 pub use run::{Executor, Invocation, Limits, Processes};
 pub use stop::{Stop, StopReason, StopSignal, stop};
 pub use timer::Timer;

@@ -35,6 +35,15 @@ pub enum End {
     Stopped,
 }
 
+/// A process that runs one command after another in itself, as what it leaves behind can be told from what others do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Host {
+    /// Its process group.
+    pub group: u32,
+    /// The inode numbers of the pipes that its commands write to.
+    pub pipes: Vec<u64>,
+}
+
 /// Why a command that was allowed did not run, or was lost.
 #[derive(Debug, Error)]
 pub enum ExecError {

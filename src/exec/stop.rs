@@ -26,7 +26,7 @@ pub struct Stop {
 #[derive(Debug)]
 pub struct StopSignal {
     #[cfg(unix)]
-    pub(super) wish: std::os::fd::OwnedFd,
+    pub(crate) wish: std::os::fd::OwnedFd,
     #[cfg(windows)]
     pub(super) wish: std::sync::mpsc::Receiver<StopReason>,
 }
@@ -67,7 +67,7 @@ impl Stop {
 #[cfg(unix)]
 impl StopSignal {
     /// Reads the wishes that have come; to be called when the descriptor is readable.
-    pub(super) fn read(&self) -> io::Result<StopReason> {
+    pub(crate) fn read(&self) -> io::Result<StopReason> {
         let mut wishes = [0; 8];
         let count = rustix::io::read(&self.wish, &mut wishes)?;
         let only_cancelled = count > 0 && wishes.iter().take(count).all(|&wish| wish == StopReason::Cancelled as u8);

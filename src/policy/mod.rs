@@ -7,6 +7,7 @@
 //! - [`CommandLine`] is what a client asked for, as words, without syntax.
 //! - [`Directories`] turns a `cwd` into a [`WorkingDirectory`] that was checked and is held.
 //! - [`Programs`] finds a program once, in the operator's search path.
+//! - [`allow_in_shell`] is the decision for the persistent shell, and [`tool_names`] what its tools are called.
 //! - [`Policy`] puts them together: [`Policy::examine`] gathers what [`decide`] needs, and decides.
 
 mod allow_list;
@@ -17,7 +18,9 @@ mod directory;
 mod file_uri;
 mod program;
 mod quoted;
+mod shell_command;
 mod syntax;
+mod tool_name;
 pub mod wrappers;
 
 pub use allow_list::{AllowList, Rule};
@@ -28,7 +31,9 @@ pub use directory::{Base, Directories, DirectoryError, DirectorySettings, Roots,
 pub use file_uri::{FileUriError, parse_file_uri};
 pub use program::{Program, Programs, SearchPath};
 pub use quoted::quoted;
+pub use shell_command::{ShellCommand, allow_in_shell};
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
+pub use tool_name::{ToolNameError, WhichTools, tool_name, tool_names};
 
 /// Everything that decides: made once from what the operator configured, then only asked.
 #[derive(Debug)]

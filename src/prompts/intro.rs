@@ -3,19 +3,25 @@
 use std::fmt::Write;
 
 use crate::mcp::Tool;
-use crate::policy::AllowList;
+use crate::policy::{AllowList, WhichTools};
 
 /// What the server says of itself when a client connects: short, since it is read before every conversation.
-pub fn instructions(allow: &AllowList) -> String {
+pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
+    let how = match which {
+        WhichTools::Execute => "without a shell",
+        WhichTools::Shell => {
+            "each as a tool of its own, in one persistent shell that keeps its directory and variables"
+        }
+        WhichTools::All => "without a shell, or each as a tool of its own in one persistent shell that keeps its state",
+    };
     format!(
-        "Runs non-interactive commands that the operator allows, without a shell. Allowed: {}. The prompt `intro` tells \
-         the rules.",
+        "Runs non-interactive commands that the operator allows, {how}. Allowed: {}. The prompt `intro` tells the rules.",
         allow.summary()
     )
 }
 
 /// The text of the prompt `intro`.
-pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList) -> String {
+pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which: WhichTools) -> String {
     let mut text = format!(
         "This server runs commands on the user's machine, and only those that its operator allows.\n\nAllowed commands: {}.\n\n\
          Tools:\n",
@@ -26,7 +32,16 @@ pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList) -> St
         // Writing to a string does not fail.
         let _ = writeln!(text, "- `{}`: {summary}", tool.name);
     }
-    text.push_str(RULES);
+    match which {
+        WhichTools::Execute => text.push_str(RULES),
+        WhichTools::Shell => text.push_str(SHELL_RULES),
+        WhichTools::All => {
+            text.push_str("\nFor `execute_command` and `execute_process`:");
+            text.push_str(RULES);
+            text.push_str("\nFor the tools on the persistent shell:");
+            text.push_str(SHELL_RULES);
+        }
+    }
     text
 }
 
@@ -39,4 +54,16 @@ Rules:
 - `exit_code` tells how the command ended; other than 0 is not yet a failure: `grep` without a match exits with 1.
 - A refused call says why and what is allowed; change the call, and do not try to get around it.
 - Long output is cut in the middle and says so (`truncated`); ask for less, with `head`-like options of the command itself.
+";
+
+const SHELL_RULES: &str = "
+Rules:
+- ONLY non-interactive commands: nobody can answer a prompt, and standard input is always empty.
+- Each allowed command is a tool; `arguments` is the rest of its line. Nothing else can be run.
+- All tools share ONE shell, and calls run one after another: what one call changes (directory, variables) the next one finds.
+- Arguments hold no syntax: no pipes, no redirection, no `&&`. Quoted, such characters are passed on literally.
+- Each answer says where the shell stands (`cwd`). `shell_restarted` says that it was started anew and its state is lost.
+- `exit_code` tells how the command ended; other than 0 is not yet a failure: `grep` without a match exits with 1.
+- A refused call says why; change the call, and do not try to get around it.
+- `restart` makes a fresh shell; `list_commands` lists the commands.
 ";

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::mcp::{Prompt, PromptArgument, Tool};
-use crate::policy::{AllowList, Policy, quoted};
+use crate::policy::{AllowList, Policy, WhichTools, quoted};
 
 /// The prompts, in the order of their list.
 pub const PROMPTS: &[Prompt] = &[INTRO, EXPLAIN_REFUSAL];
@@ -81,6 +81,7 @@ pub fn get(
     name: &str,
     arguments: &Map<String, Value>,
     tools: &[&Tool],
+    which: WhichTools,
     policy: &Policy,
 ) -> Result<(&'static Prompt, String), PromptError> {
     let prompt = find(name)?;
@@ -89,7 +90,7 @@ pub fn get(
         let command = arguments.get(COMMAND.name).and_then(Value::as_str).ok_or(missing)?;
         explain_refusal(command, tools, policy)
     } else {
-        intro(tools.iter().copied(), policy.allow_list())
+        intro(tools.iter().copied(), policy.allow_list(), which)
     };
     Ok((prompt, text))
 }

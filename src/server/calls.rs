@@ -9,9 +9,9 @@ use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::RequestId;
 
 /// How many calls wait at most.
-const MOST_WAITING: usize = 10_000;
+pub(super) const MOST_WAITING: usize = 10_000;
 /// How many bytes of input the waiting calls hold at most.
-const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
+pub(super) const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// A call that has no answer yet.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, Request
 use crate::mcp::{Caching, CallToolResult, Revision, discover_result, initialize_result, seal};
 use crate::policy::{Directories, quoted};
 use crate::prompts::{self, PROMPTS};
-use crate::tools::Call;
+use crate::tools::{Call, Called, ShellCall, ShellRequest};
 
 /// What a handler comes to.
 enum Handled {
@@ -59,7 +59,7 @@ impl<W: Write> Server<W> {
             self.log.write(LogLevel::Info, &format!("call id={id} cancelled=true"));
             self.reply(reply_to, None)?;
         }
-        for pending in self.calls.cancel(&id) {
+        for pending in self.calls.cancel(&id).into_iter().chain(self.shell.cancel(&id)) {
             self.log.write(LogLevel::Info, &format!("call id={id} {} cancelled=true", pending.description));
             self.reply(pending.reply_to, None)?;
         }
@@ -72,16 +72,17 @@ impl<W: Write> Server<W> {
             Served::EarlyPing => return Ok(done(&json!({}))),
             Served::Handshake(revision) => {
                 self.roots.reset();
-                let instructions = prompts::instructions(self.policy.allow_list());
+                let instructions = prompts::instructions(self.policy.allow_list(), self.toolbox.which());
                 return Ok(done(&initialize_result(revision, &instructions)));
             }
         };
         let revision = context.revision;
         match (request.method.as_str(), revision.is_modern()) {
             ("ping", false) => Ok(done(&json!({}))),
-            ("server/discover", true) => {
-                Ok(done(&discover_result(revision, &prompts::instructions(self.policy.allow_list()))))
-            }
+            ("server/discover", true) => Ok(done(&discover_result(
+                revision,
+                &prompts::instructions(self.policy.allow_list(), self.toolbox.which()),
+            ))),
             ("tools/list", _) => self.tools_list(&context, &request.params),
             ("tools/call", _) => self.tools_call(request, &context, reply_to),
             ("prompts/list", _) => prompts_list(revision, &request.params),
@@ -134,13 +135,17 @@ impl<W: Write> Server<W> {
         };
         let feedback = Feedback::new(&request.id, name, context);
         let outcome = match self.toolbox.read(kind, arguments) {
-            Ok(call) => match self.place(&request.params, context, call.cwd.as_deref())? {
+            Ok(Called::Execute(call)) => match self.place(&request.params, context, call.cwd.as_deref())? {
                 Place::In(directories) => {
                     self.start(call, directories.as_deref(), name, request.id.clone(), context, reply_to)
                 }
                 Place::Asked(result) => return Ok(done(&result)),
                 Place::Refused(sentence) => Err(sentence),
             },
+            Ok(Called::Shell(ShellCall { what: ShellRequest::List(result), .. })) => {
+                return Ok(Handled::Done(encode::to_json(&result.for_revision(revision))));
+            }
+            Ok(Called::Shell(call)) => self.queue_for_shell(call, name, request.id.clone(), context, reply_to),
             Err(error) => Err(error.to_string()),
         };
         let Err(sentence) = outcome else { return Ok(Handled::Later) };

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use super::shell_calls::ShellFinished;
 use super::workers::{Finished, Progress};
 use crate::jsonrpc::{Line, LineReader};
 
@@ -19,6 +20,8 @@ pub enum Event {
     Finished(Finished),
     /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.
     Progress(Progress),
+    /// The persistent shell is done with its call.
+    ShellFinished(ShellFinished),
     /// A deadline of the loop's own has passed.
     Deadline(Deadline),
 }

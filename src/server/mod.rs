@@ -19,6 +19,7 @@ mod replies;
 mod roots;
 mod run;
 mod session;
+mod shell_calls;
 mod subscriptions;
 mod utilities;
 mod workers;

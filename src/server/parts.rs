@@ -1,11 +1,14 @@
 //! What a resolved configuration comes to: the parts that the server is made of.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Confinement;
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
+use crate::shell::ShellSettings;
+use crate::shell::dialect::current as dialect;
 use crate::tools::{ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
@@ -20,6 +23,8 @@ pub struct Parts {
     pub limits: Limits,
     /// What shapes results.
     pub report: ReportSettings,
+    /// The persistent shell, where there is one.
+    pub shell: Option<ShellSettings>,
     /// How many calls run at once.
     pub max_concurrent: usize,
     /// From which level on the log is written.
@@ -40,6 +45,8 @@ impl Parts {
         let (confinement, sandbox) = Confinement::new(config, &allow, &directories, &programs);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
+            which: config.tools.value,
+            entries: allow.names().to_vec(),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
             max_output: config.max_output.value,
@@ -55,8 +62,13 @@ impl Parts {
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
         }
+        let shell = config.tools.value.has_shell().then(|| ShellSettings {
+            program: shell_program(&config.shell.value, &programs),
+            environment: environment.clone(),
+        });
         let processes = Processes::new(environment);
         Self {
+            shell,
             policy: Policy::new(allow, directories, programs),
             executor: Arc::new(match sandbox {
                 Some(sandbox) => processes.with_sandbox(sandbox),
@@ -76,6 +88,11 @@ impl Parts {
         }
     }
 
+    /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
+    pub fn is_built_in(&self, name: &str) -> bool {
+        self.shell.is_some() && dialect::is_builtin(name)
+    }
+
     /// What the operator should know before anything runs, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let allow = self.policy.allow_list();
@@ -88,6 +105,10 @@ impl Parts {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
             }
         }
+        if self.shell.is_some() {
+            let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
+            warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
+        }
         if self.policy.directories().project_for_commands().is_some() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
         }
@@ -99,6 +120,7 @@ impl Parts {
     pub fn problems(&self) -> Vec<String> {
         let directories = self.policy.directories().problems();
         let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
         if allow.names().is_empty() && !allow.allows_any() {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
@@ -117,6 +139,14 @@ fn directory_settings(config: &Config) -> DirectorySettings {
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
         project_commands: config.allow_project_commands.value,
     }
+}
+
+/// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
+fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
+    let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
+    program.map(|program| program.path().to_owned()).ok_or_else(|| {
+        format!("the shell `{}` of `--shell` was not found; name a program in PATH, or its path", shell.display())
+    })
 }
 
 fn variable(entry: &EnvEntry) -> Variable {

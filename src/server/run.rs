@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
+use super::shell_calls::{ShellCalls, ShellFinished};
 use super::subscriptions::Subscriptions;
 use super::workers::{Ended, Finished, Progress, Workers};
 use super::{Log, Parts, Session};
@@ -40,6 +41,7 @@ pub struct Server<W> {
     pub(super) limits: crate::exec::Limits,
     pub(super) session: Session,
     pub(super) calls: Calls,
+    pub(super) shell: ShellCalls,
     pub(super) workers: Workers,
     pub(super) log: Log,
     pub(super) subscriptions: Subscriptions,
@@ -81,12 +83,18 @@ impl<W: Write> Server<W> {
         if let Some(sandbox) = parts.confinement.describe() {
             log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
         }
+        let start = parts.policy.directories().base().path;
+        let shell = ShellCalls::start(parts.shell, start, parts.report, events.clone()).unwrap_or_else(|error| {
+            log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
+            ShellCalls::default()
+        });
         Self {
             policy: parts.policy,
             toolbox: parts.toolbox,
             limits: parts.limits,
             session: Session::default(),
             calls: Calls::new(parts.max_concurrent),
+            shell,
             workers: Workers::new(parts.executor, parts.report, events.clone()),
             log,
             subscriptions: Subscriptions::default(),
@@ -125,6 +133,7 @@ impl<W: Write> Server<W> {
         }
         let served = self.run();
         self.calls.shut_down();
+        self.shell.end();
         self.orphans.end_all();
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -142,6 +151,7 @@ impl<W: Write> Server<W> {
                 Event::Signal => self.end_subscriptions().and_then(|()| self.end_everything()),
                 Event::Finished(finished) => self.finished(finished),
                 Event::Progress(progress) => self.progress(&progress),
+                Event::ShellFinished(finished) => self.shell_finished(finished),
                 Event::Deadline(Deadline::Drained) => self.end_everything(),
                 Event::Deadline(Deadline::Roots(number)) => self.roots_overdue(number),
                 Event::Deadline(Deadline::Ended) => {
@@ -155,8 +165,9 @@ impl<W: Write> Server<W> {
                 self.life = Life::Ending;
                 self.end_everything()?;
             }
-            if self.life == Life::Draining && self.calls.is_empty() || self.life == Life::Ending && self.calls.is_idle()
-            {
+            let is_empty = self.calls.is_empty() && self.shell.is_empty();
+            let is_idle = self.calls.is_idle() && self.shell.is_idle();
+            if self.life == Life::Draining && is_empty || self.life == Life::Ending && is_idle {
                 self.life = Life::Over;
             }
         }
@@ -224,7 +235,8 @@ impl<W: Write> Server<W> {
         self.workers.release(finished.key);
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
-        self.orphans.after(finished.key, &self.calls.running());
+        let running = self.running();
+        self.orphans.after(finished.key, &running);
         let started = self.start_calls();
         let Some(pending) = pending else { return started };
         if self.log.writes(LogLevel::Info) {
@@ -249,6 +261,33 @@ impl<W: Write> Server<W> {
         self.subscriptions.end_all().iter().try_for_each(|answer| self.write(answer))
     }
 
+    fn shell_finished(&mut self, finished: ShellFinished) -> io::Result<()> {
+        let before = self.shell.directory();
+        let pending = self.shell.finish(&finished);
+        self.hold_to_roots(before);
+        // Before the next call, so that nothing this one has left behind can write into its answer.
+        let running = self.running();
+        self.orphans.after_command_of(&finished.host, finished.key, &running);
+        if let Some(why) = &finished.restarted {
+            self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));
+        }
+        let started = self.start_shell_call();
+        let Some(pending) = pending else { return started };
+        if self.log.writes(LogLevel::Info) {
+            let end = describe_end(&finished.end);
+            self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
+        }
+        if let Some(message) = pending.feedback.ended(&finished.end) {
+            self.write(&message)?;
+        }
+        started.and(self.reply(pending.reply_to, Some(encode::result(&pending.id, &finished.result))))
+    }
+
+    /// The keys of the calls that run, on whatever they run.
+    fn running(&self) -> Vec<u64> {
+        self.calls.running().into_iter().chain(self.shell.running()).collect()
+    }
+
     fn input_ended(&mut self, result: &io::Result<()>) -> io::Result<()> {
         if let Err(error) = result {
             self.log.write(LogLevel::Error, &format!("the client's messages can't be read any more: {error}"));
@@ -266,6 +305,7 @@ impl<W: Write> Server<W> {
     fn end_everything(&mut self) -> io::Result<()> {
         self.life = Life::Ending;
         self.calls.shut_down();
+        self.shell.shut_down();
         self.deadline(ENDING, Deadline::Ended);
         Ok(())
     }

@@ -21,8 +21,9 @@ impl<W: Write> Server<W> {
             Some(Value::Object(arguments)) => arguments,
             Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object of strings")),
         };
-        let (prompt, text) = prompts::get(name, arguments, &self.toolbox.list().collect::<Vec<_>>(), &self.policy)
-            .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let (prompt, text) =
+            prompts::get(name, arguments, &self.toolbox.list().collect::<Vec<_>>(), self.toolbox.which(), &self.policy)
+                .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         Ok(prompt_result(prompt.description, &text, revision))
     }
 

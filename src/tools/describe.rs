@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{ToolKind, ToolSettings};
+use super::{ExecuteTool, ToolSettings};
 use crate::mcp::{Tool, ToolAnnotations};
 
 /// Makes the entry of the list for one tool.
-pub fn tool(kind: ToolKind, settings: &ToolSettings) -> Tool {
+pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
     let (title, what, own_arguments, required) = match kind {
-        ToolKind::ExecuteCommand => (
+        ExecuteTool::Command => (
             "Execute command",
             "Runs one allowed command line and returns its exit code, stdout and stderr as YAML.",
             json!({"command": {
@@ -17,7 +17,7 @@ pub fn tool(kind: ToolKind, settings: &ToolSettings) -> Tool {
             }}),
             "command",
         ),
-        ToolKind::ExecuteProcess => (
+        ExecuteTool::Process => (
             "Execute process",
             "Runs one allowed program with its arguments passed on exactly as they are, and returns its exit code, stdout \
              and stderr as YAML. Prefer it where an argument holds quotes, blanks or line breaks.",
@@ -42,13 +42,13 @@ pub fn tool(kind: ToolKind, settings: &ToolSettings) -> Tool {
     }
 }
 
-fn description(kind: ToolKind, what: &str, settings: &ToolSettings) -> String {
+fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String {
     let syntax = match kind {
-        ToolKind::ExecuteCommand => {
+        ExecuteTool::Command => {
             "There is no shell: operators (&&, |, ;, >, $(...)), globs and variables do not work; quote such characters to \
              pass them literally."
         }
-        ToolKind::ExecuteProcess => "There is no shell: operators, globs and variables are ordinary characters.",
+        ExecuteTool::Process => "There is no shell: operators, globs and variables are ordinary characters.",
     };
     format!(
         "{what}\n\

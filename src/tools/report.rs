@@ -8,7 +8,7 @@ use crate::exec::{Captured, End, Output};
 use crate::mcp::CallToolResult;
 
 /// The longest result, encoded: clients close the connection over messages of 10 MiB, envelope included.
-const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
+pub(super) const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
 
 /// What shapes a result beside the output itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,10 +32,10 @@ pub struct Report {
 
 /// A stream as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Text {
-    text: String,
-    left_out: u64,
-    lossy: bool,
+pub(super) struct Text {
+    pub text: String,
+    pub left_out: u64,
+    pub lossy: bool,
 }
 
 impl Report {
@@ -48,47 +48,30 @@ impl Report {
 
     fn result_within(
         most: usize,
-        mut output: Output,
+        output: Output,
         literal_pattern: Option<&'static str>,
         settings: ReportSettings,
     ) -> CallToolResult {
-        loop {
-            let result = Self::new(&output, literal_pattern).to_result(settings);
-            let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
-            let kept = output.stdout.len() + output.stderr.len();
-            if size <= most || kept == 0 {
-                return result;
-            }
-            // What fits if all of it grows alike by its encoding, with a sixteenth to spare; each round cuts more.
-            let goal = u128::try_from(kept).unwrap_or(u128::MAX) * most as u128 / size as u128 * 15 / 16;
-            let goal = usize::try_from(goal).unwrap_or(kept);
-            let (large, small) = match output.stdout.len() >= output.stderr.len() {
-                true => (&mut output.stdout, output.stderr.len()),
-                false => (&mut output.stderr, output.stdout.len()),
-            };
-            large.shrink(goal.saturating_sub(small).max(large.len() / 4).min(large.len() * 15 / 16));
-        }
+        let Output { end, stdout, stderr, .. } = output;
+        fit(most, stdout, stderr, |stdout, stderr| Self::new(end, stdout, stderr, literal_pattern).to_result(settings))
     }
 
-    fn new(output: &Output, literal_pattern: Option<&'static str>) -> Self {
-        let (exit_code, signal) = match output.end {
+    fn new(end: End, stdout: &Captured, stderr: &Captured, literal_pattern: Option<&'static str>) -> Self {
+        let (exit_code, signal) = match end {
             End::Exited(code) => (code, None),
             End::Signaled(number) => (128 + number, Some(signal_name(number))),
             End::TimedOut(_) => (124, None),
             End::Stopped => (128 + 15, Some(signal_name(15))),
         };
-        let (stdout, stderr) = (Text::new(&output.stdout), Text::new(&output.stderr));
-        let hint = match (output.end, literal_pattern) {
-            (End::TimedOut(timeout), _) => Some(format!(
-                "ended after {}; pass a larger `timeout_ms` if the command needs longer, and make sure that it waits for nobody",
-                describe::duration(timeout)
-            )),
+        let (stdout, stderr) = (Text::new(stdout), Text::new(stderr));
+        let hint = match (end, literal_pattern) {
+            (End::TimedOut(timeout), _) => Some(timeout_hint(timeout)),
             (End::Exited(code), Some(pattern)) if code != 0 => {
                 Some(format!("no shell runs here, so the unquoted `{pattern}` was passed on literally"))
             }
             _ => None,
         };
-        Self { exit_code, stdout, stderr, signal, timed_out: matches!(output.end, End::TimedOut(_)), hint }
+        Self { exit_code, stdout, stderr, signal, timed_out: matches!(end, End::TimedOut(_)), hint }
     }
 
     fn to_result(&self, settings: ReportSettings) -> CallToolResult {
@@ -170,9 +153,42 @@ impl Report {
     }
 }
 
+/// What helps a model whose command was ended at its deadline.
+pub(super) fn timeout_hint(timeout: std::time::Duration) -> String {
+    format!(
+        "ended after {}; pass a larger `timeout_ms` if the command needs longer, and make sure that it waits for nobody",
+        describe::duration(timeout)
+    )
+}
+
+/// Makes a result of what was kept, and cuts that further until the result is no longer than `most` bytes, encoded.
+pub(super) fn fit(
+    most: usize,
+    mut stdout: Captured,
+    mut stderr: Captured,
+    make: impl Fn(&Captured, &Captured) -> CallToolResult,
+) -> CallToolResult {
+    loop {
+        let result = make(&stdout, &stderr);
+        let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
+        let kept = stdout.len() + stderr.len();
+        if size <= most || kept == 0 {
+            return result;
+        }
+        // What fits if all of it grows alike by its encoding, with a sixteenth to spare; each round cuts more.
+        let goal = u128::try_from(kept).unwrap_or(u128::MAX) * most as u128 / size as u128 * 15 / 16;
+        let goal = usize::try_from(goal).unwrap_or(kept);
+        let (large, small) = match stdout.len() >= stderr.len() {
+            true => (&mut stdout, stderr.len()),
+            false => (&mut stderr, stdout.len()),
+        };
+        large.shrink(goal.saturating_sub(small).max(large.len() / 4).min(large.len() * 15 / 16));
+    }
+}
+
 impl Text {
     /// Bytes that are no UTF-8 become U+FFFD. A character that the cut went through is left out whole.
-    fn new(captured: &Captured) -> Self {
+    pub fn new(captured: &Captured) -> Self {
         if captured.left_out == 0 {
             let (text, lossy) = decode(&captured.head);
             return Self { text, left_out: 0, lossy };
@@ -234,7 +250,7 @@ fn value_size(value: &Value) -> usize {
 }
 
 /// The name of a signal by signal(7); a number without a name is `SIG` and itself.
-fn signal_name(number: i32) -> String {
+pub(super) fn signal_name(number: i32) -> String {
     const NAMES: [(i32, &str); 14] = [
         (1, "HUP"),
         (2, "INT"),

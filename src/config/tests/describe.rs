@@ -13,6 +13,8 @@ fn defaults_hold_where_nothing_is_set() {
     insta::assert_snapshot!(text, @r"
     allow: nothing (default)
     allow-project-commands: off (default)
+    tools: execute (default)
+    shell: /bin/sh (default)
     cwd-root: no restriction (default)
     workspace-dir: none (default)
     project-dir: the first root of the client, else none (default)
@@ -57,6 +59,11 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 `*` allows every command [ALLOWED_COMMANDS; default: nothing]
       --allow-project-commands  Allow a command given by a path that lies, links resolved, under the
                                 project directory [ALLOWEXEC_ALLOW_PROJECT_COMMANDS; default: off]
+      --tools WHICH             execute: one process a call; shell: a tool for each allowed command,
+                                all on one persistent shell, with a list of its own where nothing is
+                                allowed; all: both [ALLOWEXEC_TOOLS; default: execute]
+      --shell PROGRAM           The program of the persistent shell: a POSIX shell, on Windows cmd.exe
+                                [ALLOWEXEC_SHELL; default: /bin/sh]
 
     Where it runs:
       --cwd-root DIRS           Where the `cwd` of a call must lie; a list without an entry refuses

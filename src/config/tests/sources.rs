@@ -9,6 +9,8 @@ use super::*;
 const VALUES: &[(&str, &str, &str, &str)] = &[
     ("allow", "ls, cat,,ls", "[ls, cat, ls]", "ls, cat"),
     ("allow-project-commands", "yes", "true", "on"),
+    ("tools", "shell", "shell", "shell"),
+    ("shell", "dash", "dash", "dash"),
     ("cwd-root", "/srv , data", "[/srv, data]", "/srv, data"),
     ("workspace-dir", "/w", "/w", "/w"),
     ("project-dir", "p", "p", "p"),

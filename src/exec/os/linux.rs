@@ -11,8 +11,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, waitid,
 };
+
+use crate::exec::Host;
 
 /// `__WNOTHREAD` of wait(2): only children of the calling thread. rustix has no name for it.
 const OWN_THREAD: WaitIdOptions = WaitIdOptions::from_bits_retain(0x2000_0000);
@@ -51,7 +54,7 @@ impl Orphans {
     /// seen, so that no command loses a process to another one's end.
     pub fn after(&mut self, ended: u64, running: &[u64]) {
         self.end(
-            |suspects| {
+            |_, suspects| {
                 suspects.remove(&ended);
                 suspects.is_empty()
             },
@@ -59,12 +62,25 @@ impl Orphans {
         );
     }
 
-    /// Ends every orphan there is.
-    pub fn end_all(&mut self) {
-        self.end(|_| true, &[]);
+    /// As [`Self::after`], for a command of a process that lives on (the persistent shell, the `host`) and whose output
+    /// goes to the same pipes as that of the next command: an orphan that is in the group, or holds one of the pipes, is
+    /// surely its, whatever else runs.
+    pub fn after_command_of(&mut self, host: &Host, ended: u64, running: &[u64]) {
+        self.end(
+            |process, suspects| {
+                suspects.remove(&ended);
+                suspects.is_empty() || is_of_group(process.pid, host.group) || holds(process.pid, &host.pipes)
+            },
+            running,
+        );
     }
 
-    fn end(&mut self, mut is_over: impl FnMut(&mut HashSet<u64>) -> bool, running: &[u64]) {
+    /// Ends every orphan there is.
+    pub fn end_all(&mut self) {
+        self.end(|_, _| true, &[]);
+    }
+
+    fn end(&mut self, mut is_over: impl FnMut(&Process, &mut HashSet<u64>) -> bool, running: &[u64]) {
         let mut doomed: HashSet<Process> = HashSet::new();
         for _ in 0..ROUNDS {
             if !reap() {
@@ -76,7 +92,7 @@ impl Orphans {
             self.suspects.retain(|process, _| living.contains(process));
             for orphan in &living {
                 let suspects = self.suspects.entry(*orphan).or_insert_with(|| running.iter().copied().collect());
-                if is_over(suspects) {
+                if is_over(orphan, suspects) {
                     doomed.insert(*orphan);
                 }
             }
@@ -97,6 +113,17 @@ impl Orphans {
             now.iter().for_each(|orphan| wait_for_end(orphan.pid));
         }
     }
+}
+
+fn is_of_group(pid: Pid, group: u32) -> bool {
+    rustix::process::getpgid(Some(pid)).is_ok_and(|own| u32::try_from(own.as_raw_nonzero().get()) == Ok(group))
+}
+
+/// Whether the process has one of the pipes open, told by their inode numbers.
+fn holds(pid: Pid, pipes: &[u64]) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    let mut targets = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+    targets.any(|target| pipes.iter().any(|inode| target.as_os_str() == format!("pipe:[{inode}]").as_str()))
 }
 
 /// Reaps the orphans that have ended; says whether any is living.
@@ -124,6 +151,28 @@ fn parents() -> HashMap<Process, Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(Pid::from_raw).filter_map(stat).collect()
+}
+
+/// Signals what `root`, a child of this process, has started and what that has started, but not `root` itself; says how
+/// many there were. What has ended and only waits to be reaped does not count.
+///
+/// A process is held by its pidfd, and looked at again, before it is signalled: its number may be another's by then.
+pub(crate) fn signal_descendants(root: Pid, signal: Signal) -> usize {
+    let parents = parents();
+    let is_below = |process: &&Process| ancestors(**process, &parents).any(|ancestor| ancestor.pid == root);
+    let signal_one = |process: &Process| {
+        let Ok(held) = pidfd_open(process.pid, PidfdFlags::empty()) else { return false };
+        let is_same = stat(process.pid).is_some_and(|(same, _)| same == *process) && !has_ended(process.pid);
+        // It fails where the system forbids it (a command that changed its user), and then nothing else can be done.
+        is_same && pidfd_send_signal(&held, signal).is_ok()
+    };
+    parents.keys().filter(is_below).filter(|process| signal_one(process)).count()
+}
+
+/// Whether the process is a zombie.
+fn has_ended(pid: Pid) -> bool {
+    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    String::from_utf8_lossy(&text).rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['Z', 'X']))
 }
 
 /// Reads `/proc/PID/stat`, see proc_pid_stat(5).

@@ -8,10 +8,12 @@ mod no_orphans;
 mod unix;
 
 #[cfg(target_os = "linux")]
+pub(crate) use linux::signal_descendants;
+#[cfg(target_os = "linux")]
 pub use linux::{Orphans, become_subreaper};
 #[cfg(not(target_os = "linux"))]
 pub use no_orphans::{Orphans, become_subreaper};
 #[cfg(unix)]
-pub(crate) use unix::pipe;
+pub(crate) use unix::{exit_descriptor, pipe, poll_ready};
 #[cfg(unix)]
 pub(super) use unix::{prepare, supervise};

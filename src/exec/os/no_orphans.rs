@@ -12,5 +12,8 @@ impl Orphans {
     pub fn after(&mut self, _ended: u64, _running: &[u64]) {}
 
     /// Does nothing on this platform.
+    pub fn after_command_of(&mut self, _host: &crate::exec::Host, _ended: u64, _running: &[u64]) {}
+
+    /// Does nothing on this platform.
     pub fn end_all(&mut self) {}
 }

@@ -4,7 +4,7 @@
 //! process of another command: as long as the command is not reaped, or its group has members, its number is taken.
 
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ pub(in crate::exec) fn supervise(
     let mut input = Input::new(child.stdin.take(), input);
     let mut tree = Tree::new(child)?;
     let watched = Watch {
-        exit: Some(exit_descriptor(&tree).inspect_err(|_| tree.signal(Signal::KILL))?),
+        exit: Some(exit_descriptor(tree.group).inspect_err(|_| tree.signal(Signal::KILL))?),
         stop: Some(stop),
         phase: Phase::Running { until: started + limits.timeout },
         ended_by_us: None,
@@ -258,6 +258,16 @@ fn wait_for(watch: &Watch<'_>, streams: &[Stream; 2], input: &Input, wait: Durat
         (watch.exit.as_ref().map(AsFd::as_fd), PollFlags::IN),
         (watch.stop.map(|stop| stop.wish.as_fd()), PollFlags::IN),
     ];
+    let [stdout, stderr, input, exit, stop] = poll_ready(&sources, wait)?;
+    Ok(Ready { streams: [stdout, stderr], input, exit, stop })
+}
+
+/// poll(2) for at most `wait` over those of the `sources` that there are; says which are ready, the end of a stream and
+/// an error included.
+pub(crate) fn poll_ready<const N: usize>(
+    sources: &[(Option<BorrowedFd<'_>>, PollFlags); N],
+    wait: Duration,
+) -> io::Result<[bool; N]> {
     let open =
         || sources.iter().enumerate().filter_map(|(place, (source, flags))| source.map(|fd| (place, fd, *flags)));
     let mut polled: Vec<PollFd<'_>> = open().map(|(_, fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
@@ -267,14 +277,13 @@ fn wait_for(watch: &Watch<'_>, streams: &[Stream; 2], input: &Input, wait: Durat
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut ready = [false; 5];
+    let mut ready = [false; N];
     for ((place, ..), polled) in open().zip(&polled) {
         if let Some(ready) = ready.get_mut(place) {
             *ready = !polled.revents().is_empty();
         }
     }
-    let [stdout, stderr, input, exit, stop] = ready;
-    Ok(Ready { streams: [stdout, stderr], input, exit, stop })
+    Ok(ready)
 }
 
 /// One of the command's output streams; `pipe` is `None` at its end.
@@ -387,15 +396,14 @@ impl Drop for Tree {
 }
 
 /// A descriptor that becomes readable when the command has exited, before it is reaped.
-fn exit_descriptor(tree: &Tree) -> io::Result<OwnedFd> {
+pub(crate) fn exit_descriptor(command: Pid) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
-    if let Ok(descriptor) = rustix::process::pidfd_open(tree.group, rustix::process::PidfdFlags::empty()) {
+    if let Ok(descriptor) = rustix::process::pidfd_open(command, rustix::process::PidfdFlags::empty()) {
         return Ok(descriptor);
     }
     // Where there is no pidfd, a thread waits and leaves the command for us to reap.
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let (receiver, sender) = pipe()?;
-    let command = tree.group;
     let wait = move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(command), options), Err(Errno::INTR)) {}

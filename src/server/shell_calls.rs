@@ -1,0 +1,327 @@
+//! The calls of the persistent shell: those that wait for their turn, and the one that runs.
+//!
+//! They have a queue of their own beside the calls that run one process each, and run one by one in the order of their
+//! arrival. Where a `cd` may lead is decided when its turn comes, since only then it is known where the shell stands.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::calls::{MOST_WAITING, MOST_WAITING_BYTES, Pending};
+use super::event::{Event, EventSender};
+use super::feedback::Feedback;
+use super::replies::ReplyTo;
+use super::workers::Ended;
+use super::{RequestContext, Server};
+use crate::config::LogLevel;
+use crate::exec::{Host, Limits, Stop, StopReason, StopSignal, stop};
+use crate::jsonrpc::{RequestId, encode};
+use crate::mcp::{CallToolResult, Revision};
+use crate::policy::{Directories, DirectoryError, ShellCommand, allow_in_shell};
+use crate::shell::dialect::{Change, current as dialect};
+use crate::shell::{Answer, Finished, Shell, ShellJob, ShellSettings, Task};
+use crate::tools::{ReportSettings, ShellCall, ShellCommandFacts, ShellRequest, shell_result};
+
+/// What a call brings along to its answer.
+#[derive(Debug)]
+struct Context {
+    key: u64,
+    facts: ShellCommandFacts,
+    revision: Revision,
+}
+
+/// A call of the shell's that has ended.
+#[derive(Debug)]
+pub struct ShellFinished {
+    pub(super) key: u64,
+    /// The result, encoded.
+    pub(super) result: Vec<u8>,
+    pub(super) end: Ended,
+    pub(super) host: Host,
+    pub(super) restarted: Option<String>,
+    /// Where the shell stands now, where that is known.
+    directory: Option<PathBuf>,
+}
+
+/// What is to be done when a call's turn comes.
+#[derive(Debug)]
+enum Turn {
+    Run(ShellCommand),
+    Change(Change),
+    Restart,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    pending: Pending,
+    stop: Stop,
+    signal: StopSignal,
+    turn: Turn,
+    context: Context,
+    limits: Limits,
+    size: usize,
+}
+
+#[derive(Debug)]
+struct Running {
+    key: u64,
+    /// `None` once nobody wants the answer any more.
+    pending: Option<Pending>,
+    stop: Stop,
+    /// Where the shell stood before, where the call changes that.
+    before: Option<PathBuf>,
+}
+
+/// The persistent shell and its calls.
+#[derive(Debug, Default)]
+pub(super) struct ShellCalls {
+    shell: Option<Shell<Context>>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    running: Option<Running>,
+    /// Where the shell stands, as its last answer said; `None` before the first.
+    directory: Option<PathBuf>,
+    /// Where it stood before its last change of directory.
+    previous: Option<PathBuf>,
+    home: Option<PathBuf>,
+    /// Whether it stands where the operator does not allow it to.
+    has_left: bool,
+}
+
+impl ShellCalls {
+    /// Starts the shell, where there is to be one, in `directory`.
+    pub(super) fn start(
+        settings: Option<ShellSettings>,
+        directory: PathBuf,
+        report: ReportSettings,
+        events: EventSender,
+    ) -> io::Result<Self> {
+        let Some(settings) = settings else { return Ok(Self::default()) };
+        let home = settings.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| home.into());
+        let shell = Shell::start(settings, directory, move |finished| {
+            // Where the loop is gone nobody waits for the answer.
+            drop(events.send(Event::ShellFinished(encoded(finished, report))));
+        })?;
+        Ok(Self { shell: Some(shell), home, ..Self::default() })
+    }
+
+    /// Takes the running call off; `None` where nobody wants its answer.
+    pub(super) fn finish(&mut self, finished: &ShellFinished) -> Option<Pending> {
+        let running = self.running.take_if(|running| running.key == finished.key)?;
+        if let Some(directory) = &finished.directory {
+            if let Some(before) = running.before.filter(|before| before != directory) {
+                self.previous = Some(before);
+            }
+            if finished.restarted.is_some() {
+                self.previous = None;
+            }
+            self.directory = Some(directory.clone());
+        }
+        running.pending
+    }
+
+    /// Gives up every call of this request: a waiting one at once, the running one by ending its command.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<Pending> {
+        let (gone, waiting): (Vec<Waiting>, Vec<Waiting>) =
+            self.waiting.drain(..).partition(|call| call.pending.id == *id);
+        self.waiting = waiting.into();
+        self.waiting_bytes -= gone.iter().map(|call| call.size).sum::<usize>();
+        let mut cancelled: Vec<Pending> = gone.into_iter().map(|call| call.pending).collect();
+        if let Some(running) = &mut self.running {
+            if let Some(pending) = running.pending.take_if(|pending| pending.id == *id) {
+                running.stop.wish(StopReason::Cancelled);
+                cancelled.push(pending);
+            }
+        }
+        cancelled
+    }
+
+    /// Gives up every call there is.
+    pub(super) fn shut_down(&mut self) {
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        if let Some(running) = &mut self.running {
+            running.pending = None;
+            running.stop.wish(StopReason::Shutdown);
+        }
+    }
+
+    /// Ends the shell, and waits for that.
+    pub(super) fn end(&mut self) {
+        self.shut_down();
+        self.shell = None;
+    }
+
+    /// Where the shell stands, as its last answer said.
+    pub(super) fn directory(&self) -> Option<PathBuf> {
+        self.directory.clone()
+    }
+
+    pub(super) fn running(&self) -> Option<u64> {
+        self.running.as_ref().map(|running| running.key)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_none() && self.waiting.is_empty()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_none()
+    }
+
+    fn queue(&mut self, call: Waiting) -> Result<(), String> {
+        if self.waiting.len() >= MOST_WAITING || self.waiting_bytes >= MOST_WAITING_BYTES {
+            return Err("too many calls are waiting for the shell; wait for some of their answers first".to_owned());
+        }
+        self.waiting_bytes += call.size;
+        self.waiting.push_back(call);
+        Ok(())
+    }
+
+    /// Finds out where a change of the directory leads, and whether it may.
+    fn target(&self, change: &Change, directories: &Directories) -> Result<PathBuf, String> {
+        let base = || directories.resolve(None).map(|directory| directory.path().to_owned());
+        let here = match &self.directory {
+            Some(here) => here.clone(),
+            None => base().map_err(|error| error.to_string())?,
+        };
+        let target = match change {
+            Change::Show => return Ok(here),
+            Change::Home => self.home.clone().ok_or("there is no home directory; name one to change to")?,
+            Change::Back => self.previous.clone().ok_or("the shell has stood nowhere else yet; name a directory")?,
+            Change::To(target) if target.is_empty() => {
+                return Err("the directory to change to is empty; name an existing one".to_owned());
+            }
+            Change::To(target) => here.join(target),
+        };
+        let target = target.to_str().ok_or("the path is no UTF-8; name another directory")?;
+        let resolved =
+            directories.resolve(Some(target)).map_err(|error| format!("the directory stays as it is: {error}"))?;
+        Ok(resolved.path().to_owned())
+    }
+}
+
+impl<W: Write> Server<W> {
+    /// Has the policy decide, and queues what is allowed. The error is the sentence for the model.
+    pub(super) fn queue_for_shell(
+        &mut self,
+        call: ShellCall,
+        tool: &str,
+        id: RequestId,
+        request: &RequestContext,
+        reply_to: ReplyTo,
+    ) -> Result<(), String> {
+        let ShellCall { what, timeout } = call;
+        let (turn, facts, line) = match what {
+            ShellRequest::List(_) | ShellRequest::Restart => {
+                (Turn::Restart, ShellCommandFacts::default(), String::new())
+            }
+            ShellRequest::Command { entry, arguments, literal_pattern } => {
+                let arguments = arguments.map_err(|refused| refused.to_string())?;
+                let command = allow_in_shell(self.policy.allow_list(), &entry, arguments)
+                    .map_err(|refusal| refusal.to_string())?;
+                dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
+                let line = command.words().join(" ");
+                let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
+                    Some(change) => Turn::Change(change),
+                    None => Turn::Run(command),
+                };
+                (turn, ShellCommandFacts { word: entry, literal_pattern }, line)
+            }
+        };
+        let (stop, signal) =
+            stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
+        self.last_key += 1;
+        let size = line.len() + 256;
+        let description = if self.log.writes(LogLevel::Info) {
+            format!("tool={tool} shell command={line:?}{}", request.trace)
+        } else {
+            String::new()
+        };
+        let feedback = Box::new(Feedback::new(&id, tool, request));
+        let allowed = feedback.allowed(&facts.word, "the allow-list");
+        self.shell.queue(Waiting {
+            pending: Pending { id, reply_to, description, feedback },
+            stop,
+            signal,
+            turn,
+            context: Context { key: self.last_key, facts, revision: request.revision },
+            limits: Limits { timeout, ..self.limits },
+            size,
+        })?;
+        self.tell(allowed).map_err(|error| error.message)?;
+        self.start_shell_call().map_err(|error| error.to_string())
+    }
+
+    /// Makes sure that the shell stands where the operator allows: a directory that was moved or linked anew between the
+    /// check of a `cd` and its run could have led it elsewhere. Then it is started anew before anything else runs.
+    pub(super) fn hold_to_roots(&mut self, before: Option<PathBuf>) {
+        let directories = self.policy.directories();
+        let Some(here) = self.shell.directory.as_deref().filter(|here| before.as_deref() != Some(here)) else { return };
+        // Where calls start that name no directory is the operator's choice, and is allowed wherever it lies.
+        let is_start = start_of(directories).is_some_and(|start| start == here);
+        let resolved = here.to_str().map(|here| directories.resolve(Some(here)));
+        let is_outside = matches!(
+            resolved,
+            None | Some(Err(DirectoryError::OutsideRoots { .. } | DirectoryError::OutsideWorkspace { .. }))
+        );
+        self.shell.has_left = !is_start && is_outside;
+    }
+
+    /// Starts the next call of the shell's, where none runs; those that are refused at their turn are answered.
+    pub(super) fn start_shell_call(&mut self) -> io::Result<()> {
+        while self.shell.is_idle() {
+            let Some(call) = self.shell.waiting.pop_front() else { return Ok(()) };
+            self.shell.waiting_bytes -= call.size;
+            let Waiting { pending, stop, signal, turn, context, limits, .. } = call;
+            let revision = context.revision;
+            let directories = self.policy.directories();
+            let task = match turn {
+                Turn::Run(command) => Ok((Task::Run(command), None)),
+                Turn::Restart => Ok((Task::Restart("it was asked for".to_owned()), None)),
+                Turn::Change(change) => self.shell.target(&change, directories).map(|target| {
+                    let before = self.shell.directory.clone().or_else(|| start_of(directories));
+                    (Task::ChangeDirectory(target), before)
+                }),
+            };
+            let key = context.key;
+            let handed_over = task.and_then(|(task, before)| {
+                let start_directory = directories.base().path;
+                let left = "the shell had come to a directory that is not allowed; its state is lost";
+                let distrust = std::mem::take(&mut self.shell.has_left).then(|| left.to_owned());
+                let job = Box::new(ShellJob { context, distrust, task, start_directory, limits, stop: signal });
+                let shell = self.shell.shell.as_ref();
+                let handed_over = shell.is_some_and(|shell| shell.run(job).is_ok());
+                handed_over.then_some(before).ok_or_else(|| "the persistent shell has no thread to run on".to_owned())
+            });
+            match handed_over {
+                Ok(before) => self.shell.running = Some(Running { key, pending: Some(pending), stop, before }),
+                Err(sentence) => {
+                    let line = format!("call id={} {} refused={sentence:?}", pending.id, pending.description);
+                    self.log.write(LogLevel::Info, &line);
+                    let result = encode::to_json(&CallToolResult::error(sentence).for_revision(revision));
+                    self.reply(pending.reply_to, Some(encode::result(&pending.id, &result)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn start_of(directories: &Directories) -> Option<PathBuf> {
+    directories.resolve(None).ok().map(|directory| directory.path().to_owned())
+}
+
+fn encoded(finished: Finished<Context>, report: ReportSettings) -> ShellFinished {
+    let Finished { context: Context { key, facts, revision }, answer, host } = finished;
+    let directory = answer.as_ref().ok().map(|answer| Path::to_owned(&answer.directory));
+    let (result, end, restarted) = match answer {
+        Ok(answer) => {
+            let Answer { end, elapsed, .. } = answer;
+            let restarted = answer.restarted.clone();
+            (shell_result(answer, &facts, report), Ended::Ran { end, elapsed }, restarted)
+        }
+        Err(why) => (CallToolResult::error(format!("the call failed: {why}")), Ended::Failed(why), None),
+    };
+    ShellFinished { key, result: encode::to_json(&result.for_revision(revision)), end, host, restarted, directory }
+}

@@ -1,0 +1,338 @@
+//! `cmd.exe`. No way of escaping is known to be right there, so everything that could be syntax is refused.
+//!
+//! The form of the line is the one that holds in the real cmd.exe and in Wine's: one line a command, since Wine's drops
+//! what follows the first line end of one read; `(call )` sets errorlevel to 0; `call echo %^errorlevel%` expands it when
+//! it runs, and not when the line is parsed.
+
+use std::path::Path;
+
+use super::{Change, Refused, Status};
+use crate::policy::quoted;
+use crate::shell::Marker;
+
+/// The commands that are built into cmd.exe; programs are found in PATH.
+const BUILTINS: &[&str] = &[
+    "assoc", "cd", "chdir", "cls", "copy", "date", "del", "dir", "echo", "erase", "exit", "ftype", "md", "mkdir",
+    "mklink", "move", "path", "rd", "ren", "rename", "rmdir", "set", "time", "title", "type", "ver", "verify", "vol",
+];
+
+/// Words that run something else, or keep the rest of the line from being read as it is meant.
+const REFUSED: &[(&str, &str)] = &[
+    ("call", "runs another command"),
+    ("start", "runs another command"),
+    ("cmd", "runs another command"),
+    ("cmd.exe", "runs another command"),
+    ("for", "runs another command"),
+    ("forfiles", "runs another command"),
+    ("if", "runs another command"),
+    ("goto", "is for batch files"),
+    ("rem", "makes a comment of the rest of the line"),
+    ("pause", "waits for a key"),
+    ("prompt", "changes how the shell answers"),
+    ("setlocal", "changes how the shell reads its lines"),
+    ("endlocal", "changes how the shell reads its lines"),
+    ("pushd", "changes the directory unchecked"),
+    ("popd", "changes the directory unchecked"),
+];
+
+/// Variables that decide which code runs, or that hide what the shell says of itself.
+const GUARDED: &[&str] = &["PATH", "PATHEXT", "COMSPEC", "ERRORLEVEL", "CD", "PROMPT", "CMDCMDLINE", "CMDEXTVERSION"];
+
+/// The characters that mean something to cmd.exe, or might.
+const SYNTAX: &[char] = &['%', '!', '^', '&', '|', '<', '>', '(', ')'];
+/// What is refused outside quotes beside these: separators of the shells that clients know better.
+const SEPARATORS: &[char] = &[';', '$', '`'];
+
+const SHELL: &str = "cmd.exe";
+
+/// Without AutoRun, without echoing, without `!` expansion, staying for more lines.
+pub fn start_arguments(_program: &Path) -> &'static [&'static str] {
+    &["/D", "/Q", "/V:OFF", "/K"]
+}
+
+/// Variables that would hide what the shell says of itself; they are not passed on to it.
+pub fn is_dropped_variable(name: &str) -> bool {
+    ["ERRORLEVEL", "CD", "PROMPT"].iter().any(|dropped| dropped.eq_ignore_ascii_case(name))
+}
+
+/// The first line of a session: no prompts, and the first marker, behind what cmd.exe says at its start.
+pub fn opening_line(marker: &Marker) -> Vec<u8> {
+    let mut line = String::from("(call )&prompt $S");
+    push_markers(&mut line, marker);
+    line.into_bytes()
+}
+
+/// Checks the arguments of a call; they are one word, which is passed on as it stands.
+///
+/// # Errors
+/// [`Refused`]: a control character, a character that means something to cmd.exe (also within quotes), a quote without
+/// its second, or a first word that runs something else.
+pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
+    let refused = |character| Refused::Character { character, shell: SHELL };
+    let mut is_quoted = false;
+    for character in arguments.chars() {
+        if character == '"' {
+            is_quoted = !is_quoted;
+        } else if character.is_control()
+            || SYNTAX.contains(&character)
+            || (!is_quoted && SEPARATORS.contains(&character))
+        {
+            return Err(refused(character));
+        }
+    }
+    if is_quoted {
+        return Err(Refused::Unbalanced { arguments: arguments.to_owned() });
+    }
+    let arguments = arguments.trim_matches(' ');
+    if arguments.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(refused) = first_word(arguments).and_then(refused_word) {
+        return Err(refused);
+    }
+    Ok(vec![arguments.to_owned()])
+}
+
+/// What cmd.exe takes for the first word: up to a separator, without quotes and a leading `@`.
+fn first_word(arguments: &str) -> Option<&str> {
+    arguments
+        .split([' ', ',', ';', '=', '/', '.', ':'])
+        .map(|word| word.trim_matches(['"', '@']))
+        .find(|word| !word.is_empty())
+}
+
+fn refused_word(word: &str) -> Option<Refused> {
+    let (word, why) = REFUSED.iter().find(|(refused, _)| refused.eq_ignore_ascii_case(word))?;
+    Some(Refused::Word { word: (*word).to_owned(), why })
+}
+
+/// Refuses what this shell must not be given, whoever allows it.
+///
+/// # Errors
+/// [`Refused`].
+pub fn refuse(words: &[String]) -> Result<(), Refused> {
+    let Some((word, arguments)) = words.split_first() else { return Ok(()) };
+    let arguments = arguments.first().map_or("", String::as_str);
+    // The entry is the operator's, and still no syntax: a path that holds some can't be run on this shell.
+    if let Some(character) =
+        word.chars().find(|c| SYNTAX.contains(c) || SEPARATORS.contains(c) || c.is_control() || *c == '"')
+    {
+        return Err(Refused::Character { character, shell: SHELL });
+    }
+    if let Some(refused) = refused_word(word) {
+        return Err(refused);
+    }
+    if word.eq_ignore_ascii_case("echo") && ["on", "off"].iter().any(|state| state.eq_ignore_ascii_case(arguments)) {
+        return Err(Refused::Word {
+            word: format!("echo {arguments}"),
+            why: "changes whether the shell repeats its lines",
+        });
+    }
+    if word.eq_ignore_ascii_case("path") && !arguments.is_empty() {
+        return Err(Refused::Variable { name: "PATH".to_owned() });
+    }
+    if word.eq_ignore_ascii_case("set") {
+        return refuse_set(arguments);
+    }
+    Ok(())
+}
+
+fn refuse_set(arguments: &str) -> Result<(), Refused> {
+    let computes = arguments.get(..2).is_some_and(|option| option.eq_ignore_ascii_case("/a"));
+    // `/a` assigns wherever `=` stands in its expression, the others before the first one.
+    let names = if computes { arguments } else { arguments.split_once('=').map_or("", |(name, _)| name) };
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut parts = names.split(|c| !is_part(c)).filter(|part| !part.is_empty());
+    match parts.find(|part| GUARDED.iter().any(|guarded| guarded.eq_ignore_ascii_case(part))) {
+        Some(name) => Err(Refused::Variable { name: name.to_ascii_uppercase() }),
+        None => Ok(()),
+    }
+}
+
+/// Where the words would change the directory to, if they are such a change. Without a target cmd.exe shows where it is.
+///
+/// # Errors
+/// [`Refused::ChangeArguments`], where that can't be told.
+pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
+    let is_change = |word: &&String| ["cd", "chdir"].iter().any(|name| name.eq_ignore_ascii_case(word));
+    let Some(word) = words.first().filter(is_change) else { return Ok(None) };
+    let arguments = words.get(1).map_or("", String::as_str);
+    let target = match arguments.get(..2) {
+        Some(option) if option.eq_ignore_ascii_case("/d") => arguments.get(2..).unwrap_or_default(),
+        _ => arguments,
+    };
+    let target = target.trim_matches(' ');
+    let bare = target.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(target);
+    if bare.is_empty() {
+        return Ok(Some(Change::Show));
+    }
+    if bare.contains(['"', '*', '?']) || bare.starts_with('/') {
+        return Err(Refused::ChangeArguments { word: word.clone(), arguments: arguments.to_owned() });
+    }
+    Ok(Some(Change::To(bare.to_owned())))
+}
+
+/// The words that change drive and directory to this absolute path.
+pub fn change_to(path: &str) -> Vec<String> {
+    vec!["cd".to_owned(), format!("/d \"{path}\"")]
+}
+
+/// The one line of a command, with its standard input from nowhere, and behind it the marker on both streams.
+pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
+    let mut line = String::from("(call )&");
+    line.push_str(&words.join(" "));
+    line.push_str(" <nul");
+    push_markers(&mut line, marker);
+    line.into_bytes()
+}
+
+/// The directory comes from `cd` alone: as a part of a line that is parsed it could hold syntax. Redirections stand in
+/// front, since a digit before `>` would be read as the number of a handle.
+fn push_markers(line: &mut String, marker: &Marker) {
+    let marker = marker.as_str();
+    line.push_str(&format!("&call echo {marker}:%^errorlevel%:&cd&echo {marker}&>&2 echo {marker}:{marker}\r\n"));
+}
+
+/// Reads the note between the two markers on the standard output.
+pub fn status(note: &[u8]) -> Option<Status> {
+    let note = String::from_utf8_lossy(note);
+    let (code, directory) = note.strip_prefix(':')?.split_once(':')?;
+    // What cmd.exe holds is a number of 32 bits without a sign; programs mean one with.
+    let code = code.parse::<i64>().ok()?;
+    let code = i32::try_from(code).ok().or_else(|| u32::try_from(code).ok().map(|code| code as i32))?;
+    Some(Status { code, directory: directory.trim_matches(['\r', '\n']).to_owned() })
+}
+
+/// Whether the word is built into the shell, so that no program of that name is needed.
+pub fn is_builtin(word: &str) -> bool {
+    BUILTINS.iter().any(|builtin| builtin.eq_ignore_ascii_case(word))
+}
+
+/// What the answer to a command says that the shell did not find.
+pub fn hint_for(code: i32, word: &str) -> Option<String> {
+    (code == 9009).then(|| format!("exit code 9009: the shell found no command {}", quoted(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands of the seed, and what each may be given.
+    const ALLOWED: &[(&str, &str)] = &[
+        ("dir", "/b C:\\Users"),
+        ("dir", "\"C:\\Program Files\""),
+        ("echo", "hello world"),
+        ("curl", "-s https://example.com/a?b=c"),
+        ("type", "notes.txt"),
+        ("find", "\"two words\" notes.txt"),
+        ("findstr", "/n /c:\"two words\" *.txt"),
+        ("cd", "/d \"C:\\a b\""),
+        ("where", "git"),
+        ("set", "GREETING=hello"),
+        ("podman", "ps --all"),
+    ];
+
+    fn decide(word: &str, arguments: &str) -> Result<Vec<String>, Refused> {
+        let all: Vec<String> = std::iter::once(word.to_owned()).chain(words(arguments)?).collect();
+        refuse(&all)?;
+        Ok(all)
+    }
+
+    #[test]
+    fn every_command_of_the_list_takes_plain_arguments_as_they_stand() {
+        for (word, arguments) in ALLOWED {
+            assert_eq!(decide(word, arguments).unwrap(), [*word, *arguments]);
+            assert_eq!(decide(word, "").unwrap(), [*word]);
+        }
+    }
+
+    #[test]
+    fn every_operator_is_refused_for_every_command_within_quotes_too() {
+        let operators =
+            ["&&", "||", "|", ">", ">>", "<", "<<", "&", "^", "%", "!", "(", ")", "%PATH%", "^&", "2>&1", "!x!"];
+        let commands = ALLOWED.iter().map(|(word, _)| word);
+        for (word, operator) in commands.flat_map(|word| operators.iter().map(move |operator| (word, operator))) {
+            for line in [
+                format!("a {operator} b"),
+                format!("a{operator}b"),
+                format!("\"a {operator} b\""),
+                (*operator).to_owned(),
+            ] {
+                assert!(matches!(decide(word, &line), Err(Refused::Character { .. })), "{word} {line}");
+            }
+        }
+        for separator in [";", "$", "`"] {
+            assert!(decide("echo", &format!("a {separator} b")).is_err());
+            assert!(decide("echo", &format!("\"a {separator} b\"")).is_ok());
+        }
+        for control in (0..32).chain([127]).filter_map(char::from_u32) {
+            assert!(matches!(decide("echo", &format!("\"a{control}b\"")), Err(Refused::Character { .. })));
+        }
+        for line in ["\"", "a \"b", "\"a\" \"b"] {
+            assert!(matches!(decide("echo", line), Err(Refused::Unbalanced { .. })), "{line}");
+        }
+    }
+
+    #[test]
+    fn words_that_run_something_else_are_refused_as_commands_and_as_first_arguments() {
+        for word in ["call", "start", "CALL", "Start", "cmd", "for", "if", "rem", "pushd"] {
+            assert!(matches!(decide(word, "notepad"), Err(Refused::Word { .. })), "{word}");
+            for line in [
+                format!("{word} notepad"),
+                format!("  \"{word}\" x"),
+                format!("@{word}"),
+                format!("{word}.exe"),
+                format!("{word}/?"),
+            ] {
+                assert!(matches!(decide("echo", &line), Err(Refused::Word { .. })), "{line}");
+            }
+            assert!(decide("echo", &format!("please {word} me")).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_the_session_stands_on_can_not_be_set() {
+        for line in [
+            "PATH=x",
+            "path=x",
+            "\"PATH=x\"",
+            "/p Path=x",
+            "errorlevel=0",
+            "/a x=1,errorlevel=2",
+            "CD=x",
+            "PATHEXT=.TXT",
+        ] {
+            assert!(matches!(decide("set", line), Err(Refused::Variable { .. })), "{line}");
+        }
+        for line in ["", "PATH", "X=path", "MY_PATH=x", "/a x=1"] {
+            assert!(decide("set", line).is_ok(), "{line}");
+        }
+        assert!(decide("echo", "OFF").is_err() && decide("echo", "off we go").is_ok());
+        assert!(decide("a&b", "").is_err());
+    }
+
+    #[test]
+    fn a_line_is_one_line_with_its_markers_and_its_note_is_read_back() {
+        let marker = Marker::fresh();
+        let m = marker.as_str();
+        let line = String::from_utf8(line(&["dir".to_owned(), "/b".to_owned()], &marker)).unwrap();
+        let expected = format!("(call )&dir /b <nul&call echo {m}:%^errorlevel%:&cd&echo {m}&>&2 echo {m}:{m}\r\n");
+        assert_eq!(line, expected);
+        let read = |note: &str| status(note.as_bytes()).map(|status| (status.code, status.directory));
+        assert_eq!(read(":0:\r\nC:\\a b\r\n"), Some((0, "C:\\a b".to_owned())));
+        assert_eq!(read(":-1073741819:\r\nC:\\\r\n"), Some((-1_073_741_819, "C:\\".to_owned())));
+        assert_eq!(read(":x:\r\nC:\\\r\n"), None);
+    }
+
+    #[test]
+    fn a_change_of_directory_is_read_or_refused() {
+        let read = |arguments: &str| change_of(&decide("cd", arguments).unwrap());
+        assert_eq!(read(""), Ok(Some(Change::Show)));
+        assert_eq!(read("/D \"C:\\a b\""), Ok(Some(Change::To("C:\\a b".to_owned()))));
+        assert_eq!(read("..\\x y"), Ok(Some(Change::To("..\\x y".to_owned()))));
+        for arguments in ["a*", "a?", "/x"] {
+            assert!(matches!(read(arguments), Err(Refused::ChangeArguments { .. })), "{arguments}");
+        }
+        assert_eq!(change_of(&["dir".to_owned()]), Ok(None));
+    }
+}

@@ -1,0 +1,99 @@
+//! What differs between shells: how a command becomes one line, how its end is read, and what is refused before.
+//!
+//! Pure functions, one file a dialect, under the same names: `start_arguments`, `opening_line`, `words`, `refuse`, `change_of`,
+//! `change_to`, `line`, `status`, `is_builtin`. `current` is the one of this platform; all are built and tested on each.
+
+pub mod cmd;
+pub mod posix;
+
+#[cfg(windows)]
+pub use cmd as current;
+#[cfg(not(windows))]
+pub use posix as current;
+
+use thiserror::Error;
+
+use crate::policy::{ShellSyntax, quoted};
+
+/// Why arguments, or a whole command, are not given to the shell. Each text is one sentence for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refused {
+    /// Shell syntax outside quotes.
+    #[error(
+        "{syntax} outside quotes is shell syntax, and arguments can't hold any; call one tool at a time, or quote it to pass \
+         it on literally"
+    )]
+    Syntax {
+        /// The first piece of it.
+        syntax: ShellSyntax,
+    },
+    /// A character that the shell's line can't hold.
+    #[error("the arguments hold {}, which can't be given to {shell}; leave it out", shown(*.character))]
+    Character {
+        /// The character.
+        character: char,
+        /// The shell.
+        shell: &'static str,
+    },
+    /// A quote or an escape has no end.
+    #[error("the quotes in the arguments {} are not balanced; close every one of them", quoted(.arguments))]
+    Unbalanced {
+        /// As the client gave them.
+        arguments: String,
+    },
+    /// A word of the shell's own that runs something else, or changes what the session stands on.
+    #[error("{} {why}, so it is never given to the persistent shell; call the command itself", quoted(.word))]
+    Word {
+        /// The word.
+        word: String,
+        /// What it does.
+        why: &'static str,
+    },
+    /// A variable that decides which programs run.
+    #[error(
+        "the variable `{name}` decides which code runs, so it can't be changed in the persistent shell; ask the operator to set it"
+    )]
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A change of the directory to several places at once, or by an option that is not known.
+    #[error("`{word}` takes one directory here, and no options but `-L` and `-P`; found {}", quoted(.arguments))]
+    ChangeArguments {
+        /// The word.
+        word: String,
+        /// What was given.
+        arguments: String,
+    },
+}
+
+/// Where a change of the directory goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// To the home directory.
+    Home,
+    /// Back to where the shell stood before.
+    Back,
+    /// To this place, relative to where the shell stands.
+    To(String),
+    /// Nowhere: the directory is only shown.
+    Show,
+}
+
+/// What the note of a marker says of the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The command's exit status.
+    pub code: i32,
+    /// Where the shell says that it stands.
+    pub directory: String,
+}
+
+fn shown(character: char) -> String {
+    match character {
+        '\n' => "a line break".to_owned(),
+        '\t' => "a tab".to_owned(),
+        character if character.is_control() => format!("the control character U+{:04X}", u32::from(character)),
+        character => format!("`{character}`"),
+    }
+}

@@ -1,0 +1,246 @@
+//! POSIX shells: `/bin/sh`, dash, bash, busybox. Every word is quoted anew, so that nothing in it is ever syntax.
+
+use std::path::Path;
+
+use super::{Change, Refused, Status};
+use crate::policy::{find_syntax, quoted};
+use crate::shell::Marker;
+
+/// What the builtins of the shell are that a call may use; programs are found in PATH.
+const BUILTINS: &[&str] = &[
+    ":", "[", "bg", "cd", "chdir", "echo", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill",
+    "printf", "pwd", "read", "readonly", "set", "shift", "test", "times", "true", "type", "ulimit", "umask", "unset",
+    "wait",
+];
+
+/// Words that run something else in the shell itself, or change what the session stands on.
+const REFUSED: &[(&str, &str)] = &[
+    (".", "runs a file in the shell itself"),
+    ("source", "runs a file in the shell itself"),
+    ("eval", "runs its arguments as shell code"),
+    ("exec", "replaces the shell"),
+    ("command", "runs another command"),
+    ("builtin", "runs another command"),
+    ("trap", "keeps shell code for later"),
+    ("alias", "changes what other commands mean"),
+    ("unalias", "changes what other commands mean"),
+    ("enable", "changes what other commands mean"),
+    ("shopt", "changes how the shell reads its lines"),
+    ("fc", "runs earlier commands again"),
+    ("history", "shows the shell's own lines"),
+    ("pushd", "changes the directory unchecked"),
+    ("popd", "changes the directory unchecked"),
+    ("let", "computes with variables, and runs what stands in them"),
+];
+
+/// Builtins whose arguments set variables.
+const ASSIGNING: &[&str] = &["export", "readonly", "declare", "typeset", "local", "unset", "read", "getopts"];
+
+/// Variables that decide which code runs, here or in the programs that the shell starts.
+const GUARDED: &[&str] =
+    &["PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "PWD", "OLDPWD"];
+const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH_FUNC_"];
+
+/// What the program is started with, so that it reads commands from its standard input.
+pub fn start_arguments(program: &Path) -> &'static [&'static str] {
+    if program.file_name().is_some_and(|name| name == "busybox") { &["sh"] } else { &[] }
+}
+
+/// Variables that would have the shell run something at its start, or change how it reads; they are not passed on to it.
+pub fn is_dropped_variable(name: &str) -> bool {
+    let set_by_the_shell = matches!(name, "PWD" | "OLDPWD" | "IFS");
+    set_by_the_shell
+        || matches!(name, "ENV" | "BASH_ENV" | "SHELLOPTS" | "BASHOPTS" | "PS4" | "PROMPT_COMMAND" | "CDPATH")
+        || name.starts_with("BASH_FUNC_")
+}
+
+/// The first line of a session. SIGTERM, which ends a command with all that it started, is caught by the shell alone:
+/// what it starts has the default again. That PATH can't be changed holds for every way to try it.
+pub fn opening_line(marker: &Marker) -> Vec<u8> {
+    let mut line = String::from("trap : TERM; readonly PATH; ");
+    push_markers(&mut line, marker);
+    line.into_bytes()
+}
+
+/// Splits the arguments of a call into words, by the rules of a POSIX shell and without any of its expansions.
+///
+/// # Errors
+/// [`Refused`]: a control character, also within quotes, syntax outside quotes, or quotes without an end.
+pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
+    if let Some(character) = arguments.chars().find(|character| character.is_control()) {
+        return Err(Refused::Character { character, shell: "the shell" });
+    }
+    if let Some((_, syntax)) = find_syntax(arguments) {
+        return Err(Refused::Syntax { syntax });
+    }
+    shlex::split(arguments).ok_or_else(|| Refused::Unbalanced { arguments: arguments.to_owned() })
+}
+
+/// Refuses what this shell must not be given, whoever allows it.
+///
+/// # Errors
+/// [`Refused::Word`] or [`Refused::Variable`].
+pub fn refuse(words: &[String]) -> Result<(), Refused> {
+    let Some((word, arguments)) = words.split_first() else { return Ok(()) };
+    if let Some((word, why)) = REFUSED.iter().find(|(refused, _)| refused == word) {
+        return Err(Refused::Word { word: (*word).to_owned(), why });
+    }
+    if word == "set" && arguments.first().is_some_and(|first| first != "--" && first.starts_with(['-', '+'])) {
+        return Err(Refused::Word {
+            word: "set".to_owned(),
+            why: "with options changes how the shell reads its lines",
+        });
+    }
+    if ASSIGNING.contains(&word.as_str()) {
+        let names = arguments.iter().map(|argument| argument.split(['=', '[', '+']).next().unwrap_or_default());
+        if let Some(name) = names.into_iter().find(|name| is_guarded(name)) {
+            return Err(Refused::Variable { name: name.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn is_guarded(name: &str) -> bool {
+    GUARDED.contains(&name) || GUARDED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Where the words would change the directory to, if they are such a change.
+///
+/// # Errors
+/// [`Refused::ChangeArguments`], where that can't be told.
+pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
+    let Some((word, arguments)) = words.split_first().filter(|(word, _)| matches!(word.as_str(), "cd" | "chdir"))
+    else {
+        return Ok(None);
+    };
+    let options = arguments.iter().take_while(|argument| matches!(argument.as_str(), "-L" | "-P")).count();
+    let rest = arguments.get(options..).unwrap_or_default();
+    let (rest, is_literal) = match rest.split_first() {
+        Some((dashes, rest)) if dashes == "--" => (rest, true),
+        _ => (rest, false),
+    };
+    match rest {
+        [] => Ok(Some(Change::Home)),
+        [target] if target == "-" => Ok(Some(Change::Back)),
+        [target] if is_literal || !target.starts_with('-') => Ok(Some(Change::To(target.clone()))),
+        _ => Err(Refused::ChangeArguments { word: word.clone(), arguments: arguments.join(" ") }),
+    }
+}
+
+/// The words that change the directory to this absolute path, and nowhere else, whatever variables say.
+pub fn change_to(path: &str) -> Vec<String> {
+    ["cd", "-P", "--", path].map(str::to_owned).into()
+}
+
+/// The one line of a command: its words, quoted, with an empty standard input, and behind it the marker on both streams.
+///
+/// The shell has read the whole line before it runs any of it, so that there is nothing for the command to read; what
+/// the command gets as arguments and environment does not hold the marker.
+pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
+    let length = words.iter().map(|word| word.len() + 8).sum::<usize>();
+    let mut line = String::with_capacity(length + 256);
+    for word in words {
+        push_quoted(&mut line, word);
+        line.push(' ');
+    }
+    line.push_str("</dev/null; ");
+    push_markers(&mut line, marker);
+    line.into_bytes()
+}
+
+/// `\printf`, so that no alias stands for it. The marker stands before and behind the note, and never as the whole of
+/// one argument with what follows it, so that no trace of the line looks like its output.
+fn push_markers(line: &mut String, marker: &Marker) {
+    let marker = marker.as_str();
+    line.push_str(r"\printf '%s:%s:%s:%s\n' ");
+    line.push_str(marker);
+    line.push_str(r#" "$?" "${PWD-}" "#);
+    line.push_str(marker);
+    line.push_str(r"; \printf '%s:%s\n' ");
+    line.push_str(marker);
+    line.push(' ');
+    line.push_str(marker);
+    line.push_str(" >&2\n");
+}
+
+fn push_quoted(line: &mut String, word: &str) {
+    line.push('\'');
+    for (place, part) in word.split('\'').enumerate() {
+        if place > 0 {
+            line.push_str(r"'\''");
+        }
+        line.push_str(part);
+    }
+    line.push('\'');
+}
+
+/// Reads the note between the two markers on the standard output.
+pub fn status(note: &[u8]) -> Option<Status> {
+    let note = String::from_utf8_lossy(note);
+    let (code, directory) = note.strip_prefix(':')?.strip_suffix(':')?.split_once(':')?;
+    Some(Status { code: code.parse().ok()?, directory: directory.to_owned() })
+}
+
+/// Whether the word is built into the shell, so that no program of that name is needed.
+pub fn is_builtin(word: &str) -> bool {
+    BUILTINS.contains(&word)
+}
+
+/// What the answer to a command says that the shell did not find.
+pub fn hint_for(code: i32, word: &str) -> Option<String> {
+    (code == 127).then(|| format!("exit code 127: the shell found no command {}", quoted(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_line_is_quoted_words_an_empty_input_and_the_markers() {
+        let marker = Marker::fresh();
+        let m = marker.as_str();
+        let expected = format!(
+            "'echo' 'it'\\''s' '' </dev/null; \\printf '%s:%s:%s:%s\\n' {m} \"$?\" \"${{PWD-}}\" {m}; \\printf '%s:%s\\n' {m} {m} >&2\n"
+        );
+        assert_eq!(String::from_utf8(line(&owned(&["echo", "it's", ""]), &marker)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_note_is_an_exit_code_and_a_directory() {
+        let read = |note: &str| status(note.as_bytes()).map(|status| (status.code, status.directory));
+        assert_eq!(read(":0:/:"), Some((0, "/".to_owned())));
+        assert_eq!(read(":127:/a:b\n c:"), Some((127, "/a:b\n c".to_owned())));
+        for note in ["", ":", "::", "0:/:", ":x:/:", ":0:/", " :0:/:"] {
+            assert_eq!(read(note), None, "{note}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_directory_is_read_or_refused() {
+        let read = |words: &[&str]| change_of(&owned(words));
+        assert_eq!(read(&["ls", "x"]), Ok(None));
+        assert_eq!(read(&["cd"]), Ok(Some(Change::Home)));
+        assert_eq!(read(&["cd", "--"]), Ok(Some(Change::Home)));
+        assert_eq!(read(&["cd", "-"]), Ok(Some(Change::Back)));
+        assert_eq!(read(&["chdir", "-P", "a b"]), Ok(Some(Change::To("a b".to_owned()))));
+        assert_eq!(read(&["cd", "--", "-x"]), Ok(Some(Change::To("-x".to_owned()))));
+        for words in [&["cd", "a", "b"][..], &["cd", "-x"], &["cd", "-e", "a"], &["cd", "-LP", "a"]] {
+            assert!(matches!(read(words), Err(Refused::ChangeArguments { .. })), "{words:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_comes_back_from_its_quoting(words in proptest::collection::vec(r"[^\x00]{0,12}", 1..5)) {
+            let marker = Marker::fresh();
+            let line = String::from_utf8(line(&words, &marker)).unwrap();
+            let (quoted, _) = line.split_once(" </dev/null; \\printf").unwrap();
+            prop_assert_eq!(shlex::split(quoted), Some(words));
+        }
+    }
+}

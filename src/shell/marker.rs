@@ -1,0 +1,177 @@
+//! The marker: fresh for every command, printed by the shell behind the command's output on both streams.
+
+use crate::exec::Capture;
+
+/// The most bytes that stand between a marker and its second half: an exit code and a path.
+const LONGEST_NOTE: usize = 64 * 1024;
+
+/// A text that nothing can know before the shell prints it: `Marker_` and a random UUID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker(String);
+
+impl Marker {
+    /// Makes one that was never used before.
+    pub fn fresh() -> Self {
+        Self(format!("Marker_{}", uuid::Uuid::new_v4()))
+    }
+
+    /// Its text, which holds nothing that any shell reads as syntax.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Reads a stream up to a marker: what comes before is kept in a [`Capture`]; then comes a note, and the marker again.
+///
+/// The marker is found wherever it stands, so that output without a line end, or with any bytes, arrives as it was.
+#[derive(Debug)]
+pub(super) struct Until {
+    marker: Vec<u8>,
+    capture: Capture,
+    /// What could still be the beginning of a marker; then the note.
+    held: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Output,
+    Note,
+    Complete,
+    Broken,
+}
+
+impl Until {
+    pub(super) fn new(marker: &Marker, max_output: u64) -> Self {
+        let marker = marker.as_str().as_bytes().to_vec();
+        Self { marker, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
+    }
+
+    /// Takes the next piece of the stream. What comes behind the second marker is no part of this command's output.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        match self.state {
+            State::Complete | State::Broken => return,
+            // Only the end of what was held and the beginning of the piece can hold a marker between them.
+            State::Output | State::Note => self.held.extend_from_slice(piece),
+        }
+        if self.state == State::Output {
+            match find(&self.held, &self.marker) {
+                Some(at) => {
+                    self.capture.push(self.held.get(..at).unwrap_or_default());
+                    self.held.drain(..at + self.marker.len());
+                    self.state = State::Note;
+                }
+                None => {
+                    let keep = longest_prefix_at_end(&self.held, &self.marker);
+                    let out = self.held.len() - keep;
+                    self.capture.push(self.held.get(..out).unwrap_or_default());
+                    self.held.drain(..out);
+                }
+            }
+        }
+        if self.state == State::Note {
+            match find(&self.held, &self.marker) {
+                Some(at) => {
+                    self.held.truncate(at);
+                    self.state = State::Complete;
+                }
+                None if self.held.len() > LONGEST_NOTE => self.state = State::Broken,
+                None => {}
+            }
+        }
+    }
+
+    /// Whether the second marker has come.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Complete
+    }
+
+    /// What was kept of the output, and the note, where the stream is complete.
+    pub(super) fn finish(mut self) -> (Capture, Option<Vec<u8>>) {
+        match self.state {
+            State::Complete => (self.capture, Some(self.held)),
+            State::Output => {
+                self.capture.push(&self.held);
+                (self.capture, None)
+            }
+            State::Note | State::Broken => (self.capture, None),
+        }
+    }
+}
+
+fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
+    let first = *marker.first()?;
+    let mut from = 0;
+    loop {
+        let rest = bytes.get(from..)?;
+        let at = from + rest.iter().position(|&byte| byte == first)?;
+        if bytes.get(at..)?.starts_with(marker) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// The length of the longest end of `bytes` that is a beginning of `marker`, shorter than the marker itself.
+fn longest_prefix_at_end(bytes: &[u8], marker: &[u8]) -> usize {
+    let most = bytes.len().min(marker.len().saturating_sub(1));
+    (1..=most)
+        .rev()
+        .find(|&length| {
+            let end = bytes.get(bytes.len() - length..).unwrap_or_default();
+            marker.starts_with(end)
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(pieces: &[&[u8]], marker: &str) -> (String, Option<String>) {
+        let mut until = Until::new(&Marker(marker.to_owned()), 0);
+        pieces.iter().for_each(|piece| until.push(piece));
+        let (capture, note) = until.finish();
+        let captured = capture.finish();
+        (String::from_utf8(captured.head).unwrap(), note.map(|note| String::from_utf8(note).unwrap()))
+    }
+
+    #[test]
+    fn a_marker_is_fresh_every_time() {
+        let (one, two) = (Marker::fresh(), Marker::fresh());
+        assert_ne!(one, two);
+        let uuid = one.as_str().strip_prefix("Marker_").unwrap();
+        assert_eq!(uuid.len(), 36);
+        assert_eq!(uuid.as_bytes()[14], b'4', "{uuid}");
+    }
+
+    #[test]
+    fn output_ends_where_the_marker_begins_and_nothing_behind_it_counts() {
+        let said = |output: &str, note: Option<&str>| (output.to_owned(), note.map(str::to_owned));
+        assert_eq!(read(&[b"hello\nMM:0:/:MM\nlate"], "MM"), said("hello\n", Some(":0:/:")));
+        assert_eq!(read(&[b"no line endMarker_", b"x:0:Marker_x"], "Marker_x"), said("no line end", Some(":0:")));
+        assert_eq!(read(&[b"Marker_Marker_y Marker_", b"M"], "Marker_x"), said("Marker_Marker_y Marker_M", None));
+        assert_eq!(read(&[b"Marker_xMarker_x"], "Marker_x"), said("", Some("")));
+        assert_eq!(read(&[b"out", b"Marker_x:0:", b"late"], "Marker_x"), said("out", None));
+    }
+
+    proptest! {
+        #[test]
+        fn however_a_stream_is_cut_its_parts_are_the_same(
+            output in "[ab\n]{0,40}", note in "[cd:]{0,9}", cuts in proptest::collection::vec(0usize..60, 0..6)
+        ) {
+            let marker = "abaab_x";
+            prop_assume!(!output.contains(marker));
+            let stream = format!("{output}{marker}{note}{marker}late");
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
+            cuts.extend([0, stream.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|ends| &stream.as_bytes()[ends[0]..ends[1]]).collect();
+            let at = stream.find(marker).unwrap();
+            let (got, got_note) = read(&pieces, marker);
+            prop_assert_eq!(&got, &stream[..at]);
+            prop_assert!(got_note.is_some());
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! The one process: started here and nowhere else, watched by poll(2) while it runs a command, ended with its tree.
+//!
+//! The thread that owns the session is the only one that writes to the shell, reads from it, signals it and reaps it.
+
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+use thiserror::Error;
+
+use super::dialect::{Status, current as dialect};
+use super::marker::{Marker, Until};
+use crate::exec::{Captured, End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
+use crate::policy::WorkingDirectory;
+
+/// How long a new shell has until its first marker.
+const OPENING: Duration = Duration::from_secs(10);
+/// How long what a command left running has to end politely, once the command itself has ended.
+#[cfg(target_os = "linux")]
+const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
+/// How long pipes are still read after the shell has ended.
+const DRAIN: Duration = Duration::from_millis(80);
+/// The least that the shell has to answer once its command was killed, whatever the grace is.
+const LEAST_ANSWER: Duration = Duration::from_millis(500);
+/// The most grace that is given when the server ends.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(400);
+
+/// Why there is no shell.
+#[derive(Debug, Error)]
+pub enum ShellError {
+    /// Where it should start is no directory, or can't be entered.
+    #[error("the directory `{}`, where the shell starts, can't be used: {source}; ask the operator to mend `--cwd` or `--project-dir`", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system refuses to start it.
+    #[error("the shell `{}` could not be started: {source}; ask the operator to mend `--shell`", .program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It was started, and does not answer as a POSIX shell does.
+    #[error("the program `{}` does not answer as a POSIX shell; ask the operator to mend `--shell`", .program.display())]
+    NoShell {
+        /// The program.
+        program: PathBuf,
+    },
+    /// It was started, and then could not be watched; it was ended.
+    #[error("the shell was ended, because the server could not watch it: {source}")]
+    Lost {
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// The shell, alive as far as is known.
+#[derive(Debug)]
+pub(super) struct Session {
+    child: Child,
+    pid: Pid,
+    input: ChildStdin,
+    streams: [OwnedFd; 2],
+    exit: OwnedFd,
+    /// Lists the shell's own children, where the kernel can.
+    #[cfg(target_os = "linux")]
+    children: Option<std::fs::File>,
+    host: Host,
+}
+
+/// What became of one line.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub ending: Ending,
+    pub stdout: Captured,
+    pub stderr: Captured,
+    /// How the server ended the command, where it did.
+    pub ended_by_us: Option<End>,
+    /// Whether the server itself ends.
+    pub is_shutdown: bool,
+}
+
+/// How a line ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The marker came on both streams.
+    Answered(Status),
+    /// The shell ended instead.
+    Died(ExitStatus),
+    /// The shell did not answer in time, or not as it should.
+    Unresponsive,
+}
+
+impl Session {
+    /// Starts the shell in the directory, and waits for its first marker.
+    ///
+    /// The one function that makes the process: what a thread confines itself to, its shell inherits.
+    pub(super) fn start(program: &Path, environment: &Environment, directory: &Path) -> Result<Self, ShellError> {
+        let held = WorkingDirectory::open(directory)
+            .map_err(|source| ShellError::Directory { path: directory.to_owned(), source })?;
+        let passed =
+            environment.variables().filter(|(name, _)| !name.to_str().is_some_and(dialect::is_dropped_variable));
+        let mut child = Command::new(program)
+            .args(dialect::start_arguments(program))
+            .arg0(program.file_name().unwrap_or(program.as_os_str()))
+            .current_dir(held.spawn_path())
+            .env_clear()
+            .envs(passed)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| ShellError::Spawn { program: program.to_owned(), source })?;
+        let (Some(input), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(ShellError::NoShell { program: program.to_owned() });
+        };
+        let mut session =
+            Self::watch(child, input, [stdout.into(), stderr.into()]).map_err(|source| ShellError::Lost { source })?;
+        let marker = Marker::fresh();
+        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
+        let opened = session.run(&dialect::opening_line(&marker), &marker, None, limits);
+        match opened {
+            Ok(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. }) => Ok(session),
+            Ok(_) => Err(ShellError::NoShell { program: program.to_owned() }),
+            Err(source) => Err(ShellError::Lost { source }),
+        }
+    }
+
+    fn watch(mut child: Child, input: ChildStdin, streams: [OwnedFd; 2]) -> io::Result<Self> {
+        let held = || -> io::Result<(Pid, OwnedFd, Vec<u64>)> {
+            // Our end alone: what the shell reads stays as shells expect it.
+            rustix::io::ioctl_fionbio(&input, true)?;
+            let number = i32::try_from(child.id()).map_err(io::Error::other)?;
+            let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("a child without a number"))?;
+            let inodes =
+                streams.iter().map(|stream| Ok(rustix::fs::fstat(stream)?.st_ino)).collect::<io::Result<_>>()?;
+            Ok((pid, exit_descriptor(pid)?, inodes))
+        };
+        match held() {
+            Ok((pid, exit, pipes)) => {
+                #[cfg(target_os = "linux")]
+                let children = std::fs::File::open(format!("/proc/{pid}/task/{pid}/children", pid = child.id())).ok();
+                let host = Host { group: child.id(), pipes };
+                Ok(Self {
+                    child,
+                    pid,
+                    input,
+                    streams,
+                    exit,
+                    #[cfg(target_os = "linux")]
+                    children,
+                    host,
+                })
+            }
+            Err(error) => {
+                child.kill().and_then(|()| child.wait()).map_err(|_| io::Error::other(error.to_string()))?;
+                Err(error)
+            }
+        }
+    }
+
+    /// What tells the processes that its commands leave behind.
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Drops what came since the last command, which belongs to no call; says whether the shell lives.
+    pub(super) fn settle(&mut self) -> io::Result<bool> {
+        loop {
+            let [stdout, stderr] = self.streams.each_ref().map(|stream| (Some(stream.as_fd()), PollFlags::IN));
+            let [stdout, stderr, ended] =
+                poll_ready(&[stdout, stderr, (Some(self.exit.as_fd()), PollFlags::IN)], Duration::ZERO)?;
+            if ended {
+                return Ok(false);
+            }
+            let ready: Vec<&OwnedFd> = self
+                .streams
+                .iter()
+                .zip([stdout, stderr])
+                .filter(|(_, ready)| *ready)
+                .map(|(stream, _)| stream)
+                .collect();
+            if ready.is_empty() {
+                return Ok(true);
+            }
+            let mut dropped = [0; 16 * 1024];
+            for stream in ready {
+                if rustix::io::read(stream, &mut dropped)? == 0 {
+                    // It has closed a stream of its own, and can't be heard any more.
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Sends one line and reads both streams up to the marker. The line must end with the marker's own commands.
+    pub(super) fn run(
+        &mut self,
+        line: &[u8],
+        marker: &Marker,
+        stop: Option<&StopSignal>,
+        limits: Limits,
+    ) -> io::Result<Ran> {
+        let mut watch = Watch {
+            stop,
+            phase: Phase::Running { until: Instant::now() + limits.timeout },
+            ended_by_us: None,
+            limits,
+            unwritten: line,
+            outputs: [Until::new(marker, limits.max_output), Until::new(marker, limits.max_output)],
+            open: [true, true],
+        };
+        let ending = watch.run(self)?;
+        let is_shutdown = stop.is_some() && watch.stop.is_none();
+        let Watch { outputs: [stdout, stderr], ended_by_us, .. } = watch;
+        let (stdout, note) = stdout.finish();
+        let (stderr, _) = stderr.finish();
+        let ending = match ending {
+            None => note.as_deref().and_then(dialect::status).map_or(Ending::Unresponsive, Ending::Answered),
+            Some(ending) => ending,
+        };
+        if matches!(ending, Ending::Answered(_)) {
+            self.end_leftovers();
+        }
+        Ok(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown })
+    }
+
+    /// Where the shell stands: the kernel's word where there is one, else the shell's own.
+    pub(super) fn directory(&self, status: &Status) -> PathBuf {
+        if cfg!(target_os = "linux") {
+            if let Ok(directory) = std::fs::read_link(format!("/proc/{}/cwd", self.child.id())) {
+                return directory;
+            }
+        }
+        PathBuf::from(&status.directory)
+    }
+
+    /// Asks the command to end, with all that it started. The shell catches the signal, see the dialect.
+    fn ask_to_end(&self) {
+        // They fail where nothing is left to signal, or where the system forbids it, and then nothing else can be done.
+        let _ = kill_process_group(self.pid, Signal::TERM);
+        let _ = kill_process_group(self.pid, Signal::CONT);
+        #[cfg(target_os = "linux")]
+        crate::exec::signal_descendants(self.pid, Signal::TERM);
+    }
+
+    /// Kills the command and all that it started, but not the shell. Where the children of a process can't be found, it
+    /// is left to the end of the shell.
+    fn kill_command(&self) {
+        #[cfg(target_os = "linux")]
+        for _ in 0..8 {
+            if crate::exec::signal_descendants(self.pid, Signal::KILL) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Ends what the command left running below the shell; what left that tree is for [`crate::exec::Orphans`].
+    #[cfg(target_os = "linux")]
+    fn end_leftovers(&self) {
+        use std::os::unix::fs::FileExt;
+        let Some(children) = &self.children else { return };
+        let mut list = [0; 16];
+        if !matches!(children.read_at(&mut list, 0), Ok(1..))
+            || crate::exec::signal_descendants(self.pid, Signal::TERM) == 0
+        {
+            return;
+        }
+        let until = Instant::now() + LEFTOVER_GRACE;
+        while Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            if crate::exec::signal_descendants(self.pid, Signal::CONT) == 0 {
+                return;
+            }
+        }
+        self.kill_command();
+    }
+
+    /// Asks what is left in the shell's group to end. The shell itself catches the signal.
+    #[cfg(not(target_os = "linux"))]
+    fn end_leftovers(&self) {
+        // It can't fail while the shell lives, and if it has died the next call finds out.
+        let _ = kill_process_group(self.pid, Signal::TERM);
+    }
+
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        // Before it is reaped its group is surely its own. It fails where nobody is left in it.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.child.wait()
+    }
+}
+
+impl Drop for Session {
+    /// Ends the shell and everything below it.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        self.kill_command();
+        // A shell that even SIGKILL does not end at once is held by the kernel, and reaped with this process.
+        let _ = self.reap();
+    }
+}
+
+/// Where the watch stands.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Until the deadline.
+    Running { until: Instant },
+    /// The command was asked to end.
+    Ending { until: Instant },
+    /// The command was killed.
+    Killed { until: Instant },
+}
+
+struct Watch<'a> {
+    stop: Option<&'a StopSignal>,
+    phase: Phase,
+    ended_by_us: Option<End>,
+    limits: Limits,
+    unwritten: &'a [u8],
+    outputs: [Until; 2],
+    open: [bool; 2],
+}
+
+impl Watch<'_> {
+    /// Returns `None` once both streams are complete.
+    fn run(&mut self, session: &mut Session) -> io::Result<Option<Ending>> {
+        loop {
+            self.write(&mut session.input)?;
+            let (Phase::Running { until } | Phase::Ending { until } | Phase::Killed { until }) = self.phase;
+            let [stdout, stderr] = self.streams_of(session);
+            let input = Some(session.input.as_fd()).filter(|_| !self.unwritten.is_empty());
+            let sources = [
+                stdout,
+                stderr,
+                (input, PollFlags::OUT),
+                (Some(session.exit.as_fd()), PollFlags::IN),
+                (self.stop.map(|stop| stop.wish.as_fd()), PollFlags::IN),
+            ];
+            let [stdout, stderr, _, exit, stop] =
+                poll_ready(&sources, until.saturating_duration_since(Instant::now()))?;
+            self.read(session, [stdout, stderr])?;
+            if self.outputs.iter().all(Until::is_complete) {
+                return Ok(None);
+            }
+            if exit {
+                return self.died(session).map(Some);
+            }
+            if stop {
+                self.stop_wished(session);
+            }
+            if Instant::now() >= until && self.over(session) {
+                return Ok(Some(Ending::Unresponsive));
+            }
+        }
+    }
+
+    /// The streams that have not ended yet, as poll(2) takes them.
+    fn streams_of<'s>(&self, session: &'s Session) -> [(Option<BorrowedFd<'s>>, PollFlags); 2] {
+        let ([stdout, stderr], [stdout_open, stderr_open]) = (&session.streams, self.open);
+        [(stdout, stdout_open), (stderr, stderr_open)]
+            .map(|(stream, is_open)| (is_open.then(|| stream.as_fd()), PollFlags::IN))
+    }
+
+    fn write(&mut self, input: &mut ChildStdin) -> io::Result<()> {
+        while !self.unwritten.is_empty() {
+            match input.write(self.unwritten) {
+                Ok(count) => self.unwritten = self.unwritten.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                // Its exit, which is seen in a moment, says more.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => self.unwritten = &[],
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, session: &Session, ready: [bool; 2]) -> io::Result<()> {
+        let streams = session.streams.iter().zip(&mut self.outputs).zip(&mut self.open).zip(ready);
+        for (((stream, output), open), _) in streams.filter(|(_, ready)| *ready) {
+            let mut piece = [0; 32 * 1024];
+            match rustix::io::read(stream, &mut piece) {
+                Ok(0) => *open = false,
+                Ok(count) => output.push(piece.get(..count).unwrap_or_default()),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The shell has ended: what it leaves behind is killed, and what it said is read to the end.
+    fn died(&mut self, session: &mut Session) -> io::Result<Ending> {
+        session.kill_command();
+        let status = session.reap()?;
+        let until = Instant::now() + DRAIN;
+        while self.open.contains(&true) && Instant::now() < until {
+            let ready = poll_ready(&self.streams_of(session), until.saturating_duration_since(Instant::now()))?;
+            self.read(session, ready)?;
+        }
+        Ok(Ending::Died(status))
+    }
+
+    fn stop_wished(&mut self, session: &Session) {
+        let reason = self.stop.map_or(Ok(StopReason::Shutdown), StopSignal::read).unwrap_or(StopReason::Shutdown);
+        if reason == StopReason::Shutdown {
+            self.stop = None;
+            self.limits.grace = self.limits.grace.min(SHUTDOWN_GRACE);
+        }
+        match self.phase {
+            Phase::Running { .. } => {
+                self.ended_by_us = Some(End::Stopped);
+                self.end(session);
+            }
+            Phase::Ending { until } => {
+                self.phase = Phase::Ending { until: until.min(Instant::now() + self.limits.grace) };
+            }
+            Phase::Killed { .. } => {}
+        }
+    }
+
+    fn end(&mut self, session: &Session) {
+        session.ask_to_end();
+        self.phase = Phase::Ending { until: Instant::now() + self.limits.grace };
+    }
+
+    /// The time of the phase is over; says whether the watch is.
+    fn over(&mut self, session: &Session) -> bool {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Running { until } if now >= until => {
+                self.ended_by_us = Some(End::TimedOut(self.limits.timeout));
+                self.end(session);
+                false
+            }
+            Phase::Ending { until } if now >= until => {
+                session.kill_command();
+                // Where the server ends there is nobody left that the shell could live on for.
+                let answer = if self.stop.is_none() { Duration::ZERO } else { self.limits.grace.max(LEAST_ANSWER) };
+                self.phase = Phase::Killed { until: now + answer };
+                false
+            }
+            Phase::Killed { until } => now >= until,
+            // The phase changed in this very round.
+            Phase::Running { .. } | Phase::Ending { .. } => false,
+        }
+    }
+}
+
+/// How the shell ended, as a part of a sentence.
+pub(super) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("with exit status {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "in an unknown way".to_owned(),
+    }
+}
