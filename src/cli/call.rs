@@ -44,8 +44,8 @@ fn request(tool: &str, arguments: Option<&str>) -> Result<String, CliError> {
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let failed = |source| CliError::Serve { source };
     let mut output = Vec::new();
-    let server = Server::new(Parts::new(config), Patience::Unbounded, stdio::log_sink(), &mut output);
-    stdio::end_on_signals(server.events(), stdio::Closing::default()).map_err(failed)?;
+    let server = Server::new(Parts::new(config), Patience::Unbounded, stdio::log_sink(), &mut output).ending_orphans();
+    stdio::end_on_signals(server.ender(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)
         .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;

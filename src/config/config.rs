@@ -49,6 +49,10 @@ pub struct Config {
     pub structured: Setting<bool>,
     /// Whether a non-zero exit is an error; off by default.
     pub exit_error: Setting<bool>,
+    /// Where the session is recorded; nowhere by default.
+    pub record: Setting<Option<PathBuf>>,
+    /// Whether a session that can't be recorded any more ends; off by default.
+    pub record_required: Setting<bool>,
     /// What is written to stderr; `info` by default.
     pub log: Setting<LogLevel>,
     /// What the process was started with.
@@ -75,6 +79,8 @@ impl Config {
             inherit_env: Setting::default(false),
             structured: Setting::default(false),
             exit_error: Setting::default(false),
+            record: Setting::default(None),
+            record_required: Setting::default(false),
             log: Setting::default(LogLevel::Info),
             surroundings,
         }

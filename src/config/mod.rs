@@ -11,6 +11,7 @@
 //! - `config`: `Config`, and how the sources are laid over each other
 //! - `table`: `SETTINGS`, the one list of what can be set
 //! - `flags`, `variables`, `file`: what each source gives, as text
+//! - `replayable`: the settings as a replay of the session needs them
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `Place`
 //! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
@@ -30,6 +31,7 @@ mod flags;
 mod given;
 mod log_level;
 mod nearest;
+mod replayable;
 mod setting;
 mod table;
 mod variables;
@@ -43,6 +45,7 @@ pub use env_entry::EnvEntry;
 pub use error::{ConfigError, Wrong};
 pub use flags::{Flags, unknown_flag};
 pub use log_level::LogLevel;
+pub use replayable::Replayable;
 pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
 pub use variables::Surroundings;

@@ -19,7 +19,8 @@ mod session;
 mod workers;
 
 pub use context::RequestContext;
-pub use event::{Event, EventSender};
+pub use event::Ender;
+pub(crate) use event::EventSender;
 pub use log::{Log, LogSink};
 pub use parts::Parts;
 pub use run::{Patience, Server};

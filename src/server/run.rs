@@ -8,7 +8,7 @@ use super::calls::Calls;
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
 use super::workers::{Ended, Finished, Workers};
-use super::{Log, Parts, Session};
+use super::{Ender, Log, Parts, Session};
 use crate::config::LogLevel;
 use crate::exec::{End, Orphans, Timer};
 use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
@@ -43,7 +43,7 @@ pub struct Server<W> {
     pub(super) log: Log,
     pub(super) last_key: u64,
     batches: Batches,
-    orphans: Orphans,
+    orphans: Option<Orphans>,
     timer: Timer,
     events: EventSender,
     received: Receiver<Event>,
@@ -83,7 +83,7 @@ impl<W: Write> Server<W> {
             log,
             last_key: 0,
             batches: Batches::default(),
-            orphans: Orphans::default(),
+            orphans: None,
             timer: Timer::default(),
             events,
             received,
@@ -93,9 +93,20 @@ impl<W: Write> Server<W> {
         }
     }
 
-    /// Where other threads tell the server what happens, for instance that the process was asked to end.
-    pub fn events(&self) -> EventSender {
-        self.events.clone()
+    /// What ends the server from another thread.
+    pub fn ender(&self) -> Ender {
+        Ender(self.events.clone())
+    }
+
+    /// Has the server end what left the tree of its command (Linux).
+    ///
+    /// It is for programs that have called [`become_subreaper`](crate::exec::become_subreaper) and serve on their main
+    /// thread. Whatever falls to that thread is ended, so the program must have no children of its own beside the
+    /// server's; a library does without.
+    #[must_use]
+    pub fn ending_orphans(mut self) -> Self {
+        self.orphans = Some(Orphans::default());
+        self
     }
 
     /// Serves the client until its stream ends, and then ends what still runs.
@@ -109,7 +120,9 @@ impl<W: Write> Server<W> {
         std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
         let served = self.run();
         self.calls.shut_down();
-        self.orphans.end_all();
+        if let Some(orphans) = &mut self.orphans {
+            orphans.end_all();
+        }
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             served => served,
@@ -204,7 +217,9 @@ impl<W: Write> Server<W> {
         self.workers.release(&finished);
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
-        self.orphans.after(finished.key, &self.calls.running());
+        if let Some(orphans) = &mut self.orphans {
+            orphans.after(finished.key, &self.calls.running());
+        }
         let started = self.start_calls();
         let Some(pending) = pending else { return started };
         if self.log.writes(LogLevel::Info) {

@@ -28,7 +28,7 @@ pub(super) struct Job {
 
 /// A call that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     pub(super) key: u64,
     worker: usize,
     /// The result, encoded.
