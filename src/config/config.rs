@@ -107,7 +107,7 @@ impl Config {
 
     /// Holds the timeout to its maximum. One that nobody set gives way, so that `--max-timeout 10s` is enough; one that
     /// somebody set is a contradiction, since a bound is never raised silently.
-    fn bound_timeout(&mut self) -> Result<(), ConfigError> {
+    pub(super) fn bound_timeout(&mut self) -> Result<(), ConfigError> {
         let (timeout, max_timeout) = (&self.timeout, &self.max_timeout);
         if timeout.value <= max_timeout.value {
             return Ok(());

@@ -11,6 +11,7 @@
 //! - `config`: `Config`, and how the sources are laid over each other
 //! - `table`: `SETTINGS`, the one list of what can be set
 //! - `flags`, `variables`, `file`: what each source gives, as text
+//! - `builder`: a configuration made in code
 //! - `replayable`: the settings as a replay of the session needs them
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `Place`
@@ -20,6 +21,7 @@
 //! - `error`: everything that can be wrong
 
 mod amount;
+mod builder;
 #[expect(clippy::module_inception, reason = "the file is named after its main type")]
 mod config;
 mod describe;
@@ -39,6 +41,7 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
+pub use builder::ConfigBuilder;
 pub use config::Config;
 pub use describe::{Row, help, rows};
 pub use env_entry::EnvEntry;

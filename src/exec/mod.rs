@@ -7,8 +7,8 @@
 //! - [`Environment`] is what commands find in their environment, built once.
 //! - [`Capture`] keeps the head and the tail of a stream.
 //! - [`stop`] makes the two ends of the wish to end a command.
-//! - [`Orphans`] finds and ends what left the tree of its command (Linux).
-//! - [`Timer`] keeps the deadlines of the server's loop.
+//! - `Orphans` finds and ends what left the tree of its command (Linux).
+//! - `Timer` keeps the deadlines of the server's loop.
 
 mod capture;
 mod environment;
@@ -20,10 +20,11 @@ mod timer;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
+pub(crate) use os::Orphans;
+pub use os::become_subreaper;
 #[cfg(unix)]
 pub(crate) use os::pipe;
-pub use os::{Orphans, become_subreaper};
 pub use output::{End, ExecError, Output};
 pub use run::{Executor, Invocation, Limits, Processes};
 pub use stop::{Stop, StopReason, StopSignal, stop};
-pub use timer::Timer;
+pub(crate) use timer::Timer;

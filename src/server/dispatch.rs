@@ -9,7 +9,7 @@ use super::calls::{Pending, Waiting};
 use super::replies::ReplyTo;
 use super::session::Served;
 use super::workers::Job;
-use super::{RequestContext, Server};
+use super::{Decided, RequestContext, Server};
 use crate::config::LogLevel;
 use crate::exec::{Invocation, Limits, stop};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
@@ -131,6 +131,13 @@ impl<W: Write> Server<W> {
     ) -> Result<(), String> {
         let Call { command, cwd, input, timeout } = call;
         let decision = self.policy.examine(command, cwd.as_deref());
+        self.last_key += 1;
+        self.observer.decided(&Decided {
+            call: self.last_key,
+            tool,
+            explanation: &decision.explanation,
+            refusal: decision.outcome.as_ref().err(),
+        });
         let command = decision.outcome.map_err(|refusal| refusal.to_string())?;
         let explanation = decision.explanation;
         let description = if self.log.writes(LogLevel::Info) {
@@ -142,7 +149,6 @@ impl<W: Write> Server<W> {
         };
         let (stop, signal) =
             stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
-        self.last_key += 1;
         let job = Box::new(Job {
             key: self.last_key,
             invocation: Invocation {

@@ -1,7 +1,9 @@
 //! What a resolved configuration comes to: the parts that the server is made of.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
+use super::{Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
@@ -23,6 +25,10 @@ pub struct Parts {
     pub max_concurrent: usize,
     /// From which level on the log is written.
     pub log_level: LogLevel,
+    /// Who hears of decisions and ends; nobody by default.
+    pub observer: Arc<dyn Observer>,
+    /// How many calls were made without a client.
+    pub(super) calls: AtomicU64,
 }
 
 impl Parts {
@@ -56,6 +62,8 @@ impl Parts {
             report: ReportSettings { structured: config.structured.value, exit_error: config.exit_error.value },
             max_concurrent: config.max_concurrent.value,
             log_level: config.log.value,
+            observer: Arc::new(Unobserved),
+            calls: AtomicU64::new(0),
         }
     }
 

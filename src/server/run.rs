@@ -1,6 +1,7 @@
 //! The loop: takes events one by one, and is the only one that writes to the client.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::calls::Calls;
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
 use super::workers::{Ended, Finished, Workers};
-use super::{Ender, Log, Parts, Session};
+use super::{Ender, Log, Observer, Parts, Session};
 use crate::config::LogLevel;
 use crate::exec::{End, Orphans, Timer};
 use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
@@ -41,6 +42,7 @@ pub struct Server<W> {
     pub(super) calls: Calls,
     pub(super) workers: Workers,
     pub(super) log: Log,
+    pub(super) observer: Arc<dyn Observer>,
     pub(super) last_key: u64,
     batches: Batches,
     orphans: Option<Orphans>,
@@ -79,8 +81,9 @@ impl<W: Write> Server<W> {
             limits: parts.limits,
             session: Session::default(),
             calls: Calls::new(parts.max_concurrent),
-            workers: Workers::new(parts.executor, parts.report, events.clone()),
+            workers: Workers::new(parts.executor, parts.report, Arc::clone(&parts.observer), events.clone()),
             log,
+            observer: parts.observer,
             last_key: 0,
             batches: Batches::default(),
             orphans: None,

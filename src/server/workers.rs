@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use super::EventSender;
 use super::event::Event;
+use super::{CommandEnded, CommandOutcome, EventSender, Observer};
 use crate::exec::{End, ExecError, Executor, Invocation, Output};
 use crate::jsonrpc::encode;
 use crate::mcp::{CallToolResult, Revision};
@@ -49,14 +49,20 @@ pub(super) enum Ended {
 pub(super) struct Workers {
     executor: Arc<dyn Executor>,
     report: ReportSettings,
+    observer: Arc<dyn Observer>,
     events: EventSender,
     started: Vec<Sender<Box<Job>>>,
     idle: Vec<usize>,
 }
 
 impl Workers {
-    pub(super) fn new(executor: Arc<dyn Executor>, report: ReportSettings, events: EventSender) -> Self {
-        Self { executor, report, events, started: Vec::new(), idle: Vec::new() }
+    pub(super) fn new(
+        executor: Arc<dyn Executor>,
+        report: ReportSettings,
+        observer: Arc<dyn Observer>,
+        events: EventSender,
+    ) -> Self {
+        Self { executor, report, observer, events, started: Vec::new(), idle: Vec::new() }
     }
 
     /// Hands the job to an idle worker, or to a new one. Gives it back where no thread can be had.
@@ -71,9 +77,10 @@ impl Workers {
         let worker = self.started.len();
         let (jobs, receiver) = mpsc::channel::<Box<Job>>();
         let (executor, report, events) = (Arc::clone(&self.executor), self.report, self.events.clone());
+        let observer = Arc::clone(&self.observer);
         let work = move || {
             for job in receiver {
-                let finished = run(&*executor, *job, worker, report);
+                let finished = run(&*executor, &*observer, *job, worker, report);
                 if events.send(Event::Finished(finished)).is_err() {
                     return;
                 }
@@ -92,11 +99,18 @@ impl Workers {
     }
 }
 
-fn run(executor: &dyn Executor, job: Job, worker: usize, report: ReportSettings) -> Finished {
+fn run(executor: &dyn Executor, observer: &dyn Observer, job: Job, worker: usize, report: ReportSettings) -> Finished {
     let Job { key, invocation, literal_pattern, revision } = job;
     let word = invocation.command.words().first().cloned().unwrap_or_default();
     // A panic ends a call with an error, and neither the worker nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));
+    let seen = match &outcome {
+        Ok(Ok(output)) => CommandOutcome::Ran(output),
+        Ok(Err(error)) => CommandOutcome::Failed(error),
+        Err(_) => CommandOutcome::Panicked,
+    };
+    // The command has run, whatever becomes of who hears of it.
+    let _ = catch_unwind(AssertUnwindSafe(|| observer.ended(&CommandEnded { call: key, outcome: seen })));
     let (result, end) = match outcome {
         Ok(Ok(output)) => {
             let Output { end, elapsed, .. } = output;
