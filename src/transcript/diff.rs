@@ -152,6 +152,6 @@ mod tests {
         check("Xbcdefghi", "bcdefghiY", "@@ -1,4 +1,3 @@|-X| b| c| d|@@ -7,3 +6,4 @@| g| h| i|+Y|");
         check("Xbcdefgh", "bcdefghY", "@@ -1,4 +1,3 @@|-X| b| c| d|@@ -6,3 +5,4 @@| f| g| h|+Y|");
         check("Xbcdefg", "bcdefgY", "@@ -1,7 +1,7 @@|-X| b| c| d| e| f| g|+Y|");
-        check("axbyc", "aybxc", "@@ -1,5 +1,5 @@| a|-x|+y| b|-y|+x| c|");
+        check("axbyc", "aybxc", "@@ -1,5 +1,5 @@| a|-x|-b| y|+b|+x| c|");
     }
 }
