@@ -1,4 +1,46 @@
-//! An MCP server that runs only the commands its operator allows.
+//! An MCP server that runs only the commands its operator allows, as a program and as a library.
+//!
+//! JSON-RPC over any two streams, without an MCP SDK and without an async runtime; no unsafe code, no network, no
+//! global state: several servers live in one process. The layers, from the inside out, each knowing only those before:
+//!
+//! - [`jsonrpc`], [`mcp`]: messages, and what the revisions of the protocol make of them.
+//! - [`policy`]: the decision. [`policy::decide`] alone makes an [`AllowedCommand`](policy::AllowedCommand).
+//! - [`exec`]: runs one, once, with its whole tree bounded in time and output.
+//! - [`tools`], [`prompts`]: what a client can call.
+//! - [`config`]: settings from code, flags, variables and a file.
+//! - [`server`]: the loop.
+//! - [`transcript`]: sessions as text, to be recorded, replayed and mocked; the server does not know of it.
+//! - [`cli`]: the program.
+//!
+//! # Embedding
+//!
+//! Make a [`Config`](config::Config), make its [`Parts`](server::Parts), and either serve a client with them
+//! ([`Server::serve`](server::Server::serve)), run a call without a client ([`Parts::call`](server::Parts::call)), or ask
+//! the policy alone ([`Policy::examine`](policy::Policy::examine)). Between the two, replace what runs commands by an
+//! [`Executor`](exec::Executor) of your own, and set an [`Observer`](server::Observer) that hears of every decision and
+//! of every end of a command.
+//!
+//! ```
+//! use std::io::Cursor;
+//! use allowexec::config::{Config, Surroundings};
+//! use allowexec::policy::CommandLine;
+//! use allowexec::server::{Parts, Patience, Server};
+//!
+//! let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
+//! let parts = Parts::new(&config);
+//!
+//! // What would be decided?
+//! let decision = parts.policy.examine(CommandLine::parse("rm -rf /"), None);
+//! assert_eq!(decision.outcome.map(|_| ()).map_err(|refusal| refusal.to_string()),
+//!     Err("command `rm` is not allowed; allowed commands: echo".to_owned()));
+//!
+//! // A client on two streams.
+//! let input = Cursor::new("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+//! let mut output = Vec::new();
+//! Server::new(parts, Patience::FOR_CLIENTS, Box::new(|_| ()), &mut output).serve(input)?;
+//! assert_eq!(output, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod cli;

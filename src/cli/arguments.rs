@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use lexopt::Arg;
 
 use super::error::CliError;
+use super::replay::Options;
 use crate::config::{Flags, unknown_flag};
 
 /// A subcommand with its own words.
@@ -15,6 +16,8 @@ pub(super) enum Subcommand {
     Check { directory: Option<String>, command: Vec<String>, json: bool },
     Tools { json: bool },
     Doctor { json: bool },
+    Replay { files: Vec<String>, options: Options },
+    Mock { file: String },
     Help(Name),
     Version,
 }
@@ -28,10 +31,13 @@ pub(super) enum Name {
     Check,
     Tools,
     Doctor,
+    Replay,
+    Mock,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 5] = [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Doctor];
+    pub(super) const SUBCOMMANDS: [Self; 7] =
+        [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Replay, Self::Mock, Self::Doctor];
 
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -41,6 +47,8 @@ impl Name {
             Self::Check => "check",
             Self::Tools => "tools",
             Self::Doctor => "doctor",
+            Self::Replay => "replay",
+            Self::Mock => "mock",
         }
     }
 }
@@ -57,6 +65,7 @@ struct Own {
     words: Vec<String>,
     directory: Option<String>,
     json: bool,
+    update: bool,
 }
 
 impl Arguments {
@@ -73,12 +82,19 @@ impl Arguments {
                 }
                 Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
                 Arg::Long("json") if takes_json(name) => own.json = true,
-                Arg::Long("in") if name == Some(Name::Check) => own.directory = Some(text(parser.value()?)?),
-                Arg::Long(flag) => {
+                Arg::Long("update") if name == Some(Name::Replay) => own.update = true,
+                Arg::Long("in") if matches!(name, Some(Name::Check | Name::Replay)) => {
+                    own.directory = Some(text(parser.value()?)?)
+                }
+                Arg::Long(flag) if takes_settings(name) => {
                     let flag = flag.to_owned();
                     if !flags.accept(&mut parser, &flag)? {
                         return Err(unknown_flag(&flag, own_flags(name)).into());
                     }
+                }
+                Arg::Long(flag) => {
+                    let flag = flag.to_owned();
+                    return Err(own_flag(name, &flag));
                 }
                 Arg::Short(flag) => return Err(unknown_flag(&flag.to_string(), own_flags(name)).into()),
                 Arg::Value(word) => {
@@ -96,12 +112,23 @@ impl Arguments {
 
 impl Own {
     fn into_subcommand(self, name: Option<Name>) -> Result<Subcommand, CliError> {
-        let Self { words, directory, json } = self;
+        let Self { words, directory, json, update } = self;
         let mut words = words.into_iter();
         let subcommand = match name {
             None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
             Some(Name::Tools) => Subcommand::Tools { json },
             Some(Name::Doctor) => Subcommand::Doctor { json },
+            Some(Name::Replay) => {
+                let files: Vec<String> = words.by_ref().collect();
+                if files.is_empty() {
+                    return Err(CliError::Missing { subcommand: "replay", what: "the file of a transcript" });
+                }
+                Subcommand::Replay { files, options: Options { update, json, directory } }
+            }
+            Some(Name::Mock) => {
+                let missing = CliError::Missing { subcommand: "mock", what: "the file of a transcript" };
+                Subcommand::Mock { file: words.next().ok_or(missing)? }
+            }
             Some(Name::Call) => {
                 let missing = CliError::Missing { subcommand: "call", what: "the name of a tool" };
                 Subcommand::Call { tool: words.next().ok_or(missing)?, arguments: words.next(), json }
@@ -122,7 +149,18 @@ impl Own {
 }
 
 fn takes_json(name: Option<Name>) -> bool {
-    matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor))
+    matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor | Name::Replay))
+}
+
+/// A transcript holds the settings that it plays with, so neither `replay` nor `mock` takes any.
+fn takes_settings(name: Option<Name>) -> bool {
+    !matches!(name, Some(Name::Replay | Name::Mock))
+}
+
+fn own_flag(name: Option<Name>, flag: &str) -> CliError {
+    let subcommand = name.unwrap_or(Name::Program).text();
+    let known: Vec<String> = own_flags(name).iter().map(|flag| format!("`--{flag}`")).collect();
+    CliError::UnknownOwnFlag { flag: flag.escape_debug().to_string(), subcommand, known: known.join(", ") }
 }
 
 fn own_flags(name: Option<Name>) -> &'static [&'static str] {
@@ -130,6 +168,8 @@ fn own_flags(name: Option<Name>) -> &'static [&'static str] {
         None | Some(Name::Program | Name::Serve) => &["help", "version"],
         Some(Name::Call | Name::Tools | Name::Doctor) => &["help", "json"],
         Some(Name::Check) => &["help", "json", "in"],
+        Some(Name::Replay) => &["help", "json", "update", "in"],
+        Some(Name::Mock) => &["help"],
     }
 }
 
@@ -172,6 +212,10 @@ mod tests {
         assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
         assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call)));
         assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program)));
+        let options = Options { update: true, json: true, directory: Some("d".into()) };
+        let files = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(parse("replay a --update --json --in d b"), Ok(Subcommand::Replay { files, options }));
+        assert_eq!(parse("mock a"), Ok(Subcommand::Mock { file: "a".into() }));
         assert_eq!(parse("--version"), Ok(Subcommand::Version));
     }
 
@@ -179,10 +223,13 @@ mod tests {
     fn what_is_wrong_is_named_with_what_would_be_right() {
         let check =
             |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor");
+        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, replay, mock, doctor");
         check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
         check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
         check("serve now", "unexpected argument `now`; nothing more is expected here");
+        check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
+        check("mock a b", "unexpected argument `b`; nothing more is expected here");
+        check("mock a --allow ls", "`allowexec mock` has no flag `--allow`; its flags are `--help`");
         assert!(parse("--alow ls").unwrap_err().contains("--allow"));
         assert!(parse("serve --json").is_err());
     }

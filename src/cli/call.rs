@@ -46,8 +46,8 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let mut output = Vec::new();
     let parts = Parts::new(config);
     parts.confinement.check().map_err(CliError::sandbox)?;
-    let server = Server::new(parts, Patience::Unbounded, stdio::log_sink(), &mut output);
-    stdio::end_on_signals(server.events(), stdio::Closing::default()).map_err(failed)?;
+    let server = Server::new(parts, Patience::Unbounded, stdio::log_sink(), &mut output).ending_orphans();
+    stdio::end_on_signals(server.ender(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)
         .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;

@@ -32,6 +32,16 @@ pub(super) enum CliError {
         /// Their names.
         known: String,
     },
+    /// A flag that a subcommand without settings does not have.
+    #[error("`allowexec {subcommand}` has no flag `--{flag}`; its flags are {known}")]
+    UnknownOwnFlag {
+        /// As it was given.
+        flag: String,
+        /// The subcommand.
+        subcommand: &'static str,
+        /// Those that it has.
+        known: String,
+    },
     /// A subcommand lacks a word.
     #[error("`allowexec {subcommand}` needs {what}; see `allowexec {subcommand} --help`")]
     Missing {
@@ -52,6 +62,31 @@ pub(super) enum CliError {
         /// What the server says.
         message: String,
     },
+    /// A transcript can't be read, or is none.
+    #[error("{why}")]
+    Transcript {
+        /// Its name, the line, and what was expected there.
+        why: String,
+    },
+    /// The file of `--record` can't be opened, or not be written any more though that is required.
+    #[error("can't record to `{file}` (`--record` or `ALLOWEXEC_RECORD`)")]
+    Record {
+        /// Its name.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A setting that no line of a transcript can hold.
+    #[error("can't record to `{file}` (`--record` or `ALLOWEXEC_RECORD`): {problem}")]
+    Unrecordable {
+        /// The file's name.
+        file: String,
+        /// What can't be written.
+        problem: crate::transcript::Problem,
+    },
+    /// A signal ended a replay.
+    #[error("interrupted")]
+    Interrupted,
     /// What was asked for can't be printed.
     #[error("can't write to standard output")]
     Output {

@@ -14,6 +14,8 @@ pub(super) fn text(about: Name) -> String {
                call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
                check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
                tools                     print the tools that a client would see\n  \
+               replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
+               mock FILE                 answer a client from a transcript, and run nothing\n  \
                doctor                    print the resolved configuration, and what this platform can enforce\n\n\
              Try:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
         ),
@@ -40,6 +42,22 @@ pub(super) fn text(about: Name) -> String {
             "Prints the tools that a client would see, as a table or as the list that clients get.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
+        Name::Replay => (
+            "allowexec replay FILE... [--update] [--json] [--in DIR]",
+            "Plays transcripts, such as `allowexec serve --record FILE` writes, each against a fresh server with the\n\
+             arguments and variables of its header, in a fresh directory, and shows what differs as a unified diff.\n\
+             The commands in a transcript really run: play only those that you trust.\n\n\
+             --update    write what happened into the files; a wait that was not met is never written\n\
+             --json      print the verdicts as JSON\n\
+             --in DIR    play in that directory, with the files that are there\n\n\
+             Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript or a wrong flag.",
+        ),
+        Name::Mock => (
+            "allowexec mock FILE",
+            "Answers a client on standard input and output from a transcript, and runs nothing. Requests may come in any\n\
+             order, with ids of their own; one that the transcript does not hold gets an error that names the nearest.\n\
+             Exit status: 0 at the end of the input, 2 for a broken transcript or a wrong flag.",
+        ),
         Name::Doctor => (
             "allowexec doctor [--json] [OPTIONS]",
             "Prints the resolved configuration with the source of each value, what is wrong or risky in it, and what this\n\
@@ -47,6 +65,12 @@ pub(super) fn text(about: Name) -> String {
              Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
         ),
     };
+    if matches!(about, Name::Replay | Name::Mock) {
+        return format!(
+            "{what}\n\nUsage: {usage}\n\nOther:\n  -h, --help                  print this help\n  -V, --version               print the \
+             version\n"
+        );
+    }
     format!(
         "{what}\n\nUsage: {usage}\n\nA flag beats its variable, which beats the file, which beats the default.\n\n{}\n\
          Other:\n  -h, --help                  print this help\n  -V, --version               print the version\n",

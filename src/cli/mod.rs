@@ -9,6 +9,10 @@ mod check;
 mod doctor;
 mod error;
 mod help;
+mod mock;
+mod played;
+mod recording;
+mod replay;
 mod serve;
 mod stdio;
 mod tools;
@@ -53,7 +57,9 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
     match subcommand {
         Subcommand::Help(about) => print(&help::text(about)),
         Subcommand::Version => print(&format!("allowexec {}\n", env!("CARGO_PKG_VERSION"))),
-        Subcommand::Serve => serve::run(&config()?),
+        Subcommand::Serve => serve::run(&config()?, &flags),
+        Subcommand::Replay { files, options } => replay::run(&files, &options),
+        Subcommand::Mock { file } => mock::run(&file),
         Subcommand::Call { tool, arguments, json } => call::run(&config()?, &tool, arguments.as_deref(), json),
         Subcommand::Check { directory, command, json } => check::run(&config()?, directory.as_deref(), command, json),
         Subcommand::Tools { json } => tools::run(&config()?, json),

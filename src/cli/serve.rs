@@ -1,15 +1,16 @@
 //! `allowexec serve`: a client on standard input and output.
 
-use std::io::{self, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 
 use super::error::CliError;
-use super::{Outcome, stdio};
-use crate::config::Config;
+use super::{Outcome, recording, stdio};
+use crate::config::{Config, Flags};
 use crate::exec::become_subreaper;
 use crate::server::{Parts, Patience, Server};
 
-pub(super) fn run(config: &Config) -> Result<Outcome, CliError> {
+pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     become_subreaper();
+    let recorder = recording::start(config, flags)?;
     let failed = |source| CliError::Serve { source };
     if io::stdin().is_terminal() {
         stdio::note(
@@ -20,9 +21,27 @@ pub(super) fn run(config: &Config) -> Result<Outcome, CliError> {
     let (output, closing) = stdio::client_output().map_err(failed)?;
     let parts = Parts::new(config);
     parts.confinement.check().map_err(CliError::sandbox)?;
-    let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output);
-    stdio::end_on_signals(server.events(), closing).map_err(failed)?;
     // Read in large pieces: a client may send many requests at once.
-    server.serve(BufReader::with_capacity(64 * 1024, io::stdin())).map_err(failed)?;
+    let input = BufReader::with_capacity(64 * 1024, io::stdin());
+    match recorder {
+        None => serve(parts, input, output, closing).map_err(failed)?,
+        Some(recorder) => {
+            let served = serve(parts, recorder.input(input), recorder.output(output), closing);
+            // Of two failures the recording's is the cause.
+            recording::finish(&recorder, config)?;
+            served.map_err(failed)?;
+        }
+    }
     Ok(Outcome::Good)
+}
+
+fn serve(
+    parts: Parts,
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+    closing: stdio::Closing,
+) -> io::Result<()> {
+    let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output).ending_orphans();
+    stdio::end_on_signals(server.ender(), closing)?;
+    server.serve(input)
 }

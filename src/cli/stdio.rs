@@ -5,13 +5,14 @@
 //! client, or with the process.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-use crate::server::{Event, EventSender, LogSink};
+use crate::server::{Ender, LogSink};
 
 /// Says what went wrong, with its causes.
 pub(super) fn complain(error: &dyn Error) {
@@ -73,14 +74,20 @@ pub(super) struct Closing {
 
 /// Has the server end at SIGTERM, SIGINT and SIGHUP, as at the end of its input but at once.
 #[cfg(unix)]
-pub(super) fn end_on_signals(events: EventSender, closing: Closing) -> io::Result<()> {
+pub(super) fn end_on_signals(ender: Ender, closing: Closing) -> io::Result<()> {
+    at_first_signal(move || {
+        drop(closing);
+        ender.end();
+    })
+}
+
+#[cfg(unix)]
+fn at_first_signal(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let wait = move || {
         signals.forever().next();
-        drop(closing);
-        // The loop may be gone already, and then the process is about to end anyway.
-        let _ = events.send(Event::Signal);
+        act();
         // Further signals change nothing: the end has its own deadline.
         signals.forever().for_each(drop);
     };
@@ -90,8 +97,65 @@ pub(super) fn end_on_signals(events: EventSender, closing: Closing) -> io::Resul
 
 /// Windows ends the process by itself, and its job object ends the commands.
 #[cfg(not(unix))]
-pub(super) fn end_on_signals(_events: EventSender, _closing: Closing) -> io::Result<()> {
+pub(super) fn end_on_signals(_ender: Ender, _closing: Closing) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(not(unix))]
+fn at_first_signal(_act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    Ok(())
+}
+
+/// A signal that came while one server after the other runs in this process.
+#[derive(Clone, Default)]
+pub(super) struct Interrupt(Arc<Mutex<Interrupted>>);
+
+#[derive(Default)]
+struct Interrupted {
+    came: bool,
+    server: Option<Ender>,
+}
+
+/// Has the server that runs at SIGTERM, SIGINT or SIGHUP end.
+pub(super) fn interrupt() -> io::Result<Interrupt> {
+    let interrupt = Interrupt::default();
+    let at_signal = interrupt.clone();
+    at_first_signal(move || {
+        let mut state = at_signal.lock();
+        state.came = true;
+        if let Some(server) = &state.server {
+            server.end();
+        }
+    })?;
+    Ok(interrupt)
+}
+
+impl Interrupt {
+    /// Names the server that runs now.
+    pub(super) fn watch(&self, server: Ender) {
+        let mut state = self.lock();
+        if state.came {
+            server.end();
+        }
+        state.server = Some(server);
+    }
+
+    /// Whether a signal came.
+    pub(super) fn came(&self) -> bool {
+        self.lock().came
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Interrupted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows how far the work is, in the place of what was shown before; nothing where nobody watches.
+pub(super) fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        // `ESC [ K` clears what is left of the line.
+        let _ = io::stderr().write_all(format!("\r{text}\x1b[K").as_bytes());
+    }
 }
 
 /// How long a client that has closed its end may take to read what is left. With the half second that commands then have

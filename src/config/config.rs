@@ -78,6 +78,10 @@ pub struct Config {
     pub structured: Setting<bool>,
     /// Whether a non-zero exit is an error; off by default.
     pub exit_error: Setting<bool>,
+    /// Where the session is recorded; nowhere by default.
+    pub record: Setting<Option<PathBuf>>,
+    /// Whether a session that can't be recorded any more ends; off by default.
+    pub record_required: Setting<bool>,
     /// What is written to stderr; `info` by default.
     pub log: Setting<LogLevel>,
     /// What the process was started with.
@@ -112,6 +116,8 @@ impl Config {
             inherit_env: Setting::default(false),
             structured: Setting::default(false),
             exit_error: Setting::default(false),
+            record: Setting::default(None),
+            record_required: Setting::default(false),
             log: Setting::default(LogLevel::Info),
             surroundings,
         }
@@ -160,7 +166,7 @@ impl Config {
 
     /// Holds the timeout to its maximum. One that nobody set gives way, so that `--max-timeout 10s` is enough; one that
     /// somebody set is a contradiction, since a bound is never raised silently.
-    fn bound_timeout(&mut self) -> Result<(), ConfigError> {
+    pub(super) fn bound_timeout(&mut self) -> Result<(), ConfigError> {
         let (timeout, max_timeout) = (&self.timeout, &self.max_timeout);
         if timeout.value <= max_timeout.value {
             return Ok(());

@@ -11,6 +11,8 @@
 //! - `config`: `Config`, and how the sources are laid over each other
 //! - `table`: `SETTINGS`, the one list of what can be set
 //! - `flags`, `variables`, `file`: what each source gives, as text
+//! - `builder`: a configuration made in code
+//! - `replayable`: the settings as a replay of the session needs them
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `Place`
 //! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
@@ -19,6 +21,7 @@
 //! - `error`: everything that can be wrong
 
 mod amount;
+mod builder;
 #[expect(clippy::module_inception, reason = "the file is named after its main type")]
 mod config;
 mod describe;
@@ -30,6 +33,7 @@ mod flags;
 mod given;
 mod log_level;
 mod nearest;
+mod replayable;
 mod setting;
 mod table;
 mod variables;
@@ -38,12 +42,14 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use builder::ConfigBuilder;
 pub use config::Config;
 pub use describe::{Row, help, rows};
 pub use env_entry::EnvEntry;
 pub use error::{ConfigError, Wrong};
 pub use flags::{Flags, unknown_flag};
 pub use log_level::LogLevel;
+pub use replayable::Replayable;
 pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
 pub use variables::Surroundings;

@@ -29,6 +29,8 @@ impl<T> Setting<T> {
 pub enum Source {
     /// Nobody set it.
     Default,
+    /// The program that embeds the server.
+    Code,
     /// The file of `--config`, as it was named.
     File(PathBuf),
     /// The environment variable of this name.
@@ -41,6 +43,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Default => write!(f, "default"),
+            Source::Code => write!(f, "code"),
             Source::File(file) => write!(f, "file `{}`", file.display()),
             Source::Variable(name) => write!(f, "variable `{name}`"),
             Source::Flag(name) => write!(f, "flag `--{name}`"),
@@ -55,6 +58,8 @@ pub enum Place {
     Flag(&'static str),
     /// The environment variable of this name.
     Variable(&'static str),
+    /// The setting of this flag, made in code.
+    Code(&'static str),
     /// A key of the file.
     Key {
         /// The key, as it is written in the file.
@@ -70,6 +75,7 @@ impl Place {
         match self {
             Place::Flag(name) => Source::Flag(name),
             Place::Variable(name) => Source::Variable(name),
+            Place::Code(_) => Source::Code,
             Place::Key { file, .. } => Source::File(file.clone()),
         }
     }
@@ -79,6 +85,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Flag(_) | Place::Variable(_) => self.source().fmt(f),
+            Place::Code(name) => write!(f, "setting `{name}`"),
             Place::Key { key, file } => write!(f, "key `{key}` in file `{}`", file.display()),
         }
     }

@@ -8,8 +8,8 @@
 //! - [`Capture`] keeps the head and the tail of a stream.
 //! - [`Heartbeat`] tells how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of the wish to end a command.
-//! - [`Orphans`] finds and ends what left the tree of its command (Linux).
-//! - [`Timer`] keeps the deadlines of the server's loop.
+//! - `Orphans` finds and ends what left the tree of its command (Linux).
+//! - `Timer` keeps the deadlines of the server's loop.
 
 mod capture;
 mod environment;
@@ -23,12 +23,13 @@ mod timer;
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
 pub use heartbeat::Heartbeat;
+pub(crate) use os::Orphans;
+pub use os::become_subreaper;
 #[cfg(target_os = "linux")]
 pub(crate) use os::signal_descendants;
-pub use os::{Orphans, become_subreaper};
 #[cfg(unix)]
 pub(crate) use os::{exit_descriptor, pipe, poll_ready};
 pub use output::{End, ExecError, Host, Output};
 pub use run::{Executor, Invocation, Limits, Processes};
 pub use stop::{Stop, StopReason, StopSignal, stop};
-pub use timer::Timer;
+pub(crate) use timer::Timer;

@@ -37,6 +37,35 @@ pub struct Invocation {
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
+///
+/// A program that embeds the server can bring its own, to run commands elsewhere or not at all. It keeps the limits and
+/// heeds the wish to stop itself.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use allowexec::config::{Config, Surroundings};
+/// use allowexec::exec::{Captured, End, ExecError, Executor, Invocation, Output};
+/// use allowexec::server::Parts;
+///
+/// struct Fake;
+///
+/// impl Executor for Fake {
+///     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
+///         let said = format!("would run {:?}", invocation.command.words());
+///         let stdout = Captured { head: said.into_bytes(), ..Captured::default() };
+///         Ok(Output { end: End::Exited(0), stdout, stderr: Captured::default(), elapsed: Duration::ZERO })
+///     }
+/// }
+///
+/// let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
+/// let mut parts = Parts::new(&config);
+/// parts.executor = Arc::new(Fake);
+/// let arguments = serde_json::json!({"command": "echo hello"});
+/// let result = parts.call("execute_command", arguments.as_object().cloned().unwrap_or_default())?;
+/// assert!(result.text.contains(r#"would run ["echo", "hello"]"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Executor: Send + Sync {
     /// Runs one command to its end, and blocks until then.
     ///

@@ -3,6 +3,9 @@
 //! A pipe and no flag, so that the wait for output, for the exit and for this wish is one poll(2).
 
 use std::io;
+use std::time::Duration;
+#[cfg(unix)]
+use std::time::Instant;
 
 /// Why a command is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +64,47 @@ impl Stop {
         }
         #[cfg(windows)]
         drop(self.wish.send(reason));
+    }
+}
+
+impl StopSignal {
+    /// Waits up to `timeout` for the wish, for an [`Executor`](super::Executor) of one's own; zero only looks. `None` where
+    /// none came. A wish that was told is not told again, but for the end of whoever could wish, which is
+    /// [`StopReason::Shutdown`] for ever.
+    ///
+    /// # Errors
+    /// What the system says of the wait.
+    #[cfg(unix)]
+    pub fn wait(&self, timeout: Duration) -> io::Result<Option<StopReason>> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut polled = [PollFd::new(&self.wish, PollFlags::IN)];
+            match poll(&mut polled, left.as_ref()) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return self.read().map(Some),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits up to `timeout` for the wish, for an [`Executor`](super::Executor) of one's own; zero only looks. `None` where
+    /// none came. A wish that was told is not told again, but for the end of whoever could wish, which is
+    /// [`StopReason::Shutdown`] for ever.
+    ///
+    /// # Errors
+    /// None on this platform.
+    #[cfg(windows)]
+    pub fn wait(&self, timeout: Duration) -> io::Result<Option<StopReason>> {
+        use std::sync::mpsc::RecvTimeoutError;
+        match self.wish.recv_timeout(timeout) {
+            Ok(reason) => Ok(Some(reason)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Ok(Some(StopReason::Shutdown)),
+        }
     }
 }
 

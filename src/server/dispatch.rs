@@ -11,7 +11,7 @@ use super::replies::ReplyTo;
 use super::roots::Place;
 use super::session::Served;
 use super::workers::{Job, heartbeat};
-use super::{RequestContext, Server};
+use super::{Decided, RequestContext, Server};
 use crate::config::LogLevel;
 use crate::exec::{Invocation, Limits, stop};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Notification, Request, RequestId, encode};
@@ -169,6 +169,13 @@ impl<W: Write> Server<W> {
         let directories = directories.unwrap_or(self.policy.directories());
         let decision = self.policy.examine_in(directories, command, cwd.as_deref());
         let client_roots = directories.client_roots().to_vec();
+        self.last_key += 1;
+        self.observer.decided(&Decided {
+            call: self.last_key,
+            tool,
+            explanation: &decision.explanation,
+            refusal: decision.outcome.as_ref().err(),
+        });
         let command = decision.outcome.map_err(|refusal| refusal.to_string())?;
         let explanation = decision.explanation;
         let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
@@ -181,7 +188,6 @@ impl<W: Write> Server<W> {
         };
         let (stop, signal) =
             stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
-        self.last_key += 1;
         let feedback = Box::new(Feedback::new(&id, tool, context));
         let allowed = feedback.allowed(command.words().first().map_or("", String::as_str), &rule);
         let heartbeat = feedback.wants_progress().then(|| heartbeat(self.last_key, self.events.clone()));

@@ -9,7 +9,7 @@ use crate::jsonrpc::{Line, LineReader};
 
 /// What the other threads tell the loop.
 #[derive(Debug)]
-pub enum Event {
+pub(crate) enum Event {
     /// The client sent a line.
     Line(Line),
     /// The client's stream has ended, or can't be read any more.
@@ -28,7 +28,7 @@ pub enum Event {
 
 /// The deadlines of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deadline {
+pub(crate) enum Deadline {
     /// The calls that were running at the end of the input had their time.
     Drained,
     /// The calls that were ended had theirs.
@@ -38,7 +38,22 @@ pub enum Deadline {
 }
 
 /// Where the other threads put their events.
-pub type EventSender = SyncSender<Event>;
+pub(crate) type EventSender = SyncSender<Event>;
+
+/// Ends a server from another thread, at once and in order: as a signal ends the program.
+///
+/// It keeps nothing alive. To end a server twice, or after its end, does no harm; where the loop is busy it waits for it.
+#[derive(Debug, Clone)]
+pub struct Ender(pub(super) EventSender);
+
+impl Ender {
+    /// Has the server end what runs, answer nothing more, and return from
+    /// [`serve`](super::Server::serve) within a second.
+    pub fn end(&self) {
+        // The loop may be gone already, and then there is nothing left to end.
+        let _ = self.0.send(Event::Signal);
+    }
+}
 
 /// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
 /// be a line of 16 MiB.

@@ -1,11 +1,13 @@
 //! The server: one loop that owns all state and writes all output.
 //!
 //! A reader thread turns lines into events, workers run calls, a timer keeps the loop's deadlines; they share the one
-//! channel of [`Event`]s and nothing else. [`Session`] is the one seam between the eras of the protocol: it makes a
-//! [`RequestContext`] for each request, and handlers see only that.
+//! channel of `Event`s and nothing else. `Session` is the one seam between the eras of the protocol: it makes a
+//! `RequestContext` for each request, and handlers see only that.
 //!
 //! - [`Server::new`] builds everything that a resolved configuration describes.
 //! - [`Server::serve`] serves a client on two streams.
+//! - [`Parts::call`] runs a call without a client.
+//! - [`Observer`] hears of every decision and of every end of a command.
 
 mod calls;
 mod confinement;
@@ -13,7 +15,9 @@ mod context;
 mod dispatch;
 mod event;
 mod feedback;
+mod in_process;
 mod log;
+mod observer;
 mod parts;
 mod replies;
 mod roots;
@@ -25,9 +29,13 @@ mod utilities;
 mod workers;
 
 pub use confinement::Confinement;
-pub use context::RequestContext;
-pub use event::{Event, EventSender};
+pub(crate) use context::RequestContext;
+pub use event::Ender;
+pub(crate) use event::EventSender;
+pub use in_process::CallError;
 pub use log::{Log, LogSink};
+pub(crate) use observer::Unobserved;
+pub use observer::{CommandEnded, CommandOutcome, Decided, Observer};
 pub use parts::Parts;
 pub use run::{Patience, Server};
-pub use session::Session;
+pub(crate) use session::Session;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use super::Confinement;
+use super::{Confinement, Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
@@ -33,6 +34,10 @@ pub struct Parts {
     pub confinement: Confinement,
     /// What is done with the client's roots.
     pub roots: RootsMode,
+    /// Who hears of decisions and ends; nobody by default.
+    pub observer: Arc<dyn Observer>,
+    /// How many calls were made without a client.
+    pub(super) calls: AtomicU64,
 }
 
 impl Parts {
@@ -85,6 +90,8 @@ impl Parts {
             log_level: config.log.value,
             confinement,
             roots: config.roots.value,
+            observer: Arc::new(Unobserved),
+            calls: AtomicU64::new(0),
         }
     }
 

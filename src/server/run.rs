@@ -1,6 +1,7 @@
 //! The loop: takes events one by one, and is the only one that writes to the client.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::replies::{Batches, ReplyTo};
 use super::shell_calls::{ShellCalls, ShellFinished};
 use super::subscriptions::Subscriptions;
 use super::workers::{Ended, Finished, Progress, Workers};
-use super::{Log, Parts, Session};
+use super::{Ender, Log, Observer, Parts, Session};
 use crate::config::LogLevel;
 use crate::exec::{End, Orphans, Timer};
 use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
@@ -45,9 +46,10 @@ pub struct Server<W> {
     pub(super) workers: Workers,
     pub(super) log: Log,
     pub(super) subscriptions: Subscriptions,
+    pub(super) observer: Arc<dyn Observer>,
     pub(super) last_key: u64,
     batches: Batches,
-    orphans: Orphans,
+    orphans: Option<Orphans>,
     timer: Timer,
     pub(super) events: EventSender,
     received: Receiver<Event>,
@@ -95,12 +97,13 @@ impl<W: Write> Server<W> {
             session: Session::default(),
             calls: Calls::new(parts.max_concurrent),
             shell,
-            workers: Workers::new(parts.executor, parts.report, events.clone()),
-            log,
             subscriptions: Subscriptions::default(),
+            workers: Workers::new(parts.executor, parts.report, Arc::clone(&parts.observer), events.clone()),
+            log,
+            observer: parts.observer,
             last_key: 0,
             batches: Batches::default(),
-            orphans: Orphans::default(),
+            orphans: None,
             timer: Timer::default(),
             events,
             received,
@@ -112,9 +115,20 @@ impl<W: Write> Server<W> {
         }
     }
 
-    /// Where other threads tell the server what happens, for instance that the process was asked to end.
-    pub fn events(&self) -> EventSender {
-        self.events.clone()
+    /// What ends the server from another thread.
+    pub fn ender(&self) -> Ender {
+        Ender(self.events.clone())
+    }
+
+    /// Has the server end what left the tree of its command (Linux).
+    ///
+    /// It is for programs that have called [`become_subreaper`](crate::exec::become_subreaper) and serve on their main
+    /// thread. Whatever falls to that thread is ended, so the program must have no children of its own beside the
+    /// server's; a library does without.
+    #[must_use]
+    pub fn ending_orphans(mut self) -> Self {
+        self.orphans = Some(Orphans::default());
+        self
     }
 
     /// Serves the client until its stream ends, and then ends what still runs.
@@ -134,7 +148,9 @@ impl<W: Write> Server<W> {
         let served = self.run();
         self.calls.shut_down();
         self.shell.end();
-        self.orphans.end_all();
+        if let Some(orphans) = &mut self.orphans {
+            orphans.end_all();
+        }
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             served => served,
@@ -236,7 +252,9 @@ impl<W: Write> Server<W> {
         let pending = self.calls.finish(finished.key);
         // Before the answer, so that what a command left behind is gone when its client hears of its end.
         let running = self.running();
-        self.orphans.after(finished.key, &running);
+        if let Some(orphans) = &mut self.orphans {
+            orphans.after(finished.key, &running);
+        }
         let started = self.start_calls();
         let Some(pending) = pending else { return started };
         if self.log.writes(LogLevel::Info) {
@@ -267,7 +285,9 @@ impl<W: Write> Server<W> {
         self.hold_to_roots(before);
         // Before the next call, so that nothing this one has left behind can write into its answer.
         let running = self.running();
-        self.orphans.after_command_of(&finished.host, finished.key, &running);
+        if let Some(orphans) = &mut self.orphans {
+            orphans.after_command_of(&finished.host, finished.key, &running);
+        }
         if let Some(why) = &finished.restarted {
             self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));
         }

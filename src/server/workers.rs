@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use super::EventSender;
 use super::event::Event;
+use super::{CommandEnded, CommandOutcome, EventSender, Observer};
 use crate::exec::{End, ExecError, Executor, Heartbeat, Invocation, Output};
 use crate::jsonrpc::encode;
 use crate::mcp::{CallToolResult, Revision};
@@ -54,7 +54,7 @@ pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
 
 /// A call that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     pub(super) key: u64,
     /// The result, encoded.
     pub(super) result: Vec<u8>,
@@ -80,6 +80,7 @@ const MOST_CREWS: usize = 4;
 pub(super) struct Workers {
     executor: Arc<dyn Executor>,
     report: ReportSettings,
+    observer: Arc<dyn Observer>,
     events: EventSender,
     /// In the order of their last call.
     crews: VecDeque<Crew>,
@@ -94,8 +95,13 @@ struct Crew {
 }
 
 impl Workers {
-    pub(super) fn new(executor: Arc<dyn Executor>, report: ReportSettings, events: EventSender) -> Self {
-        Self { executor, report, events, crews: VecDeque::new(), busy: HashMap::new() }
+    pub(super) fn new(
+        executor: Arc<dyn Executor>,
+        report: ReportSettings,
+        observer: Arc<dyn Observer>,
+        events: EventSender,
+    ) -> Self {
+        Self { executor, report, observer, events, crews: VecDeque::new(), busy: HashMap::new() }
     }
 
     /// The executor of calls of clients without roots.
@@ -119,9 +125,10 @@ impl Workers {
             }
         }
         let (jobs, receiver) = mpsc::channel::<Box<Job>>();
+        let observer = Arc::clone(&self.observer);
         let work = move || {
             for job in receiver {
-                let finished = run(&*executor, *job, report);
+                let finished = run(&*executor, &*observer, *job, report);
                 if events.send(Event::Finished(finished)).is_err() {
                     return;
                 }
@@ -167,11 +174,18 @@ impl Workers {
     }
 }
 
-fn run(executor: &dyn Executor, job: Job, report: ReportSettings) -> Finished {
+fn run(executor: &dyn Executor, observer: &dyn Observer, job: Job, report: ReportSettings) -> Finished {
     let Job { key, invocation, client_roots: _, literal_pattern, revision } = job;
     let word = invocation.command.words().first().cloned().unwrap_or_default();
     // A panic ends a call with an error, and neither the worker nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));
+    let seen = match &outcome {
+        Ok(Ok(output)) => CommandOutcome::Ran(output),
+        Ok(Err(error)) => CommandOutcome::Failed(error),
+        Err(_) => CommandOutcome::Panicked,
+    };
+    // The command has run, whatever becomes of who hears of it.
+    let _ = catch_unwind(AssertUnwindSafe(|| observer.ended(&CommandEnded { call: key, outcome: seen })));
     let (result, end) = match outcome {
         Ok(Ok(output)) => {
             let Output { end, elapsed, .. } = output;

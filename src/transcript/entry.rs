@@ -131,6 +131,15 @@ impl Message {
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
+
+    /// Whether it says no more than its identity: no message of JSON-RPC lacks `jsonrpc`.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        match &self.value {
+            Value::Array(members) => members.iter().all(|member| member.get("jsonrpc").is_none()),
+            message => message.get("jsonrpc").is_none(),
+        }
+    }
 }
 
 impl Entry {

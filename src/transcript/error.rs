@@ -121,6 +121,12 @@ pub enum Problem {
         /// The message.
         found: String,
     },
+    /// A wait that says nothing but its identity, where an answer is needed.
+    #[error("expected a whole message to answer with, found `{found}`; `allowexec replay --update` fills it in")]
+    BareAnswer {
+        /// The message.
+        found: String,
+    },
     /// The line tells of a wait that was not met.
     #[error("a wait that was not met can't be played: `{found}`; expected a JSON message or `exit N`")]
     FailedWait {

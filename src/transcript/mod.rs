@@ -9,6 +9,9 @@
 //! - [`Identity`]: which message answers which wait.
 //! - [`Placeholders`]: `[tmp]` and `[version]`, put in and taken out in this one place.
 //! - [`Player`] and [`Peer`]: playing.
+//! - [`Recorder`]: writing a session down while it happens.
+//! - [`Comparison`]: what differs between a transcript and what was played, as a unified diff.
+//! - [`Mock`]: the answers of a transcript, for a client that is tested.
 //!
 //! ```
 //! use allowexec::transcript::Transcript;
@@ -20,24 +23,32 @@
 //! # Ok::<(), allowexec::transcript::TranscriptError>(())
 //! ```
 
+mod comparison;
+mod diff;
 mod entry;
 mod error;
 mod header;
 mod identity;
+mod mock;
+mod nearest;
 mod peer;
 mod placeholders;
 mod player;
+mod recorder;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod text;
 
+pub use comparison::Comparison;
 pub use entry::{Entry, Failure, LineEnd, Message, Sent};
 pub use error::{Problem, TranscriptError};
 pub use header::{Header, Platform};
 pub use identity::Identity;
+pub use mock::{Answer, Mock};
 pub use peer::Peer;
 pub use placeholders::Placeholders;
 pub use player::Player;
+pub use recorder::{Complaint, OnFailure, RecordedInput, RecordedOutput, Recorder};
 pub use setup::Setup;
 pub use text::Transcript;

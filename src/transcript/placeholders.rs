@@ -17,6 +17,8 @@ pub struct Placeholders {
     tmp: Option<String>,
     /// Every spelling of it that may come back, the longest first.
     spellings: Vec<String>,
+    /// Whether a spelling counts only where it is a whole path or the beginning of one.
+    only_paths: bool,
 }
 
 impl Placeholders {
@@ -44,7 +46,21 @@ impl Placeholders {
         }
         spellings.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         spellings.dedup();
-        Ok(Self { tmp: Some(canonical.to_owned()), spellings })
+        Ok(Self { tmp: Some(canonical.to_owned()), spellings, only_paths: false })
+    }
+
+    /// `[version]`, and `[tmp]` for the directory that a recorded server runs in, so that the recording plays in another.
+    ///
+    /// A project's directory may have a short name that is part of other words: it counts only as a whole path or the
+    /// beginning of one. The root of the file system is in every path and stands for itself.
+    ///
+    /// # Errors
+    /// As [`Placeholders::with_tmp`].
+    pub fn of_recording(directory: &Path) -> io::Result<Self> {
+        if directory.parent().is_none() {
+            return Ok(Self::version_only());
+        }
+        Ok(Self { only_paths: true, ..Self::with_tmp(directory)? })
     }
 
     /// Puts the directory in plain text: arguments, variables, files.
@@ -62,9 +78,40 @@ impl Placeholders {
     /// Takes the directory out of a line, and the version out of every `serverInfo` in it.
     #[must_use]
     pub fn hide(&self, line: &str) -> String {
-        let line = self.spellings.iter().fold(line.to_owned(), |line, spelling| line.replace(spelling, TMP));
-        hide_versions(&line)
+        hide_versions(&self.hide_directory(line))
     }
+
+    /// Takes the directory alone out of a text.
+    #[must_use]
+    pub fn hide_directory(&self, text: &str) -> String {
+        let hide = |text: String, path: &String| {
+            if self.only_paths { replace_paths(&text, path, TMP) } else { text.replace(path, TMP) }
+        };
+        self.spellings.iter().fold(text.to_owned(), hide)
+    }
+}
+
+/// Replaces `path` where it is no part of a longer name: neither `/usr/app` nor `/application` holds `/app`.
+fn replace_paths(text: &str, path: &str, with: &str) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(path) {
+        let (before, found) = rest.split_at(start);
+        let after = found.get(path.len()..).unwrap_or_default();
+        replaced.push_str(before);
+        // Behind an escape of JSON (`\n`) a path begins as well as behind a blank.
+        let escape = ["\\n", "\\r", "\\t"].iter().any(|escape| replaced.ends_with(escape));
+        let begins = escape || !replaced.ends_with(|c: char| is_in_name(c) || c == '.' || c == ']');
+        let ends = !after.starts_with(is_in_name);
+        replaced.push_str(if begins && ends { with } else { path });
+        rest = after;
+    }
+    replaced.push_str(rest);
+    replaced
+}
+
+fn is_in_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
 fn in_json(text: &str) -> String {

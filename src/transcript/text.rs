@@ -47,6 +47,14 @@ impl Transcript {
             lines.map(|line| line.and_then(|(line, at)| Entry::parse(line).map_err(at))).collect::<Result<_, _>>()?;
         Ok(Self { header, entries })
     }
+
+    /// The number of the first line of the body in the text of a transcript, counted from 1.
+    #[must_use]
+    pub fn first_line_of_body(text: &[u8]) -> usize {
+        let is_blank = |line: &[u8]| line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        let lines = text.split(|byte| *byte == b'\n');
+        lines.take_while(|line| !is_blank(line)).count() + 2
+    }
 }
 
 impl fmt::Display for Transcript {

@@ -34,6 +34,8 @@ fn defaults_hold_where_nothing_is_set() {
     inherit-env: off (default)
     structured: off (default)
     exit-error: off (default)
+    record: off (default)
+    record-required: off (default)
     log: info (default)
     config: none (default)
     ");
@@ -114,6 +116,10 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --exit-error              Make a non-zero exit an error [ALLOWEXEC_EXIT_ERROR; default: off]
 
     What the operator gets:
+      --record FILE             Write the session as a transcript to a new file, which `allowexec
+                                replay` plays [ALLOWEXEC_RECORD; default: off]
+      --record-required         End the session where it can't be recorded any more, instead of going
+                                on with a warning [ALLOWEXEC_RECORD_REQUIRED; default: off]
       --log LEVEL               What is written to stderr: off, error, warn, info or debug
                                 [ALLOWEXEC_LOG; default: info]
       --config FILE             A YAML file of settings, whose keys are the flags' names with `_` for

@@ -30,6 +30,8 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("inherit-env", "1", "true", "on"),
     ("structured", "TRUE", "true", "on"),
     ("exit-error", "on", "true", "on"),
+    ("record", "s.transcript", "s.transcript", "s.transcript"),
+    ("record-required", "on", "true", "on"),
     ("log", "Debug", "debug", "debug"),
 ];
 

@@ -1,0 +1,146 @@
+//! A fresh server for one transcript, in this process, and what happened between the two.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::arguments::Arguments;
+use super::stdio::Interrupt;
+use crate::config::{Config, EnvEntry, Surroundings};
+use crate::server::{Parts, Patience, Server};
+use crate::transcript::{Entry, Peer, Placeholders, Player, Transcript};
+
+/// What a server finds of this process's environment, beside what the transcript says: enough to find programs.
+const PASSED: [&str; 3] = ["PATH", "HOME", "SystemRoot"];
+/// For what the server itself takes: the longest wait is this much longer than the longest call.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// Plays a transcript in `directory`, which the placeholders stand for.
+///
+/// The server runs on this thread, since it looks after the orphans of its commands, which fall to the main thread; the
+/// player has one of its own.
+pub(super) fn play(
+    transcript: &Transcript,
+    directory: &Path,
+    placeholders: &Placeholders,
+    own: &BTreeMap<OsString, OsString>,
+    interrupt: &Interrupt,
+) -> io::Result<Transcript> {
+    let config = configure(transcript, directory, placeholders, own);
+    let (to_server, from_player) = channel::<Vec<u8>>();
+    let (to_player, from_server) = channel::<Vec<u8>>();
+    let (ended, end) = channel::<i32>();
+    let deadline = config.as_ref().map_or(SLACK, |config| longest_call(config, transcript) + SLACK);
+    let player = Player::default().deadline(deadline).placeholders(placeholders.clone());
+    let copy = transcript.clone();
+    let playing = std::thread::Builder::new().name("player".into()).spawn(move || {
+        let peer = Peer::over_channels(to_server, from_server, move |within| end.recv_timeout(within).ok());
+        player.play(&copy, peer)
+    })?;
+    let status = match config {
+        Ok(config) => {
+            let output = Lines { lines: to_player, line: Vec::new() };
+            let server =
+                Server::new(Parts::new(&config), Patience::FOR_CLIENTS, Box::new(|_| ()), output).ending_orphans();
+            interrupt.watch(server.ender());
+            server.serve(BufReader::new(Pieces { pieces: from_player, piece: Vec::new(), at: 0 })).map_or(2, |()| 0)
+        }
+        // As the program itself would end: with 2, and nothing on its output.
+        Err(_) => {
+            drop(to_player);
+            2
+        }
+    };
+    // Where the transcript does not look at the end nobody listens.
+    ended.send(status).ok();
+    playing.join().map_err(|_| io::Error::other("the player failed"))
+}
+
+/// What `allowexec serve` would make of the header in that directory.
+fn configure(
+    transcript: &Transcript,
+    directory: &Path,
+    placeholders: &Placeholders,
+    own: &BTreeMap<OsString, OsString>,
+) -> Result<Config, super::error::CliError> {
+    let header = &transcript.header;
+    let words = header.args().iter().map(|arg| OsString::from(placeholders.fill(arg)));
+    let Arguments { flags, .. } = Arguments::parse(std::iter::once("serve".into()).chain(words))?;
+    let find =
+        |name: &str| own.get_key_value(std::ffi::OsStr::new(name)).map(|(name, value)| (name.clone(), value.clone()));
+    let mut variables: BTreeMap<OsString, OsString> = PASSED.into_iter().filter_map(find).collect();
+    variables.extend(header.env().iter().map(|(name, value)| (name.into(), placeholders.fill(value).into())));
+    let surroundings =
+        Surroundings { variables, directory: dunce::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()) };
+    let mut config = Config::resolve(&flags, surroundings)?;
+    // What is passed on by name is this process's, as the value was the recorded server's and is not in the file.
+    for entry in &config.env.value {
+        if let EnvEntry::Pass(name) = entry {
+            if config.surroundings.variable(name).is_none() {
+                config.surroundings.variables.extend(find(name));
+            }
+        }
+    }
+    Ok(config)
+}
+
+/// The longest that any call of the transcript may take.
+fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
+    let asked = |entry: &Entry| {
+        let Entry::Send(sent) = entry else { return None };
+        let line: Value = serde_json::from_slice(&sent.bytes).ok()?;
+        line.pointer("/params/arguments/timeout_ms")?.as_u64().map(Duration::from_millis)
+    };
+    let asked = transcript.entries.iter().filter_map(asked).max().unwrap_or_default();
+    asked.min(config.max_timeout.value).max(config.timeout.value) + config.grace.value
+}
+
+/// The player's pieces as a stream; its end is the end of the input.
+struct Pieces {
+    pieces: Receiver<Vec<u8>>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.piece.len() {
+            let Ok(piece) = self.pieces.recv() else { return Ok(0) };
+            (self.piece, self.at) = (piece, 0);
+        }
+        let count = self.piece.get(self.at..).unwrap_or_default().read(buffer)?;
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// The server's output as lines for the player.
+struct Lines {
+    lines: Sender<Vec<u8>>,
+    line: Vec<u8>,
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let (line, behind) = rest.split_at(end);
+            self.line.extend_from_slice(line);
+            // The player is done, as a client that has closed its end.
+            let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+            self.lines.send(std::mem::take(&mut self.line)).map_err(gone)?;
+            rest = behind.get(1..).unwrap_or_default();
+        }
+        self.line.extend_from_slice(rest);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! `--record`: opens the file and describes the server, so that a replay can start one like it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::error::CliError;
+use super::stdio;
+use crate::config::{Config, Flags, LogLevel, Replayable};
+use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Problem, Recorder};
+
+/// Begins the recording that the configuration asks for.
+pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, CliError> {
+    let Some(name) = &config.record.value else { return Ok(None) };
+    let shown = || name.display().to_string();
+    let failed = |source| CliError::Record { file: shown(), source };
+    let directory = &config.surroundings.directory;
+    let placeholders = Placeholders::of_recording(directory).map_err(failed)?;
+    let settings = Replayable::new(config, flags)?;
+    let header =
+        header(&settings, &placeholders).map_err(|problem| CliError::Unrecordable { file: shown(), problem })?;
+    let on_failure = if config.record_required.value { OnFailure::End } else { OnFailure::GoOn };
+    let file = open(&directory.join(name)).map_err(failed)?;
+    let recorder =
+        Recorder::start(file, &header, placeholders.clone(), on_failure, complaint(config)).map_err(failed)?;
+    let here = directory.display().to_string();
+    if placeholders.hide_directory(&here) != here {
+        recorder.comment(&format!("Recorded in {here}, which is written [tmp]."));
+    }
+    for setting in settings.left_out {
+        recorder.comment(&format!(
+            "The setting `{setting}` is missing: an entry of it holds a comma, which no flag can say."
+        ));
+    }
+    Ok(Some(recorder))
+}
+
+/// The session's own status, or the failure of a recording that was required.
+pub(super) fn finish(recorder: &Recorder, config: &Config) -> Result<(), CliError> {
+    recorder.ended(0);
+    if config.record_required.value && !recorder.is_complete() {
+        let file = config.record.value.as_deref().map_or_else(String::new, |name| name.display().to_string());
+        let source = io::Error::other("a line could not be written, so the session was ended");
+        return Err(CliError::Record { file, source });
+    }
+    Ok(())
+}
+
+/// A new file in place of an old one, readable by its owner alone: a session may hold secrets. Where a client starts the
+/// server twice at once, the file is the second one's, and the first one writes on without a name.
+fn open(path: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        fs::remove_file(path)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn header(settings: &Replayable, placeholders: &Placeholders) -> Result<Header, Problem> {
+    let platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
+    let header = Header::default().with_version(env!("CARGO_PKG_VERSION"))?.with_platform(platform);
+    let mut args = settings.args.iter();
+    let header = args.try_fold(header, |header, arg| header.with_arg(&placeholders.hide_directory(arg)))?;
+    let mut env = settings.env.iter();
+    env.try_fold(header, |header, (name, value)| header.with_env(name, &placeholders.hide_directory(value)))
+}
+
+fn complaint(config: &Config) -> Complaint {
+    let level = config.log.value;
+    let heard = level != LogLevel::Off && LogLevel::Warn <= level;
+    let mut sink = stdio::log_sink();
+    Box::new(move |error| {
+        if heard {
+            sink(&format!("warn: the session can't be recorded any more: {error}"));
+        }
+    })
+}

@@ -1,0 +1,162 @@
+//! A configuration made in code, checked as what people write is.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::config::Config;
+use super::error::ConfigError;
+use super::flags::unknown_flag;
+use super::given::Given;
+use super::setting::Place;
+use super::table::by_flag;
+use super::variables::Surroundings;
+
+/// Builds a [`Config`] in code. What nothing is said of has its default: neither variables nor a file are read.
+#[derive(Clone)]
+pub struct ConfigBuilder {
+    surroundings: Surroundings,
+    given: Vec<Given>,
+    wrong: Option<Wrong>,
+}
+
+/// What was wrong with a setting, made an error at the end.
+#[derive(Clone)]
+enum Wrong {
+    Unknown(String),
+    NotUtf8(&'static str),
+}
+
+impl Config {
+    /// A configuration in code.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use allowexec::config::{Config, Surroundings};
+    ///
+    /// let config = Config::builder(Surroundings::of_this_process()?)
+    ///     .allow(["ls", "cat"])
+    ///     .timeout(Duration::from_secs(5))
+    ///     .setting("structured", ["on"])
+    ///     .build()?;
+    /// assert_eq!(config.allow.value, ["ls", "cat"]);
+    /// assert!(config.structured.value);
+    /// assert!(Config::builder(config.surroundings).allow(["ls -l"]).build().is_err());
+    /// # Ok::<(), allowexec::config::ConfigError>(())
+    /// ```
+    pub fn builder(surroundings: Surroundings) -> ConfigBuilder {
+        ConfigBuilder { surroundings, given: Vec::new(), wrong: None }
+    }
+}
+
+impl ConfigBuilder {
+    /// The commands that may run.
+    #[must_use]
+    pub fn allow(self, commands: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.setting("allow", commands)
+    }
+
+    /// Where the `cwd` of a call must lie; none at all refuses every call that names one.
+    #[must_use]
+    pub fn cwd_root(self, directories: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        self.paths("cwd-root", directories)
+    }
+
+    /// What relative directories are resolved against, and where calls run that name none.
+    #[must_use]
+    pub fn project_dir(self, directory: impl AsRef<Path>) -> Self {
+        self.paths("project-dir", [directory])
+    }
+
+    /// The default working directory.
+    #[must_use]
+    pub fn cwd(self, directory: impl AsRef<Path>) -> Self {
+        self.paths("cwd", [directory])
+    }
+
+    /// For calls that name no time limit, in whole milliseconds.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.setting("timeout", [format!("{}ms", timeout.as_millis())])
+    }
+
+    /// The most that a call may ask for, in whole milliseconds.
+    #[must_use]
+    pub fn max_timeout(self, timeout: Duration) -> Self {
+        self.setting("max-timeout", [format!("{}ms", timeout.as_millis())])
+    }
+
+    /// Bytes kept of each stream; 0 for no bound.
+    #[must_use]
+    pub fn max_output(self, bytes: u64) -> Self {
+        self.setting("max-output", [bytes.to_string()])
+    }
+
+    /// Calls that run at once.
+    #[must_use]
+    pub fn max_concurrent(self, calls: usize) -> Self {
+        self.setting("max-concurrent", [calls.to_string()])
+    }
+
+    /// Sets a variable for commands.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        let entry = format!("{name}={value}");
+        match self.given.iter_mut().find(|given| given.spec.flag == "env") {
+            Some(given) => given.texts.push(entry),
+            None => return self.setting("env", [entry]),
+        }
+        self
+    }
+
+    /// Any setting by its flag, which is written without its dashes, with what could stand behind it: the entries of a
+    /// list, else one text, which for a switch is `on` or `off`. It replaces what was said of the setting before.
+    #[must_use]
+    pub fn setting(mut self, flag: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        match by_flag(flag) {
+            None => self.wrong = self.wrong.or(Some(Wrong::Unknown(flag.to_owned()))),
+            Some(spec) => {
+                self.given.retain(|given| given.spec.flag != flag);
+                let texts = values.into_iter().map(Into::into).collect();
+                self.given.push(Given { spec, place: Place::Code(spec.flag), texts });
+            }
+        }
+        self
+    }
+
+    fn paths(mut self, flag: &'static str, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
+        let texts: Option<Vec<String>> =
+            paths.into_iter().map(|path| path.as_ref().to_str().map(str::to_owned)).collect();
+        match texts {
+            Some(texts) => self.setting(flag, texts),
+            None => {
+                self.wrong = self.wrong.or(Some(Wrong::NotUtf8(flag)));
+                self
+            }
+        }
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] for the first thing that is wrong.
+    pub fn build(self) -> Result<Config, ConfigError> {
+        match self.wrong {
+            Some(Wrong::Unknown(flag)) => return Err(unknown_flag(&flag, &[])),
+            Some(Wrong::NotUtf8(flag)) => return Err(ConfigError::NotUtf8 { place: Place::Code(flag) }),
+            None => {}
+        }
+        let mut config = Config::defaults(self.surroundings);
+        for given in &self.given {
+            (given.spec.set)(&mut config, given)?;
+        }
+        config.bound_timeout()?;
+        Ok(config)
+    }
+}
+
+/// The settings that were made, without their values, which may be secrets.
+impl std::fmt::Debug for ConfigBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.given.iter().map(|given| given.spec.flag)).finish()
+    }
+}

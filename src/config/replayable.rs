@@ -1,0 +1,79 @@
+//! The settings of a server as arguments and variables that start another one like it, without secrets.
+
+use super::config::Config;
+use super::env_entry::EnvEntry;
+use super::error::ConfigError;
+use super::file;
+use super::flags::Flags;
+use super::given::Given;
+use super::setting::Place;
+use super::table::{CONFIG, Takes};
+
+/// What is not part of what a client meets: where settings come from, and where the session is written.
+const LEFT_OUT: [&str; 3] = [CONFIG, "record", "record-required"];
+/// The setting whose values belong to commands and may be secrets.
+const ENV: &str = "env";
+
+/// What starts a server with the same settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Replayable {
+    /// The flags as they were given, and what stood in the file of `--config` as flags too, since that file may be elsewhere.
+    pub args: Vec<String>,
+    /// The variables that are settings. Of no other is the value known here.
+    pub env: Vec<(String, String)>,
+    /// The settings that no flag can say: lists of the file with a comma in an entry.
+    pub left_out: Vec<&'static str>,
+}
+
+impl Replayable {
+    /// Gathers what `config` was resolved from. Of `--env NAME=VALUE` only the name is kept: the value is the
+    /// operator's secret, and a replay passes on what it finds under that name.
+    ///
+    /// # Errors
+    /// As [`Config::resolve`], which has read the same before.
+    pub fn new(config: &Config, flags: &Flags) -> Result<Self, ConfigError> {
+        let mut all = Self::default();
+        let variables = config.surroundings.given()?;
+        let stronger =
+            |given: &Given| variables.iter().chain(flags.given()).any(|stronger| stronger.spec.flag == given.spec.flag);
+        for given in file::given(&config.file, &config.surroundings.directory)? {
+            if !stronger(&given) {
+                all.add(&given);
+            }
+        }
+        for given in variables.iter().chain(flags.given()) {
+            all.add(given);
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, given: &Given) {
+        let spec = given.spec;
+        if LEFT_OUT.contains(&spec.flag) {
+            return;
+        }
+        let texts: Vec<String> = match spec.flag {
+            ENV => given.texts.iter().map(|text| without_value(text)).collect(),
+            _ => given.texts.clone(),
+        };
+        let value = match spec.takes {
+            Takes::List if texts.iter().any(|text| text.contains(',')) => return self.left_out.push(spec.flag),
+            Takes::List => texts.join(","),
+            Takes::Switch | Takes::Text | Takes::Number => texts.last().cloned().unwrap_or_default(),
+        };
+        match (&given.place, spec.takes) {
+            // An empty variable would count as unset, so a list that is set and holds nothing becomes a flag.
+            (Place::Variable(name), _) if !value.is_empty() => self.env.push(((*name).to_owned(), value)),
+            // Only what turns a switch on has a flag; off is what holds without one.
+            (_, Takes::Switch) => {
+                self.args.extend(super::amount::switch(&value).unwrap_or_default().then(|| format!("--{}", spec.flag)))
+            }
+            (_, _) if value.starts_with('-') => self.args.push(format!("--{}={value}", spec.flag)),
+            (_, _) => self.args.extend([format!("--{}", spec.flag), value]),
+        }
+    }
+}
+
+fn without_value(entry: &str) -> String {
+    EnvEntry::parse(entry).map_or_else(|_| entry.to_owned(), |entry| entry.name().to_owned())
+}

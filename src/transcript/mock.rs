@@ -1,0 +1,415 @@
+//! The answers of a transcript: a server that runs nothing, for those who test clients.
+//!
+//! Each line that the recorded client sent is an *exchange* with what it brought about: the response with its id, and
+//! the messages that came with it. A live line plays the first exchange of the same content that was not played yet.
+//! Content is everything but what a client makes up anew each time: its ids, its progress tokens, and metadata that is
+//! not the protocol's own.
+
+use std::io::{self, BufRead, Write};
+
+use serde_json::{Map, Value, json};
+
+use super::nearest::{differences, distance};
+use super::{Entry, LineEnd, Message, Placeholders, Problem, Transcript, TranscriptError};
+use crate::jsonrpc::{
+    self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, Incoming, Line, LineReader, MAX_LINE, METHOD_NOT_FOUND, encode,
+};
+
+/// The prefix of the metadata that the protocol defines.
+const OWN_META: &str = "io.modelcontextprotocol/";
+/// So much of a request is quoted in an error.
+const QUOTED: usize = 600;
+
+/// A transcript that answers.
+///
+/// ```
+/// use allowexec::transcript::{Mock, Placeholders};
+///
+/// let text = r#"transcript: 1
+///
+/// --> {"jsonrpc":"2.0","id":1,"method":"ping"}
+/// <-- {"jsonrpc":"2.0","id":1,"result":{}}
+/// "#;
+/// let mut mock = Mock::parse("ping.transcript", text, Placeholders::version_only())?;
+/// let answer = mock.receive(br#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
+/// assert_eq!(answer.lines, [r#"{"id":"a","jsonrpc":"2.0","result":{}}"#]);
+/// # Ok::<(), allowexec::transcript::TranscriptError>(())
+/// ```
+#[derive(Debug)]
+pub struct Mock {
+    opening: Vec<String>,
+    exchanges: Vec<Exchange>,
+    placeholders: Placeholders,
+}
+
+/// What a live line brings about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The lines for the client, without their ends.
+    pub lines: Vec<String>,
+    /// What was wrong with the client's line, for people; an error for the client is among the lines where it waits for one.
+    pub complaint: Option<String>,
+}
+
+/// One line of the recorded client, with what it brought about.
+#[derive(Debug)]
+struct Exchange {
+    line: usize,
+    text: String,
+    content: Content,
+    answers: Vec<Message>,
+    is_played: bool,
+}
+
+/// A line of a client, without what changes from session to session.
+#[derive(Debug)]
+struct Content {
+    /// The line, where it is no message.
+    malformed: bool,
+    key: Value,
+    /// The ids of its requests, in their order.
+    ids: Vec<Value>,
+    /// Their progress tokens; null where one has none.
+    tokens: Vec<Value>,
+}
+
+impl Mock {
+    /// Reads a transcript; `file` is the name that errors carry.
+    ///
+    /// # Errors
+    /// What [`Transcript::parse`] finds, and [`Problem::BareAnswer`] for a wait that is not a whole message.
+    pub fn parse(file: &str, text: impl AsRef<[u8]>, placeholders: Placeholders) -> Result<Self, TranscriptError> {
+        let text = text.as_ref();
+        let transcript = Transcript::parse(file, text)?;
+        let first_line = Transcript::first_line_of_body(text);
+        let version = transcript.header.version().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let fill =
+            |text: &str| placeholders.fill_json(text).replace("\"[version]\"", &Value::from(version).to_string());
+        let mut mock = Self { opening: Vec::new(), exchanges: Vec::new(), placeholders: placeholders.clone() };
+        let mut pieces = Vec::new();
+        for (index, entry) in transcript.entries.iter().enumerate() {
+            let at = |problem| TranscriptError { file: file.to_owned(), line: first_line + index, problem };
+            match entry {
+                Entry::Send(sent) => {
+                    pieces.extend_from_slice(&sent.bytes);
+                    if sent.end == LineEnd::Newline {
+                        mock.add_line(first_line + index, &std::mem::take(&mut pieces));
+                    }
+                }
+                Entry::Receive(message) if message.is_bare() => {
+                    return Err(at(Problem::BareAnswer { found: message.text().to_owned() }));
+                }
+                Entry::Receive(message) => mock.add_answer(Message::parse(&fill(message.text())).map_err(at)?),
+                Entry::CloseInput if !pieces.is_empty() => {
+                    mock.add_line(first_line + index, &std::mem::take(&mut pieces));
+                }
+                Entry::CloseInput | Entry::Exit(_) | Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
+            }
+        }
+        Ok(mock)
+    }
+
+    /// What the server says before the client says anything.
+    #[must_use]
+    pub fn opening(&self) -> &[String] {
+        &self.opening
+    }
+
+    /// Answers a client until its stream ends, and has `complain` told what was wrong with its lines.
+    ///
+    /// # Errors
+    /// What reading or writing fails with.
+    pub fn serve(
+        &mut self,
+        input: impl BufRead,
+        mut output: impl Write,
+        mut complain: impl FnMut(&str),
+    ) -> io::Result<()> {
+        let mut send = |lines: &[String]| {
+            lines.iter().try_for_each(|line| output.write_all(format!("{line}\n").as_bytes()))?;
+            output.flush()
+        };
+        send(&self.opening)?;
+        let mut lines = LineReader::new(input);
+        while let Some(line) = lines.next_line()? {
+            let answer = match &line {
+                Line::Text(text) => self.receive(text),
+                // The server that was recorded did not see more of it either.
+                Line::TooLong => self.receive_too_long(),
+            };
+            answer.complaint.iter().for_each(|complaint| complain(complaint));
+            send(&answer.lines)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a line of the client, without its end.
+    pub fn receive(&mut self, line: &[u8]) -> Answer {
+        let live = Content::of(line);
+        let played = self.exchanges.iter_mut().find(|exchange| !exchange.is_played && exchange.content.is_like(&live));
+        if let Some(exchange) = played {
+            exchange.is_played = true;
+            let recorded = &exchange.content;
+            let lines = exchange.answers.iter().filter_map(|answer| recorded.translate(answer, &live)).collect();
+            return Answer { lines, complaint: None };
+        }
+        match Incoming::parse(line) {
+            Err(malformed) => {
+                Answer::error(&malformed.error.message, [encode::error(malformed.id.as_ref(), &malformed.error)])
+            }
+            Ok(Incoming::Single(jsonrpc::Message::Request(request))) => {
+                let error = self.refusal(&live, &request.method);
+                Answer::error(&error.message, [encode::error(Some(&request.id), &error)])
+            }
+            Ok(Incoming::Single(jsonrpc::Message::Notification(notification))) => Answer {
+                lines: Vec::new(),
+                // Nobody waits for the end of a call that was mocked.
+                complaint: (notification.method != "notifications/cancelled").then(|| {
+                    format!("the transcript does not hold the notification `{}`", notification.method.escape_debug())
+                }),
+            },
+            Ok(Incoming::Single(jsonrpc::Message::Response(_))) => Answer {
+                lines: Vec::new(),
+                complaint: Some(format!("the transcript does not hold the response {}", quoted(&live.key.to_string()))),
+            },
+            Ok(Incoming::Batch(members)) => {
+                let error = self.refusal(&live, "a batch");
+                let ids = members.iter().filter_map(|member| match member {
+                    Ok(jsonrpc::Message::Request(request)) => Some(&request.id),
+                    Ok(_) | Err(_) => None,
+                });
+                let responses: Vec<Vec<u8>> = ids.map(|id| encode::error(Some(id), &error)).collect();
+                match responses.is_empty() {
+                    true => Answer { lines: Vec::new(), complaint: Some(error.message) },
+                    false => Answer::error(&error.message, [encode::batch(&responses)]),
+                }
+            }
+        }
+    }
+
+    /// Takes note of a line that was too long to be read, which plays the first recorded one that was too long too.
+    fn receive_too_long(&mut self) -> Answer {
+        let too_long = |exchange: &&mut Exchange| !exchange.is_played && exchange.text.len() > MAX_LINE;
+        if let Some(exchange) = self.exchanges.iter_mut().find(too_long) {
+            exchange.is_played = true;
+            let lines = exchange.answers.iter().map(|answer| answer.text().to_owned()).collect();
+            return Answer { lines, complaint: None };
+        }
+        let why = format!("the line is longer than {MAX_LINE} bytes, and the transcript holds no such line");
+        Answer::error(&why, [encode::error(None, &ErrorObject::new(INVALID_REQUEST, &*why))])
+    }
+
+    /// Why a request has no answer, with the nearest one that has.
+    fn refusal(&self, live: &Content, method: &str) -> ErrorObject {
+        let method = method.escape_debug();
+        let requests = || self.exchanges.iter().filter(|exchange| !exchange.content.ids.is_empty());
+        let same = requests().filter(|exchange| exchange.content.is_like(live)).count();
+        if same > 0 {
+            let message = format!("the transcript holds this `{method}` {same} times, and each was answered already");
+            return ErrorObject::new(INVALID_PARAMS, message);
+        }
+        let live_method = live.key.get("method");
+        let nearest = requests().min_by_key(|exchange| {
+            let other = exchange.content.key.get("method") != live_method;
+            (other, distance(&differences(&exchange.content.key, &live.key)))
+        });
+        let Some(nearest) = nearest else {
+            return ErrorObject::new(METHOD_NOT_FOUND, "the transcript holds no request at all");
+        };
+        let shown =
+            |value: Option<Value>| value.map_or_else(|| "nothing".to_owned(), |value| quoted(&value.to_string()));
+        let differs =
+            differences(&nearest.content.key, &live.key).into_iter().next().map_or_else(String::new, |place| {
+                let (expected, found) = (shown(place.expected), shown(place.found));
+                format!(" (at `{}` it has {expected}, and this request {found})", place.pointer)
+            });
+        let known = nearest.content.key.get("method") == live_method;
+        ErrorObject::new(
+            if known { INVALID_PARAMS } else { METHOD_NOT_FOUND },
+            format!(
+                "the transcript does not hold this `{method}`; the nearest that it holds stands on line {}{differs}: {}",
+                nearest.line,
+                quoted(&nearest.text)
+            ),
+        )
+    }
+
+    fn add_line(&mut self, line: usize, bytes: &[u8]) {
+        let bytes = match std::str::from_utf8(bytes) {
+            Ok(text) => self.placeholders.fill_json(text).into_bytes(),
+            Err(_) => bytes.to_vec(),
+        };
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let content = Content::of(&bytes);
+        self.exchanges.push(Exchange { line, text, content, answers: Vec::new(), is_played: false });
+    }
+
+    /// Gives a message to the line that brought it about: by its ids, by its token, else to the last line before it.
+    fn add_answer(&mut self, message: Message) {
+        let owners = owners(message.value());
+        let fits = |exchange: &&mut Exchange| match &owners {
+            Owner::Requests(ids) => exchange.content.ids.iter().any(|id| ids.contains(id)),
+            Owner::Token(token) => exchange.content.tokens.contains(token),
+            Owner::Malformed => exchange.content.malformed && exchange.answers.is_empty(),
+            Owner::Last => false,
+        };
+        let exchange = match owners {
+            // Of errors that name no request the first belongs to the first line that was wrong.
+            Owner::Malformed => self.exchanges.iter_mut().find(fits),
+            Owner::Requests(_) | Owner::Token(_) | Owner::Last => self.exchanges.iter_mut().rev().find(fits),
+        };
+        if let Some(exchange) = exchange {
+            exchange.answers.push(message);
+        } else if let Some(last) = self.exchanges.last_mut() {
+            last.answers.push(message);
+        } else {
+            self.opening.push(message.text().to_owned());
+        }
+    }
+}
+
+impl Answer {
+    fn error(why: &str, responses: [Vec<u8>; 1]) -> Self {
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        Self { lines: responses.map(line).into(), complaint: Some(why.to_owned()) }
+    }
+}
+
+/// Whose a message of the server's is.
+enum Owner {
+    /// The requests with these ids.
+    Requests(Vec<Value>),
+    /// The request with this progress token.
+    Token(Value),
+    /// A line that is no message.
+    Malformed,
+    /// Nobody's by name.
+    Last,
+}
+
+fn owners(message: &Value) -> Owner {
+    if let Value::Array(members) = message {
+        return Owner::Requests(members.iter().filter_map(|member| member.get("id")).cloned().collect());
+    }
+    if message.get("method").is_some() {
+        let subscription = message.pointer("/params/_meta").and_then(|meta| meta.get(SUBSCRIPTION));
+        return match (message.pointer("/params/progressToken"), subscription) {
+            (Some(token), _) => Owner::Token(token.clone()),
+            (None, Some(id)) => Owner::Requests(vec![id.clone()]),
+            (None, None) => Owner::Last,
+        };
+    }
+    message.get("id").map_or(Owner::Malformed, |id| Owner::Requests(vec![id.clone()]))
+}
+
+/// Names the request that a notification belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+impl Content {
+    fn of(line: &[u8]) -> Self {
+        let (mut ids, mut tokens) = (Vec::new(), Vec::new());
+        let value: Option<Value> = serde_json::from_slice(line).ok();
+        let malformed = Incoming::parse(line).is_err();
+        let key = match value {
+            Some(Value::Array(members)) => {
+                members.into_iter().map(|member| strip(member, &mut ids, &mut tokens)).collect()
+            }
+            Some(message) => strip(message, &mut ids, &mut tokens),
+            None => Value::from(String::from_utf8_lossy(line)),
+        };
+        Self { malformed, key, ids, tokens }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.malformed == other.malformed && self.key == other.key && self.ids.len() == other.ids.len()
+    }
+
+    /// A recorded answer for the live client; `None` for progress that it did not ask for.
+    fn translate(&self, answer: &Message, live: &Self) -> Option<String> {
+        let translation = Translation { recorded: self, live };
+        let mut value = answer.value().clone();
+        let kept = match &mut value {
+            Value::Array(members) => members.iter_mut().all(|member| translation.apply(member)),
+            message => translation.apply(message),
+        };
+        if !kept {
+            return None;
+        }
+        // As it stands, where nothing changed: printing would sort the keys.
+        Some(if value == *answer.value() { answer.text().to_owned() } else { value.to_string() })
+    }
+}
+
+struct Translation<'a> {
+    recorded: &'a Content,
+    live: &'a Content,
+}
+
+impl Translation<'_> {
+    fn apply(&self, message: &mut Value) -> bool {
+        if message.get("method").is_none() {
+            if let Some(id) = message.get_mut("id") {
+                self.replace(&self.recorded.ids, &self.live.ids, id);
+            }
+            return true;
+        }
+        if let Some(id) = message.pointer_mut("/params/_meta").and_then(|meta| meta.get_mut(SUBSCRIPTION)) {
+            self.replace(&self.recorded.ids, &self.live.ids, id);
+        }
+        match message.pointer_mut("/params/progressToken") {
+            Some(token) => {
+                self.replace(&self.recorded.tokens, &self.live.tokens, token);
+                !token.is_null()
+            }
+            None => true,
+        }
+    }
+
+    fn replace(&self, recorded: &[Value], live: &[Value], value: &mut Value) {
+        let index = recorded.iter().position(|recorded| recorded == value);
+        if let Some(replacement) = index.and_then(|index| live.get(index)) {
+            *value = replacement.clone();
+        }
+    }
+}
+
+/// Takes out of a message what a client makes up anew each time, and keeps a request's id and token.
+fn strip(message: Value, ids: &mut Vec<Value>, tokens: &mut Vec<Value>) -> Value {
+    let Value::Object(mut members) = message else { return message };
+    let is_request = members.contains_key("method") && members.contains_key("id");
+    let meta = members.get_mut("params").and_then(|params| params.get_mut("_meta")).and_then(Value::as_object_mut);
+    let token = meta.as_ref().and_then(|meta| meta.get("progressToken")).cloned().unwrap_or_default();
+    if let Some(meta) = meta {
+        meta.retain(|key, _| key.starts_with(OWN_META));
+    }
+    drop_empty_params(&mut members);
+    if members.get("method").and_then(Value::as_str) == Some("notifications/cancelled") {
+        return json!({"method": "notifications/cancelled"});
+    }
+    if is_request {
+        ids.extend(members.remove("id"));
+        tokens.push(token);
+    }
+    Value::Object(members)
+}
+
+/// `params` without anything in them, and metadata without any, say nothing.
+fn drop_empty_params(members: &mut Map<String, Value>) {
+    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+    let Some(params) = members.get_mut("params").and_then(Value::as_object_mut) else { return };
+    if params.get("_meta").is_some_and(is_empty) {
+        params.remove("_meta");
+    }
+    if params.is_empty() {
+        members.remove("params");
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(QUOTED).collect();
+    if chars.next().is_some() { format!("{start}…") } else { start }
+}
