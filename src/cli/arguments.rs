@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
+use super::completions::Shell;
 use super::error::CliError;
 use crate::config::{Flags, unknown_flag};
 
@@ -15,6 +16,8 @@ pub(super) enum Subcommand {
     Check { directory: Option<String>, command: Vec<String>, json: bool },
     Tools { json: bool },
     Doctor { json: bool },
+    Completions(Shell),
+    Man,
     Help(Name),
     Version,
 }
@@ -28,10 +31,13 @@ pub(super) enum Name {
     Check,
     Tools,
     Doctor,
+    Completions,
+    Man,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 5] = [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Doctor];
+    pub(super) const SUBCOMMANDS: [Self; 7] =
+        [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Doctor, Self::Completions, Self::Man];
 
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -41,6 +47,8 @@ impl Name {
             Self::Check => "check",
             Self::Tools => "tools",
             Self::Doctor => "doctor",
+            Self::Completions => "completions",
+            Self::Man => "man",
         }
     }
 }
@@ -102,6 +110,8 @@ impl Own {
             None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
             Some(Name::Tools) => Subcommand::Tools { json },
             Some(Name::Doctor) => Subcommand::Doctor { json },
+            Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
+            Some(Name::Man) => Subcommand::Man,
             Some(Name::Call) => {
                 let missing = CliError::Missing { subcommand: "call", what: "the name of a tool" };
                 Subcommand::Call { tool: words.next().ok_or(missing)?, arguments: words.next(), json }
@@ -125,9 +135,9 @@ fn takes_json(name: Option<Name>) -> bool {
     matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor))
 }
 
-fn own_flags(name: Option<Name>) -> &'static [&'static str] {
+pub(super) fn own_flags(name: Option<Name>) -> &'static [&'static str] {
     match name {
-        None | Some(Name::Program | Name::Serve) => &["help", "version"],
+        None | Some(Name::Program | Name::Serve | Name::Completions | Name::Man) => &["help", "version"],
         Some(Name::Call | Name::Tools | Name::Doctor) => &["help", "json"],
         Some(Name::Check) => &["help", "json", "in"],
     }
@@ -138,6 +148,13 @@ fn subcommand(word: &str) -> Result<Name, CliError> {
         found: word.escape_debug().to_string(),
         known: Name::SUBCOMMANDS.map(Name::text).join(", "),
     })
+}
+
+fn shell(word: Option<String>) -> Result<Shell, CliError> {
+    let known = Shell::ALL.map(Shell::text).join(", ");
+    let word = word.ok_or(CliError::Missing { subcommand: "completions", what: "the name of a shell" })?;
+    let shell = Shell::ALL.into_iter().find(|shell| shell.text() == word);
+    shell.ok_or_else(|| CliError::UnknownShell { found: word.escape_debug().to_string(), known })
 }
 
 fn text(word: OsString) -> Result<String, CliError> {
@@ -171,6 +188,8 @@ mod tests {
         assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
         assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
         assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call)));
+        assert_eq!(parse("completions fish"), Ok(Subcommand::Completions(Shell::Fish)));
+        assert_eq!(parse("man"), Ok(Subcommand::Man));
         assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program)));
         assert_eq!(parse("--version"), Ok(Subcommand::Version));
     }
@@ -179,7 +198,9 @@ mod tests {
     fn what_is_wrong_is_named_with_what_would_be_right() {
         let check =
             |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor");
+        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor, completions, man");
+        check("completions ksh", "no completions for `ksh`; the shells are bash, zsh, fish, powershell");
+        check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
         check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
         check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
         check("serve now", "unexpected argument `now`; nothing more is expected here");
