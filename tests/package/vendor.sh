@@ -17,7 +17,7 @@ timeout 300 cargo package --locked --allow-dirty --no-verify --quiet --target-di
 mkdir -p "$work/a" "$work/b/deeper/down"
 tar -xzf "$work/package/package/allowexec-$version.crate" -C "$work/a" --strip-components=1
 mkdir "$work/a/.cargo"
-(cd "$work/a" && timeout 600 cargo vendor --locked --quiet vendor > .cargo/config.toml)
+(cd "$work/a" && timeout 600 cargo vendor --locked vendor > .cargo/config.toml 2> "$work/vendor.log") || { cat "$work/vendor.log" >&2; exit 1; }
 cp -a "$work/a/." "$work/b/deeper/down"
 
 # Without the right to unshare the network, a user namespace gives it.
