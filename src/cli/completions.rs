@@ -1,5 +1,6 @@
 //! `allowexec completions SHELL`: what completes the command line in a shell, from the tables of commands and settings.
 
+// Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
 
 use super::arguments::{Name, own_flags};
@@ -12,11 +13,11 @@ pub(super) enum Shell {
     Bash,
     Zsh,
     Fish,
-    PowerShell,
+    Pwsh,
 }
 
 impl Shell {
-    pub(super) const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::PowerShell];
+    pub(super) const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::Pwsh];
 
     /// What the shell is called on the command line.
     pub(super) fn text(self) -> &'static str {
@@ -24,7 +25,7 @@ impl Shell {
             Self::Bash => "bash",
             Self::Zsh => "zsh",
             Self::Fish => "fish",
-            Self::PowerShell => "powershell",
+            Self::Pwsh => "powershell",
         }
     }
 }
@@ -54,7 +55,7 @@ pub(super) fn script(shell: Shell) -> String {
         Shell::Bash => bash(),
         Shell::Zsh => zsh(),
         Shell::Fish => fish(),
-        Shell::PowerShell => powershell(),
+        Shell::Pwsh => powershell(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `allowexec man`: the manual page, from the texts of `--help` and the table of settings.
 
+// Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
 
 use super::arguments::Name;
