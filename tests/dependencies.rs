@@ -38,6 +38,84 @@ fn needed(package: &Value) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Licences that ask for nothing but their own text, as `.github/deny.toml` lists them.
+fn allowed_licences() -> Vec<&'static str> {
+    const DENY: &str = include_str!("../.github/deny.toml");
+    let list = DENY.split("\nallow = [").nth(1).and_then(|rest| rest.split(']').next()).expect("the list of licences");
+    list.split('"').skip(1).step_by(2).collect()
+}
+
+/// Whether a licence expression can be met with the allowed licences alone: of each `AND` every part, of an `OR` one.
+fn met(expression: &str, allowed: &[&str]) -> bool {
+    // The old way to write an `OR`.
+    let expression = expression.replace('/', " OR ");
+    if let Some((group, rest)) = expression.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+        return match rest.trim().split_once(' ') {
+            None => met(group, allowed),
+            Some(("AND", rest)) => met(group, allowed) && met(rest, allowed),
+            Some(("OR", rest)) => met(group, allowed) || met(rest, allowed),
+            Some(_) => false,
+        };
+    }
+    let alternatives = expression.split(" OR ");
+    alternatives.into_iter().any(|every| every.split(" AND ").all(|licence| allowed.contains(&licence.trim())))
+}
+
+/// The packages in the tree of the Linux binary, or on any platform.
+fn built(metadata: &Value) -> Vec<&Value> {
+    let nodes: HashMap<&str, &Value> = metadata["resolve"]["nodes"]
+        .as_array()
+        .expect("nodes")
+        .iter()
+        .map(|node| (node["id"].as_str().unwrap(), node))
+        .collect();
+    let root = metadata["resolve"]["root"].as_str().expect("a root package");
+    let mut tree = BTreeSet::from([root]);
+    let mut next = vec![root];
+    while let Some(id) = next.pop() {
+        for dependency in needed(nodes[id]) {
+            if tree.insert(dependency) {
+                next.push(dependency);
+            }
+        }
+    }
+    metadata["packages"]
+        .as_array()
+        .expect("packages")
+        .iter()
+        .filter(|package| tree.contains(package["id"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_the_binary_holds_is_under_known_licences_and_comes_from_the_registry() {
+    let metadata = metadata();
+    let allowed = allowed_licences();
+    assert_eq!(allowed, ["MIT", "Apache-2.0", "Unicode-3.0", "Zlib"]);
+    let built = built(&metadata);
+    assert!(built.len() > 10, "the tree was not read");
+    for package in built {
+        let name = package["name"].as_str().unwrap();
+        let licence = package["license"].as_str().unwrap_or_default();
+        assert!(met(licence, &allowed), "`{name}` is under `{licence}`");
+        // The project itself has no source; what comes from elsewhere comes from crates.io, by its checksum in Cargo.lock.
+        if let Some(source) = package["source"].as_str() {
+            assert_eq!(source, "registry+https://github.com/rust-lang/crates.io-index", "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_licence_is_met_only_where_each_of_its_parts_is() {
+    let allowed = ["MIT", "Apache-2.0"];
+    for good in ["MIT", "MIT/Apache-2.0", "Zlib OR MIT", "(MIT OR Zlib) AND Apache-2.0", "(GPL-3.0) OR MIT"] {
+        assert!(met(good, &allowed), "{good}");
+    }
+    for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Zlib) AND GPL-3.0", "Apache-2.0 WITH LLVM-exception"] {
+        assert!(!met(bad, &allowed), "{bad}");
+    }
+}
+
 #[test]
 fn the_tree_is_small_and_each_direct_dependency_has_its_reason() {
     let metadata = metadata();

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
+use super::completions::Shell;
 use super::error::CliError;
 use super::replay::Options;
 use crate::config::{Flags, unknown_flag};
@@ -18,6 +19,8 @@ pub(super) enum Subcommand {
     Doctor { json: bool },
     Replay { files: Vec<String>, options: Options },
     Mock { file: String },
+    Completions(Shell),
+    Man,
     Help(Name),
     Version,
 }
@@ -33,11 +36,22 @@ pub(super) enum Name {
     Doctor,
     Replay,
     Mock,
+    Completions,
+    Man,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 7] =
-        [Self::Serve, Self::Call, Self::Check, Self::Tools, Self::Replay, Self::Mock, Self::Doctor];
+    pub(super) const SUBCOMMANDS: [Self; 9] = [
+        Self::Serve,
+        Self::Call,
+        Self::Check,
+        Self::Tools,
+        Self::Replay,
+        Self::Mock,
+        Self::Doctor,
+        Self::Completions,
+        Self::Man,
+    ];
 
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -49,6 +63,8 @@ impl Name {
             Self::Doctor => "doctor",
             Self::Replay => "replay",
             Self::Mock => "mock",
+            Self::Completions => "completions",
+            Self::Man => "man",
         }
     }
 }
@@ -86,7 +102,7 @@ impl Arguments {
                 Arg::Long("in") if matches!(name, Some(Name::Check | Name::Replay)) => {
                     own.directory = Some(text(parser.value()?)?)
                 }
-                Arg::Long(flag) if takes_settings(name) => {
+                Arg::Long(flag) if takes_settings(name.unwrap_or(Name::Program)) => {
                     let flag = flag.to_owned();
                     if !flags.accept(&mut parser, &flag)? {
                         return Err(unknown_flag(&flag, own_flags(name)).into());
@@ -129,6 +145,8 @@ impl Own {
                 let missing = CliError::Missing { subcommand: "mock", what: "the file of a transcript" };
                 Subcommand::Mock { file: words.next().ok_or(missing)? }
             }
+            Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
+            Some(Name::Man) => Subcommand::Man,
             Some(Name::Call) => {
                 let missing = CliError::Missing { subcommand: "call", what: "the name of a tool" };
                 Subcommand::Call { tool: words.next().ok_or(missing)?, arguments: words.next(), json }
@@ -152,9 +170,9 @@ fn takes_json(name: Option<Name>) -> bool {
     matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor | Name::Replay))
 }
 
-/// A transcript holds the settings that it plays with, so neither `replay` nor `mock` takes any.
-fn takes_settings(name: Option<Name>) -> bool {
-    !matches!(name, Some(Name::Replay | Name::Mock))
+/// Whether the settings' flags work on it. A transcript holds those that it plays with, and what is only printed needs none.
+pub(super) fn takes_settings(name: Name) -> bool {
+    !matches!(name, Name::Replay | Name::Mock | Name::Completions | Name::Man)
 }
 
 fn own_flag(name: Option<Name>, flag: &str) -> CliError {
@@ -163,9 +181,9 @@ fn own_flag(name: Option<Name>, flag: &str) -> CliError {
     CliError::UnknownOwnFlag { flag: flag.escape_debug().to_string(), subcommand, known: known.join(", ") }
 }
 
-fn own_flags(name: Option<Name>) -> &'static [&'static str] {
+pub(super) fn own_flags(name: Option<Name>) -> &'static [&'static str] {
     match name {
-        None | Some(Name::Program | Name::Serve) => &["help", "version"],
+        None | Some(Name::Program | Name::Serve | Name::Completions | Name::Man) => &["help", "version"],
         Some(Name::Call | Name::Tools | Name::Doctor) => &["help", "json"],
         Some(Name::Check) => &["help", "json", "in"],
         Some(Name::Replay) => &["help", "json", "update", "in"],
@@ -178,6 +196,13 @@ fn subcommand(word: &str) -> Result<Name, CliError> {
         found: word.escape_debug().to_string(),
         known: Name::SUBCOMMANDS.map(Name::text).join(", "),
     })
+}
+
+fn shell(word: Option<String>) -> Result<Shell, CliError> {
+    let known = Shell::ALL.map(Shell::text).join(", ");
+    let word = word.ok_or(CliError::Missing { subcommand: "completions", what: "the name of a shell" })?;
+    let shell = Shell::ALL.into_iter().find(|shell| shell.text() == word);
+    shell.ok_or_else(|| CliError::UnknownShell { found: word.escape_debug().to_string(), known })
 }
 
 fn text(word: OsString) -> Result<String, CliError> {
@@ -211,6 +236,8 @@ mod tests {
         assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
         assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
         assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call)));
+        assert_eq!(parse("completions fish"), Ok(Subcommand::Completions(Shell::Fish)));
+        assert_eq!(parse("man"), Ok(Subcommand::Man));
         assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program)));
         let options = Options { update: true, json: true, directory: Some("d".into()) };
         let files = vec!["a".to_owned(), "b".to_owned()];
@@ -224,6 +251,9 @@ mod tests {
         let check =
             |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
         check("srve", "unknown command `srve`; the commands are serve, call, check, tools, replay, mock, doctor");
+        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor, completions, man");
+        check("completions ksh", "no completions for `ksh`; the shells are bash, zsh, fish, powershell");
+        check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
         check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
         check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
         check("serve now", "unexpected argument `now`; nothing more is expected here");

@@ -42,6 +42,14 @@ pub(super) enum CliError {
         /// Those that it has.
         known: String,
     },
+    /// No completions are known for this shell.
+    #[error("no completions for `{found}`; the shells are {known}")]
+    UnknownShell {
+        /// As it was given.
+        found: String,
+        /// Their names.
+        known: String,
+    },
     /// A subcommand lacks a word.
     #[error("`allowexec {subcommand}` needs {what}; see `allowexec {subcommand} --help`")]
     Missing {

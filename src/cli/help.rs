@@ -1,11 +1,33 @@
 //! The texts of `--help`. The settings' part comes from the table of the settings.
 
-use super::arguments::Name;
+use super::arguments::{Name, takes_settings};
 use crate::config;
 
 /// The help for the program or for one of its subcommands.
 pub(super) fn text(about: Name) -> String {
-    let (usage, what) = match about {
+    let (usage, what) = words(about);
+    if !takes_settings(about) {
+        return format!(
+            "{what}\n\nUsage: {usage}\n\nOther:\n  -h, --help                  print this help\n  -V, --version               print the \
+             version\n"
+        );
+    }
+    format!(
+        "{what}\n\nUsage: {usage}\n\nA flag beats its variable, which beats the file, which beats the default.\n\n{}\n\
+         Other:\n  -h, --help                  print this help\n  -V, --version               print the version\n",
+        config::help()
+    )
+}
+
+/// What a subcommand does, in its first sentence.
+pub(super) fn summary(about: Name) -> &'static str {
+    let (_, what) = words(about);
+    what.split(['\n', '.', ';', ',']).next().unwrap_or_default()
+}
+
+/// The usage and the explanation of the program or of one of its subcommands.
+pub(super) fn words(about: Name) -> (&'static str, &'static str) {
+    match about {
         Name::Program => (
             "allowexec [COMMAND] [OPTIONS]",
             "An MCP server that runs only the commands its operator allows, on standard input and output.\n\n\
@@ -16,7 +38,9 @@ pub(super) fn text(about: Name) -> String {
                tools                     print the tools that a client would see\n  \
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
                mock FILE                 answer a client from a transcript, and run nothing\n  \
-               doctor                    print the resolved configuration, and what this platform can enforce\n\n\
+               doctor                    print the resolved configuration, and what this platform can enforce\n  \
+               completions SHELL         print completions for bash, zsh, fish or powershell\n  \
+               man                       print the manual page\n\n\
              Try:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
         ),
         Name::Serve => (
@@ -64,16 +88,15 @@ pub(super) fn text(about: Name) -> String {
              platform can enforce.\n\
              Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
         ),
-    };
-    if matches!(about, Name::Replay | Name::Mock) {
-        return format!(
-            "{what}\n\nUsage: {usage}\n\nOther:\n  -h, --help                  print this help\n  -V, --version               print the \
-             version\n"
-        );
+        Name::Completions => (
+            "allowexec completions bash|zsh|fish|powershell",
+            "Prints what completes the command line in a shell.\n\
+             Exit status: 0, or 2 for an unknown shell.",
+        ),
+        Name::Man => (
+            "allowexec man",
+            "Prints the manual page, for `man -l` or for a file allowexec.1.\n\
+             Exit status: 0.",
+        ),
     }
-    format!(
-        "{what}\n\nUsage: {usage}\n\nA flag beats its variable, which beats the file, which beats the default.\n\n{}\n\
-         Other:\n  -h, --help                  print this help\n  -V, --version               print the version\n",
-        config::help()
-    )
 }

@@ -6,9 +6,11 @@
 mod arguments;
 mod call;
 mod check;
+mod completions;
 mod doctor;
 mod error;
 mod help;
+mod man;
 mod mock;
 mod played;
 mod recording;
@@ -56,6 +58,8 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
     let config = || -> Result<Config, CliError> { Ok(Config::resolve(&flags, Surroundings::of_this_process()?)?) };
     match subcommand {
         Subcommand::Help(about) => print(&help::text(about)),
+        Subcommand::Completions(shell) => print(&completions::script(shell)),
+        Subcommand::Man => print(&man::page()),
         Subcommand::Version => print(&format!("allowexec {}\n", env!("CARGO_PKG_VERSION"))),
         Subcommand::Serve => serve::run(&config()?, &flags),
         Subcommand::Replay { files, options } => replay::run(&files, &options),

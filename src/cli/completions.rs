@@ -1,0 +1,325 @@
+//! `allowexec completions SHELL`: what completes the command line in a shell, from the tables of commands and settings.
+
+// Writing to a string can't fail: what `writeln!` returns is dropped in this file.
+use std::fmt::Write as _;
+
+use super::arguments::{Name, own_flags};
+use super::help;
+use crate::config::{SETTINGS, Spec, Takes};
+
+/// A shell that completions can be written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Pwsh,
+}
+
+impl Shell {
+    pub(super) const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::Pwsh];
+
+    /// What the shell is called on the command line.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Pwsh => "powershell",
+        }
+    }
+}
+
+/// What can stand behind a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// The flag takes none.
+    None,
+    /// Something that no shell can guess.
+    Any,
+    Directory,
+    File,
+    Program,
+}
+
+/// A flag as the shells see it.
+struct Flag {
+    name: &'static str,
+    value: Value,
+    help: &'static str,
+}
+
+/// The script for this shell.
+pub(super) fn script(shell: Shell) -> String {
+    match shell {
+        Shell::Bash => bash(),
+        Shell::Zsh => zsh(),
+        Shell::Fish => fish(),
+        Shell::Pwsh => powershell(),
+    }
+}
+
+/// The flags that work everywhere: the settings and the two that every program has.
+fn flags() -> Vec<Flag> {
+    let setting = |spec: &Spec| Flag { name: spec.flag, value: value(spec), help: spec.help };
+    let mut flags: Vec<Flag> = SETTINGS.iter().map(setting).collect();
+    flags.push(Flag { name: "help", value: Value::None, help: "Print the help" });
+    flags.push(Flag { name: "version", value: Value::None, help: "Print the version" });
+    flags
+}
+
+fn value(spec: &Spec) -> Value {
+    match (spec.takes, spec.value) {
+        (Takes::Switch, _) => Value::None,
+        (_, "DIR" | "DIRS") => Value::Directory,
+        (_, "FILE" | "PATHS") => Value::File,
+        (_, "NAMES" | "PROGRAM") => Value::Program,
+        (Takes::Text | Takes::Number | Takes::List, _) => Value::Any,
+    }
+}
+
+/// The flags that one command has beside those.
+fn own(name: Name) -> impl Iterator<Item = Flag> {
+    own_flags(Some(name)).iter().filter_map(|&flag| match flag {
+        "json" => Some(Flag { name: flag, value: Value::None, help: "Print JSON" }),
+        "in" => Some(Flag { name: flag, value: Value::Directory, help: "The directory that the call would name" }),
+        "update" => Some(Flag { name: flag, value: Value::None, help: "Rewrite what differs" }),
+        _ => None,
+    })
+}
+
+/// The commands that have this flag, with `separator` between them, and the flag.
+fn owners(separator: &str) -> Vec<(String, Flag)> {
+    let mut owners: Vec<(String, Flag)> = Vec::new();
+    for name in Name::SUBCOMMANDS {
+        for flag in own(name) {
+            match owners.iter_mut().find(|(_, known)| known.name == flag.name) {
+                Some((names, _)) => {
+                    names.push_str(separator);
+                    names.push_str(name.text());
+                }
+                None => owners.push((name.text().to_owned(), flag)),
+            }
+        }
+    }
+    owners
+}
+
+fn names(separator: &str) -> String {
+    Name::SUBCOMMANDS.map(Name::text).join(separator)
+}
+
+fn shells(separator: &str) -> String {
+    Shell::ALL.map(Shell::text).join(separator)
+}
+
+/// `--a|--b` of the flags with this value.
+fn pattern(flags: &[Flag], value: Value) -> Option<String> {
+    let found: Vec<String> =
+        flags.iter().filter(|flag| flag.value == value).map(|flag| format!("--{}", flag.name)).collect();
+    (!found.is_empty()).then(|| found.join("|"))
+}
+
+fn bash() -> String {
+    let mut flags = flags();
+    let words: Vec<String> = flags.iter().map(|flag| format!("--{}", flag.name)).collect();
+    let owners = owners("|");
+    let mut own_words = String::new();
+    for (commands, flag) in owners {
+        let _ = writeln!(own_words, "    case $command in {commands}) flags+=' --{}' ;; esac", flag.name);
+        flags.push(flag);
+    }
+    let mut values = String::new();
+    for (value, action) in [
+        (Value::Directory, "candidates=$(compgen -d -- \"$current\") ;;"),
+        (Value::File, "candidates=$(compgen -f -- \"$current\") ;;"),
+        (Value::Program, "candidates=$(compgen -c -- \"$current\") ;;"),
+        (Value::Any, "return ;;"),
+    ] {
+        if let Some(pattern) = pattern(&flags, value) {
+            let _ = writeln!(values, "        {pattern}) {action}");
+        }
+    }
+    format!(
+        "# bash completion for allowexec; made by `allowexec completions bash`.\n\
+         _allowexec() {{\n    \
+             local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command='' word candidates=''\n    \
+             local flags='{flags}'\n    \
+             COMPREPLY=()\n    \
+             # `--flag=value` arrives as three words.\n    \
+             if [[ $current == '=' ]]; then current=''; elif [[ $previous == '=' ]]; then previous=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n    \
+             for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n        \
+                 case $word in {names}) command=$word; break ;; esac\n    \
+             done\n\
+         {own_words}    \
+             case $previous in\n\
+         {values}        \
+                 completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
+                 *)\n            \
+                     if [[ $current == -* ]]; then candidates=$(compgen -W \"$flags\" -- \"$current\")\n            \
+                     elif [[ -z $command ]]; then candidates=$(compgen -W '{commands}' -- \"$current\")\n            \
+                     else candidates=$(compgen -f -- \"$current\"); fi ;;\n    \
+             esac\n    \
+             while IFS= read -r word; do [[ -z $word ]] || COMPREPLY+=(\"$word\"); done <<< \"$candidates\"\n\
+         }}\n\
+         complete -o filenames -F _allowexec allowexec\n",
+        flags = words.join(" "),
+        names = names("|"),
+        commands = names(" "),
+        shells = shells(" "),
+    )
+}
+
+/// Text in single quotes for a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A row for zsh's `_arguments`.
+fn zsh_row(flag: &Flag) -> String {
+    let help = flag.help.replace('[', "\\[").replace(']', "\\]");
+    let action = match flag.value {
+        Value::None => return quoted(&format!("--{}[{help}]", flag.name)),
+        Value::Any => " ",
+        Value::Directory => "_files -/",
+        Value::File => "_files",
+        Value::Program => "_command_names -e",
+    };
+    quoted(&format!("*--{}=[{help}]:value:{action}", flag.name))
+}
+
+fn zsh() -> String {
+    let mut rows = String::new();
+    for flag in flags() {
+        let _ = writeln!(rows, "        {}", zsh_row(&flag));
+    }
+    let mut own_rows = String::new();
+    for (commands, flag) in owners("|") {
+        let _ = writeln!(own_rows, "    case $command in ({commands}) rows+=({}) ;; esac", zsh_row(&flag));
+    }
+    let mut commands = String::new();
+    for name in Name::SUBCOMMANDS {
+        let row = format!("{}:{}", name.text(), help::summary(name).replace(':', "\\:"));
+        let _ = writeln!(commands, "        {}", quoted(&row));
+    }
+    format!(
+        "#compdef allowexec\n\
+         # zsh completion for allowexec; made by `allowexec completions zsh`.\n\
+         _allowexec() {{\n    \
+             local curcontext=$curcontext state command word\n    \
+             local -a rows commands line\n    \
+             local -A opt_args\n    \
+             rows=(\n{rows}    )\n    \
+             commands=(\n{commands}    )\n    \
+             for word in ${{words[2,CURRENT-1]}}; do\n        \
+                 case $word in ({names}) command=$word; break ;; esac\n    \
+             done\n\
+         {own_rows}    \
+             _arguments -C $rows '1:command:->command' '*:argument:->argument'\n    \
+             case $state in\n        \
+                 (command) _describe command commands ;;\n        \
+                 (argument) if [[ $command == completions ]]; then _values shell {shells}; else _files; fi ;;\n    \
+             esac\n\
+         }}\n\
+         if [[ $funcstack[1] == _allowexec ]]; then _allowexec \"$@\"; else compdef _allowexec allowexec; fi\n",
+        names = names("|"),
+        shells = shells(" "),
+    )
+}
+
+fn fish() -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+    let row = |flag: &Flag| {
+        let value = match flag.value {
+            Value::None => "",
+            Value::Any => " -x",
+            Value::Directory => " -x -a '(__fish_complete_directories)'",
+            Value::File => " -r -F",
+            Value::Program => " -x -a '(__fish_complete_command)'",
+        };
+        format!("-l {}{value} -d {}", flag.name, quoted(flag.help))
+    };
+    let mut script = "# fish completion for allowexec; made by `allowexec completions fish`.\n".to_owned();
+    let seen = format!("__fish_seen_subcommand_from {}", names(" "));
+    let _ = writeln!(script, "complete -c allowexec -n 'not {seen}' -f");
+    for name in Name::SUBCOMMANDS {
+        let summary = quoted(help::summary(name));
+        let _ = writeln!(script, "complete -c allowexec -n 'not {seen}' -a {} -d {summary}", name.text());
+    }
+    let _ =
+        writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from completions' -f -a '{}'", shells(" "));
+    for flag in flags() {
+        let _ = writeln!(script, "complete -c allowexec {}", row(&flag));
+    }
+    for (commands, flag) in owners(" ") {
+        let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from {commands}' {}", row(&flag));
+    }
+    script
+}
+
+fn powershell() -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let mut rows = String::new();
+    for name in Name::SUBCOMMANDS {
+        let _ = writeln!(rows, "        @('', '{}', {})", name.text(), quoted(help::summary(name)));
+    }
+    for shell in Shell::ALL {
+        let _ = writeln!(rows, "        @('completions', '{0}', 'For {0}')", shell.text());
+    }
+    for flag in flags() {
+        let _ = writeln!(rows, "        @('*', '--{}', {})", flag.name, quoted(flag.help));
+    }
+    for name in Name::SUBCOMMANDS {
+        for flag in own(name) {
+            let _ = writeln!(rows, "        @('{}', '--{}', {})", name.text(), flag.name, quoted(flag.help));
+        }
+    }
+    format!(
+        "# PowerShell completion for allowexec; made by `allowexec completions powershell`.\n\
+         Register-ArgumentCompleter -Native -CommandName allowexec -ScriptBlock {{\n    \
+             param($wordToComplete, $commandAst, $cursorPosition)\n    \
+             $names = {names}\n    \
+             $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object {{ $_.ToString() }})\n    \
+             $command = $words | Where-Object {{ $_ -in $names -and $_ -ne $wordToComplete }} | Select-Object -First 1\n    \
+             if (-not $command) {{ $command = '' }}\n    \
+             @(\n{rows}    ) | Where-Object {{\n        \
+                 ($_[0] -eq $command -or ($_[0] -eq '*' -and $wordToComplete.StartsWith('-'))) -and $_[1] -like \"$wordToComplete*\"\n    \
+             }} | ForEach-Object {{\n        \
+                 [System.Management.Automation.CompletionResult]::new($_[1], $_[1], 'ParameterValue', $_[2])\n    \
+             }}\n\
+         }}\n",
+        names = Name::SUBCOMMANDS.map(|name| format!("'{}'", name.text())).join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shell_completes_each_command_and_each_flag() {
+        for shell in Shell::ALL {
+            let script = script(shell);
+            for name in Name::SUBCOMMANDS {
+                assert!(script.contains(name.text()), "{shell:?} lacks {name:?}");
+            }
+            for flag in flags().iter().chain(owners("|").iter().map(|(_, flag)| flag)) {
+                let dashed = if shell == Shell::Fish { "-l " } else { "--" };
+                assert!(script.contains(&format!("{dashed}{}", flag.name)), "{shell:?} lacks {}", flag.name);
+            }
+            for other in Shell::ALL {
+                assert!(script.contains(other.text()), "{shell:?} does not complete {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flag_of_its_own_that_a_command_takes_is_completed() {
+        for name in Name::SUBCOMMANDS {
+            let completed: Vec<&str> = own(name).map(|flag| flag.name).collect();
+            let takes: Vec<&str> =
+                own_flags(Some(name)).iter().copied().filter(|flag| !["help", "version"].contains(flag)).collect();
+            assert_eq!(completed, takes, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Everything about installing and packaging that CI checks beside `cargo test`. Each step has a time limit and can be called by
+# itself; the order lets a wrong one be known early. Needs a Debian machine with cargo, git, node and python3, installs the rest
+# of Debian's packages by name, and needs the right to (root).
+#
+#   vendor.sh    vendored, offline, reproducible, small     two release builds
+#   files.sh     completions, manual page, bundle, workflows
+#   ssh.sh       a session through sshd, broken in the middle
+#   targets.sh   musl and aarch64 run; macOS and MSVC are checked
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+binary=$target_dir/package/allowexec
+
+step() {
+    local limit=$1 began=$SECONDS
+    shift
+    printf '\n-- %s\n' "$*"
+    timeout --kill-after=10 "$limit" "$@"
+    printf -- '-- took %s s\n' $((SECONDS - began))
+}
+
+step 1500 bash tests/package/vendor.sh "$binary"
+step 300 bash tests/package/files.sh "$binary"
+step 600 bash tests/remote/ssh.sh "$binary"
+step 1800 bash tests/package/targets.sh

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Other targets than the machine's own: targets.sh [musl] [aarch64] [macos] [msvc]; without a word, all four.
+#
+#   musl     a static binary, built and run
+#   aarch64  a Linux binary, built and run under qemu-user
+#   macos    type-checked for aarch64-apple-darwin
+#   msvc     type-checked for x86_64-pc-windows-msvc
+#
+# Of Debian: musl-tools and libunwind-14-dev; gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user; and for each target the
+# compiler of toolchain.sh, which builds the standard library. What is built is not what is released: little is optimised, so that
+# the whole takes minutes.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+tools=$target_dir/windows-toolchain
+# The standard library of another compiler must not meet the artefacts of this one.
+export CARGO_TARGET_DIR=$target_dir/other-targets
+export RUSTC=$tools/bin/rustc RUSTDOC=$tools/bin/rustdoc RUSTC_BOOTSTRAP=1
+export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
+
+packages() {
+    dpkg -s "$@" > /dev/null 2>&1 && return
+    timeout 300 apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+}
+
+build() {
+    timeout --kill-after=10 "${LIMIT:-1200}" cargo "$1" --locked -Zbuild-std=std,panic_unwind --target "$2"
+}
+
+# Runs a binary by the path of a client's call, and has it serve a client that leaves.
+works() {
+    local answer
+    answer=$(timeout 60 "$@" call execute_command '{"command":"echo from another target"}' --allow echo)
+    grep -qx '  from another target' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
+    [ "$(timeout 60 "$@" check --allow ls -- 'ls | sh' | head -n 1)" = refused ]
+    # A command that never ends by itself, with a child of its own, is ended at its deadline.
+    answer=$(timeout 60 "$@" call execute_process --allow sh \
+        '{"file":"sh","args":["-c","sleep 3600 & wait"],"timeout_ms":300}' || true)
+    grep -qx 'timed_out: true' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
+    answer=$(timeout 60 "$@" serve 2> /dev/null <<< '{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    grep -q '"id":1' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
+}
+
+musl() {
+    packages musl-tools libunwind-14-dev
+    # The only static libunwind of Debian is built for glibc and wants one function of it that musl does not have.
+    local unwind=$CARGO_TARGET_DIR/unwind
+    mkdir -p "$unwind"
+    cat > "$unwind/chk.c" << 'C'
+#include <stdarg.h>
+#include <stdio.h>
+int __fprintf_chk(FILE *file, int flag, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vfprintf(file, format, arguments);
+    va_end(arguments);
+    return count;
+}
+C
+    musl-gcc -O2 -fno-stack-protector -c "$unwind/chk.c" -o "$unwind/chk.o"
+    cp -L /usr/lib/llvm-14/lib/libunwind.a "$unwind/libunwind.a"
+    ar r "$unwind/libunwind.a" "$unwind/chk.o"
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_LINKER=musl-gcc \
+        CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS="-Clink-self-contained=no -Crelocation-model=static -L$unwind" \
+        build build x86_64-unknown-linux-musl
+    local binary=$CARGO_TARGET_DIR/x86_64-unknown-linux-musl/debug/allowexec
+    # No program is asked for to load it, and no library.
+    if readelf --program-headers --dynamic "$binary" | grep -E 'INTERP|NEEDED'; then
+        echo "the musl binary is not static" >&2
+        return 1
+    fi
+    works "$binary"
+}
+
+aarch64() {
+    packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc build build aarch64-unknown-linux-gnu
+    works qemu-aarch64 -L /usr/aarch64-linux-gnu "$CARGO_TARGET_DIR/aarch64-unknown-linux-gnu/debug/allowexec"
+}
+
+macos() {
+    build check aarch64-apple-darwin
+}
+
+msvc() {
+    build check x86_64-pc-windows-msvc
+}
+
+bash "$here/toolchain.sh" "$tools"
+[ $# -gt 0 ] || set -- musl aarch64 macos msvc
+for target in "$@"; do
+    case $target in
+        musl | aarch64 | macos | msvc) "$target" && echo "$target: all as it should be" ;;
+        *)
+            echo "unknown target: $target; expected musl, aarch64, macos or msvc" >&2
+            exit 2
+            ;;
+    esac
+done
