@@ -171,7 +171,8 @@ fn a_modern_call_that_needs_the_project_is_asked_for_the_roots_once() {
 #[test]
 fn a_sandbox_follows_the_roots_as_they_change() {
     let (_dir, base) = tree();
-    let mut server = Server::command(&["--allow", "sh", "--sandbox", "workspace"]).dir(&base).start();
+    let mut server =
+        Server::command(&["--allow", "sh", "--sandbox", "workspace"]).env("TMPDIR", &base).dir(&base).start();
     server.initialize_with("2025-06-18", json!({"roots": {"listChanged": true}}));
     answer(&mut server, &roots(&base, &["one"]));
     let made = |name: &str| base.join(name).exists();
@@ -185,7 +186,8 @@ fn a_sandbox_follows_the_roots_as_they_change() {
     assert!(!made("one/made") && made("two/made"));
     // And for calls of the modern era, which bring theirs with them.
     fs::remove_file(base.join("two/made")).unwrap();
-    let mut server = Server::command(&["--allow", "sh", "--sandbox", "workspace"]).dir(&base).start();
+    let mut server =
+        Server::command(&["--allow", "sh", "--sandbox", "workspace"]).env("TMPDIR", &base).dir(&base).start();
     let arguments = json!({"command": "sh -c 'echo x > ../one/made; echo x > ../two/made'"});
     for (root, other) in [("one", "two"), ("two", "one"), ("one", "two")] {
         let response = modern(&mut server, arguments.clone(), Some(json!({"roots": roots(&base, &[root])})));
