@@ -11,7 +11,9 @@ use std::os::fd::{AsFd, OwnedFd};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-use crate::server::{Event, EventSender, LogSink};
+#[cfg(unix)]
+use crate::server::Event;
+use crate::server::{EventSender, LogSink};
 
 /// Says what went wrong, with its causes.
 pub(super) fn complain(error: &dyn Error) {
