@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::windows::io::AsRawHandle;
 use std::os::windows::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWrapper};
 use win32job::{ExtendedLimitInfo, Job};
 
-use crate::exec::{Capture, Captured, End, Limits, Output, StopReason, StopSignal};
+use crate::exec::heartbeat::{LONGEST_LINE, printable};
+use crate::exec::{Capture, Captured, End, Heartbeat, Limits, Output, StopReason, StopSignal};
 
 /// See "Process Creation Flags" in Microsoft's documentation.
 const CREATE_SUSPENDED: u32 = 0x0000_0004;
@@ -89,11 +91,13 @@ pub(in crate::exec) fn supervise(
     stop: &StopSignal,
     limits: Limits,
     started: Instant,
+    heartbeat: Option<Heartbeat>,
 ) -> io::Result<Output> {
     let Spawned { mut child, job } = spawned;
     // Dropped wherever this function is left, and the command with all that it started ends with it.
     let mut job = Some(job);
-    let streams = [Stream::new(limits.max_output), Stream::new(limits.max_output)];
+    let last = Arc::new(AtomicUsize::new(0));
+    let streams = [0, 1].map(|place| Stream::new(place, &last, limits.max_output));
     let [stdout, stderr] = &streams;
     if let Some(pipe) = child.inner_mut().stdout.take() {
         stdout.read("stdout", pipe, stop.waker.clone())?;
@@ -109,8 +113,20 @@ pub(in crate::exec) fn supervise(
     let mut open = streams.len();
     let (mut status, mut ended_by_us) = (None, None);
     let mut until = started + limits.timeout;
+    let mut beats = heartbeat.map(|heartbeat| (started + heartbeat.every, heartbeat));
     while open > 0 || status.is_none() {
-        let wake = stop.wakes.recv_timeout(until.saturating_duration_since(Instant::now()));
+        let now = Instant::now();
+        let mut wait = until.saturating_duration_since(now);
+        if let Some((next, heartbeat)) = beats.as_mut().filter(|_| job.is_some()) {
+            if now >= *next {
+                *next = now + heartbeat.every;
+                let stream = streams.get(last.load(Ordering::Relaxed));
+                let line = stream.map(|stream| stream.lock().last_line(LONGEST_LINE)).unwrap_or_default();
+                (heartbeat.tell)(now - started, printable(&line));
+            }
+            wait = wait.min(next.saturating_duration_since(now));
+        }
+        let wake = stop.wakes.recv_timeout(wait);
         let end = match wake {
             Ok(Wake::Read(result)) => {
                 result?;
@@ -125,6 +141,8 @@ pub(in crate::exec) fn supervise(
                 continue;
             }
             Ok(Wake::Stop(StopReason::Cancelled | StopReason::Shutdown)) => End::Stopped,
+            // Only the next beat is due.
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until => continue,
             // The time of the job's end is over, or of the command itself.
             Err(RecvTimeoutError::Timeout) if job.is_none() => break,
             Err(RecvTimeoutError::Timeout) => End::TimedOut(limits.timeout),
@@ -147,22 +165,31 @@ pub(in crate::exec) fn supervise(
 }
 
 /// One of the command's output streams, read by a thread of its own: Windows has no poll(2) for pipes.
-struct Stream(Arc<Mutex<Capture>>);
+#[derive(Clone)]
+struct Stream {
+    place: usize,
+    /// The place of the stream that something was read from last.
+    last: Arc<AtomicUsize>,
+    capture: Arc<Mutex<Capture>>,
+}
 
 impl Stream {
-    fn new(max_output: u64) -> Self {
-        Self(Arc::new(Mutex::new(Capture::new(max_output))))
+    fn new(place: usize, last: &Arc<AtomicUsize>, max_output: u64) -> Self {
+        Self { place, last: Arc::clone(last), capture: Arc::new(Mutex::new(Capture::new(max_output))) }
     }
 
     /// Reads the pipe to its end, wherever the watch is by then, and tells of the end.
     fn read(&self, name: &str, mut pipe: impl Read + Send + 'static, waker: Sender<Wake>) -> io::Result<()> {
-        let capture = Self(Arc::clone(&self.0));
+        let stream = self.clone();
         let read = move || {
             let mut piece = [0; 32 * 1024];
             let result = loop {
                 match pipe.read(&mut piece) {
                     Ok(0) => break Ok(()),
-                    Ok(count) => capture.lock().push(piece.get(..count).unwrap_or_default()),
+                    Ok(count) => {
+                        stream.last.store(stream.place, Ordering::Relaxed);
+                        stream.lock().push(piece.get(..count).unwrap_or_default());
+                    }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => break Err(error),
                 }
@@ -176,7 +203,7 @@ impl Stream {
 
     fn lock(&self) -> MutexGuard<'_, Capture> {
         // A piece is taken whole or not at all, so a panic in between leaves a sound capture.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what was kept. A thread that still reads, for a process that has left the job, keeps nothing more.
