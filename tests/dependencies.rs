@@ -1,5 +1,7 @@
 //! What an auditor has to read beside the project: few crates, and each with its reason.
 
+// It is the Linux binary's tree that is counted, and under Wine there is no cargo to ask; `spec/platforms.md` lists it.
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 /// The variables that are passed on where the server has them.
 const PASSED: &[&str] = if cfg!(windows) {
     &[
+        "HOME",
         "USERPROFILE",
         "HOMEDRIVE",
         "HOMEPATH",
@@ -26,6 +27,10 @@ const PASSED: &[&str] = if cfg!(windows) {
         "ProgramFiles(x86)",
         "ProgramW6432",
         "CommonProgramFiles",
+        "CommonProgramFiles(x86)",
+        "CommonProgramW6432",
+        "ALLUSERSPROFILE",
+        "PUBLIC",
         "NUMBER_OF_PROCESSORS",
         "PROCESSOR_ARCHITECTURE",
         "OS",
@@ -42,6 +47,9 @@ const PASSED_PREFIX: &str = "LC_";
 /// What tells programs that nobody sits before them.
 const NON_INTERACTIVE: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+
+/// Has `cmd.exe`, and other programs that ask Windows where a program is, leave out the current directory too.
+const NO_CURRENT_DIRECTORY: (&str, &str) = ("NoDefaultCurrentDirectoryInExePath", "1");
 
 /// A variable that the operator names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,26 +82,32 @@ impl Environment {
     /// what tells programs that nobody sits before them, what the operator names, and the cleaned `PATH`.
     ///
     /// What the server passes on by `inherit_all` beats the settings against interaction, and what the operator names
-    /// beats both. An own `PATH` counts only where the operator sets it.
+    /// beats both. An own `PATH` counts only where the operator sets it. On Windows names are the same in any case, what is
+    /// passed on is what its programs need, and `NoDefaultCurrentDirectoryInExePath` is set.
     pub fn new(settings: &EnvironmentSettings) -> Self {
         let mut variables = BTreeMap::new();
         let set = |variables: &mut BTreeMap<OsString, OsString>, name: &str, value: &OsStr| {
-            variables.insert(OsString::from(name), value.to_owned());
+            insert(variables, OsString::from(name), value.to_owned());
         };
         for (name, value) in NON_INTERACTIVE {
             set(&mut variables, name, OsStr::new(value));
         }
         let passed = settings.inherited.iter().filter(|(name, _)| settings.inherit_all || is_passed(name));
-        variables.extend(passed.map(|(name, value)| (name.clone(), value.clone())));
+        passed.for_each(|(name, value)| insert(&mut variables, name.clone(), value.clone()));
         set(&mut variables, "PATH", &settings.path);
+        if cfg!(windows) {
+            let (name, value) = NO_CURRENT_DIRECTORY;
+            set(&mut variables, name, OsStr::new(value));
+        }
         for variable in &settings.variables {
             match variable {
                 Variable::Set(name, value) => set(&mut variables, name, value),
                 // The cleaned one is there already.
-                Variable::Pass(name) if name == "PATH" => {}
+                Variable::Pass(name) if is_same(OsStr::new(name), OsStr::new("PATH")) => {}
                 Variable::Pass(name) => {
-                    if let Some(value) = settings.inherited.get(OsStr::new(name)) {
-                        set(&mut variables, name, value);
+                    let inherited = settings.inherited.iter().find(|(key, _)| is_same(key, OsStr::new(name)));
+                    if let Some((name, value)) = inherited {
+                        insert(&mut variables, name.clone(), value.clone());
                     }
                 }
             }
@@ -108,13 +122,26 @@ impl Environment {
 
     /// Sets one more variable, in place of one of the same name.
     pub fn set(&mut self, name: &str, value: OsString) {
-        self.0.insert(name.into(), value);
+        insert(&mut self.0, name.into(), value);
     }
+}
+
+/// Puts a variable in place of one of the same name. On Windows the two names may differ in case, and of two such ones
+/// (`Path` beside the cleaned `PATH`) a process would get only one.
+fn insert(variables: &mut BTreeMap<OsString, OsString>, name: OsString, value: OsString) {
+    if cfg!(windows) {
+        variables.retain(|other, _| !is_same(other, &name));
+    }
+    variables.insert(name, value);
+}
+
+fn is_same(left: &OsStr, right: &OsStr) -> bool {
+    if cfg!(windows) { left.eq_ignore_ascii_case(right) } else { left == right }
 }
 
 fn is_passed(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    let same = |passed: &&str| if cfg!(windows) { passed.eq_ignore_ascii_case(name) } else { *passed == name };
+    let same = |passed: &&str| is_same(OsStr::new(passed), OsStr::new(name));
     name.starts_with(PASSED_PREFIX) || PASSED.iter().any(same)
 }
 

@@ -124,7 +124,7 @@ impl Executor for Processes {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         os::prepare(&mut command, allowed.words());
-        let child = command.spawn().map_err(|source| spawn_error(&allowed, source))?;
+        let child = os::spawn(command).map_err(|source| spawn_error(&allowed, source))?;
         // The child has its directory now; nothing is held for it while it runs.
         drop(allowed);
         os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat)

@@ -1,11 +1,15 @@
 //! The wish to end a command: one end for who wishes it, one for who runs the command.
 //!
-//! A pipe and no flag, so that the wait for output, for the exit and for this wish is one poll(2).
+//! On a Unix a pipe and no flag, so that the wait for output, for the exit and for this wish is one poll(2). On Windows
+//! the channel over which the watch hears of everything else too.
 
 use std::io;
 use std::time::Duration;
 #[cfg(unix)]
 use std::time::Instant;
+
+#[cfg(windows)]
+use super::os::Wake;
 
 /// Why a command is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub struct Stop {
     #[cfg(unix)]
     wish: std::os::fd::OwnedFd,
     #[cfg(windows)]
-    wish: std::sync::mpsc::Sender<StopReason>,
+    wish: std::sync::mpsc::Sender<Wake>,
 }
 
 /// The end of who runs the command.
@@ -31,7 +35,10 @@ pub struct StopSignal {
     #[cfg(unix)]
     pub(crate) wish: std::os::fd::OwnedFd,
     #[cfg(windows)]
-    pub(super) wish: std::sync::mpsc::Receiver<StopReason>,
+    pub(super) wakes: std::sync::mpsc::Receiver<Wake>,
+    /// For the threads of the watch, which tell over the same channel.
+    #[cfg(windows)]
+    pub(super) waker: std::sync::mpsc::Sender<Wake>,
 }
 
 /// Makes both ends.
@@ -51,7 +58,7 @@ pub fn stop() -> io::Result<(Stop, StopSignal)> {
 #[cfg(windows)]
 pub fn stop() -> io::Result<(Stop, StopSignal)> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    Ok((Stop { wish: sender }, StopSignal { wish: receiver }))
+    Ok((Stop { wish: sender.clone() }, StopSignal { wakes: receiver, waker: sender }))
 }
 
 impl Stop {
@@ -63,7 +70,18 @@ impl Stop {
             let _ = rustix::io::write(&self.wish, &[reason as u8]);
         }
         #[cfg(windows)]
-        drop(self.wish.send(reason));
+        {
+            // Nobody hears it where the command has ended already, and then there is nothing left to wish.
+            let _ = self.wish.send(Wake::Stop(reason));
+        }
+    }
+}
+
+#[cfg(windows)]
+impl Drop for Stop {
+    /// The channel stays open for the watch's own threads, so the wish is said.
+    fn drop(&mut self) {
+        self.wish(StopReason::Shutdown);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::windows_name;
+
 /// The entry that allows every command.
 const ANY: &str = "*";
 
@@ -52,12 +54,16 @@ impl AllowList {
 
     /// Looks for the rule that lets `word` pass.
     ///
-    /// The comparison is of the whole word, byte by byte: `ls` allows neither `/bin/ls` nor `./ls` nor `LS`.
+    /// The comparison is of the whole word, byte by byte: `ls` allows neither `/bin/ls` nor `./ls` nor `LS`. On Windows an
+    /// entry also allows the words that differ from it in case, in the kind of slash, or in that one of the two has no
+    /// ending such as `.exe`.
     pub fn rule_for(&self, word: &str) -> Option<Rule> {
         if word.is_empty() {
             return None;
         }
-        match self.names.iter().find(|name| *name == word) {
+        let exact = self.names.iter().find(|name| *name == word);
+        let folded = || self.names.iter().find(|name| windows_name::means(word, name));
+        match exact.or_else(|| if cfg!(windows) { folded() } else { None }) {
             Some(name) => Some(Rule::Entry(name.clone())),
             None if self.any => Some(Rule::Any),
             None => None,
@@ -104,7 +110,6 @@ mod tests {
             "",
             "l",
             "lsx",
-            "LS",
             "ls ",
             " ls",
             "./ls",
@@ -118,6 +123,11 @@ mod tests {
             "*",
         ] {
             assert_eq!(allow.rule_for(word), None, "{word:?}");
+        }
+        // More of what Windows folds is tested in `windows_name`.
+        let folded = cfg!(windows).then(|| Rule::Entry("ls".to_owned()));
+        for word in ["LS", "ls.exe"] {
+            assert_eq!(allow.rule_for(word), folded, "{word:?}");
         }
     }
 

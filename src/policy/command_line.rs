@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::quoted::quoted;
 use super::syntax::{ShellSyntax, find_literal_pattern, find_syntax};
+use super::windows_line;
 
 /// The words of a command: the first names the program, the rest are its arguments. Never empty, never with a NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,13 @@ pub struct CommandLine {
     literal_pattern: Option<&'static str>,
 }
 
+/// How quotes are balanced.
+const BALANCED: &str = if cfg!(windows) {
+    "close every `\"`"
+} else {
+    "close every `'` and `\"`, and put nothing but a character behind a `\\`"
+};
+
 /// Why a command line is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandLineError {
@@ -20,7 +28,7 @@ pub enum CommandLineError {
     #[error("the command is empty; expected the name of an allowed command, with its arguments behind it")]
     Empty,
     /// A quote or an escape has no end.
-    #[error("the quotes in {} are not balanced; close every `'` and `\"`, and put nothing but a character behind a `\\`", quoted(.line))]
+    #[error("the quotes in {} are not balanced; {BALANCED}", quoted(.line))]
     Unbalanced {
         /// The whole line.
         line: String,
@@ -43,14 +51,19 @@ pub enum CommandLineError {
 }
 
 impl CommandLine {
-    /// Splits one line into words by the rules of a POSIX shell, without any of its expansions.
+    /// Splits one line into words by the rules of a POSIX shell, without any of its expansions; on Windows by those of
+    /// its programs, where a backslash is an ordinary character and only `"` quotes.
     ///
-    /// Blanks, tabs and quotes mean what they mean to `sh`; `#` at the start of a word begins a comment. Variables, globs
+    /// To a POSIX shell blanks, tabs and quotes mean what they mean there; `#` at the start of a word begins a comment. Variables, globs
     /// and tildes are ordinary characters. See [`find_syntax`] for what is refused.
     ///
     /// # Errors
     /// [`CommandLineError`], the first that applies.
     pub fn parse(line: &str) -> Result<Self, CommandLineError> {
+        if cfg!(windows) {
+            let (words, literal_pattern) = windows_line::split(line)?;
+            return Self::from_words(words, literal_pattern);
+        }
         if let Some((_, syntax)) = find_syntax(line) {
             return Err(CommandLineError::Syntax { syntax });
         }
@@ -98,7 +111,9 @@ impl CommandLine {
     }
 }
 
+// What Windows does is tested in `windows_line`.
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::quoted::quoted;
+use super::windows_name;
 use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Rule, WorkingDirectory};
 
 /// A command that was allowed, and has not run yet. Only [`decide`] makes one, and running it uses it up.
@@ -90,8 +91,9 @@ fn advice(word: &str, allowed: &[String]) -> String {
         return "no command is allowed yet: the operator names them with `--allow` or `ALLOWED_COMMANDS`".to_owned();
     }
     let allowed_names = allowed.join(", ");
-    let name = word.rsplit('/').next().unwrap_or(word);
-    if name != word && allowed.iter().any(|entry| entry == name) {
+    let name = word.rsplit(|c| c == '/' || (cfg!(windows) && c == '\\')).next().unwrap_or(word);
+    let is_it = |entry: &String| entry == name || (cfg!(windows) && windows_name::means(name, entry));
+    if name != word && allowed.iter().any(is_it) {
         return format!("call it by its name alone, `{name}`; allowed commands: {allowed_names}");
     }
     format!("allowed commands: {allowed_names}")

@@ -197,8 +197,27 @@ impl WorkingDirectory {
                 return held;
             }
         }
+        #[cfg(windows)]
+        if let Some(path) = without_verbatim_share(&self.path) {
+            return path;
+        }
         self.path.clone()
     }
+}
+
+/// The plain form of `\\?\UNC\server\share`, which dunce leaves as it is, and which no process can start in.
+#[cfg(windows)]
+fn without_verbatim_share(path: &Path) -> Option<PathBuf> {
+    use std::path::{Component, Prefix};
+    let mut components = path.components();
+    let Some(Component::Prefix(prefix)) = components.next() else { return None };
+    let Prefix::VerbatimUNC(server, share) = prefix.kind() else { return None };
+    let mut plain = std::ffi::OsString::from(r"\\");
+    plain.push(server);
+    plain.push(r"\");
+    plain.push(share);
+    plain.push(r"\");
+    Some(PathBuf::from(plain).join(components.as_path().strip_prefix(r"\").ok()?))
 }
 
 #[cfg(target_os = "linux")]

@@ -21,6 +21,8 @@ mod quoted;
 mod shell_command;
 mod syntax;
 mod tool_name;
+mod windows_line;
+mod windows_name;
 pub mod wrappers;
 
 pub use allow_list::{AllowList, Rule};
@@ -89,7 +91,7 @@ impl Policy {
 
     fn find(&self, directories: &Directories, word: &str, directory: &WorkingDirectory) -> Option<Program> {
         match self.allow.rule_for(word) {
-            Some(Rule::Entry(entry)) => self.programs.find_listed(&entry),
+            Some(Rule::Entry(entry)) => self.programs.find_listed(&entry).filter(|program| program.answers_to(word)),
             Some(Rule::Any) => self.programs.find_any(word, directory),
             Some(Rule::Project(_)) | None => {
                 let project = directories.project_for_commands()?;

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::WorkingDirectory;
+use super::windows_name::{self, Endings};
 
-/// Where POSIX keeps the standard utilities, for a server that was started without `PATH`.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Where the system keeps its utilities, for a server that was started without `PATH`.
+const DEFAULT_PATH: &str =
+    if cfg!(windows) { r"C:\Windows\System32;C:\Windows" } else { "/usr/local/bin:/usr/bin:/bin" };
 
 /// Where no program is, for commands whose server has no search path left.
 const NOWHERE: &str = "/dev/null";
@@ -17,28 +19,58 @@ const NOWHERE: &str = "/dev/null";
 ///
 /// Empty and relative entries are dropped: they would run what lies in a directory that the client chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchPath(Vec<PathBuf>);
+pub struct SearchPath {
+    entries: Vec<PathBuf>,
+    /// What a name without an ending is tried with; on Windows alone.
+    endings: Endings,
+}
 
 impl SearchPath {
     /// Reads a `PATH` as the environment holds it; `None` means the standard directories.
     pub fn new(path: Option<&OsStr>) -> Self {
         let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-        Self(std::env::split_paths(path).filter(|entry| entry.is_absolute()).collect())
+        let entries = std::env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
+        Self { entries, endings: Endings::new(None) }
+    }
+
+    /// Takes the endings that Windows tries names with from `PATHEXT`, as the environment holds it; `None` means `.com`,
+    /// `.exe`, `.bat` and `.cmd`. On other platforms it means nothing.
+    pub fn with_endings(self, pathext: Option<&OsStr>) -> Self {
+        Self { endings: Endings::new(pathext), ..self }
     }
 
     /// The entries, in the order in which they are searched.
     pub fn entries(&self) -> &[PathBuf] {
-        &self.0
+        &self.entries
     }
 
     /// The value that commands get for their own `PATH`. Without entries it names a file, in which nothing is found: to a
     /// POSIX shell and to execvp(3) the empty string is the current directory, which the client chose.
     pub fn to_variable(&self) -> OsString {
-        if self.0.is_empty() && cfg!(unix) {
+        if self.entries.is_empty() && cfg!(unix) {
             return NOWHERE.into();
         }
         // Joining fails for an entry that holds the separator, and splitting made sure that none does.
-        std::env::join_paths(&self.0).unwrap_or_default()
+        std::env::join_paths(&self.entries).unwrap_or_default()
+    }
+
+    /// The first executable file that a path means.
+    fn executable(&self, path: &Path) -> Option<PathBuf> {
+        if !cfg!(windows) {
+            return is_executable(path).then(|| path.to_owned());
+        }
+        self.files(path).find(|file| file.is_file())
+    }
+
+    /// The files that a path can mean: itself, or on Windows, where it has no ending, itself with each ending.
+    fn files(&self, path: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+        let files = match path.to_str() {
+            _ if !cfg!(windows) => vec![path.to_owned()],
+            Some(name) if path.is_absolute() => self.endings.candidates(name).into_iter().map(PathBuf::from).collect(),
+            // What is relative to a drive's own current directory is nobody's choice.
+            Some(_) | None => Vec::new(),
+        };
+        files.into_iter()
     }
 }
 
@@ -53,6 +85,11 @@ impl Program {
     /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether this is the file that a word of the entry asks for: on Windows `tool.bat` does not ask for `tool.exe`.
+    pub(super) fn answers_to(&self, word: &str) -> bool {
+        !cfg!(windows) || windows_name::has_ending_of(&self.path.to_string_lossy(), word)
     }
 
     /// The project directory that the file was found under, links resolved, where it was looked for as a command of
@@ -101,13 +138,15 @@ impl Programs {
         if !is_path(word) {
             return None;
         }
-        let path = dunce::canonicalize(directory.path().join(word)).ok()?;
+        let mut files = self.search_path.files(&directory.path().join(word));
+        let path = files.find_map(|file| dunce::canonicalize(file).ok())?;
         let lies_inside = path.starts_with(project) && path.is_file();
         lies_inside.then(|| Program { path, project: Some(project.to_owned()) })
     }
 
     fn at(&self, path: PathBuf) -> Option<Program> {
-        path.is_file().then_some(Program { path, project: None })
+        let path = self.search_path.files(&path).find(|file| file.is_file())?;
+        Some(Program { path, project: None })
     }
 
     fn look_up(&self, name: &str) -> Option<Program> {
@@ -116,8 +155,8 @@ impl Programs {
         if let Some(path) = found.get(name) {
             return Some(Program { path: path.clone(), project: None });
         }
-        let mut candidates = self.search_path.0.iter().map(|entry| entry.join(name));
-        let path = candidates.find(|candidate| is_executable(candidate))?;
+        let mut places = self.search_path.entries.iter().map(|entry| entry.join(name));
+        let path = places.find_map(|place| self.search_path.executable(&place))?;
         found.insert(name.to_owned(), path.clone());
         Some(Program { path, project: None })
     }
@@ -125,7 +164,7 @@ impl Programs {
 
 /// Whether a word is a path rather than a name to be looked up.
 fn is_path(word: &str) -> bool {
-    word.contains('/') || (cfg!(windows) && word.contains('\\'))
+    if cfg!(windows) { windows_name::is_path(word) } else { word.contains('/') }
 }
 
 #[cfg(unix)]

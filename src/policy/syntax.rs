@@ -96,7 +96,8 @@ impl State {
     }
 }
 
-fn syntax_at(rest: &str) -> Option<ShellSyntax> {
+/// The syntax that `rest`, which stands outside quotes, begins with.
+pub(super) fn syntax_at(rest: &str) -> Option<ShellSyntax> {
     if rest.starts_with('\n') {
         return Some(ShellSyntax::Newline);
     }

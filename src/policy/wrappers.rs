@@ -184,7 +184,9 @@ const WRAPPERS: &[&str] = &[
 /// A help for operators and no more: that a program is missing here does not make it harmless.
 pub fn reach_of(entry: &str) -> Option<Reach> {
     let name = entry.rsplit(['/', '\\']).next().unwrap_or(entry);
-    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let lower = name.to_ascii_lowercase();
+    let name = if cfg!(windows) { lower.as_str() } else { name };
+    let name = [".exe", ".com", ".bat", ".cmd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     // `python3.11` and `perl5.36` are what their unversioned names are.
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let listed = |list: &[&str]| list.contains(&name) || (!unversioned.is_empty() && list.contains(&unversioned));

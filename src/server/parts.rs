@@ -43,7 +43,8 @@ pub struct Parts {
 impl Parts {
     /// Makes the parts.
     pub fn new(config: &Config) -> Self {
-        let search_path = SearchPath::new(config.surroundings.variable("PATH"));
+        let search_path =
+            SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = AllowList::new(config.allow.value.iter().cloned());
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
         let directories = Directories::new(directory_settings(config));

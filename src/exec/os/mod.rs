@@ -6,6 +6,8 @@ mod linux;
 mod no_orphans;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::signal_descendants;
@@ -16,4 +18,6 @@ pub use no_orphans::{Orphans, become_subreaper};
 #[cfg(unix)]
 pub(crate) use unix::{exit_descriptor, pipe, poll_ready};
 #[cfg(unix)]
-pub(super) use unix::{prepare, supervise};
+pub(super) use unix::{prepare, spawn, supervise};
+#[cfg(windows)]
+pub(super) use windows::{Wake, prepare, spawn, supervise};

@@ -1,8 +1,9 @@
 //! The platforms where nothing that left its tree can be found again.
 
+// With braces, so that it is made in the same words as where it holds something.
 /// Finds nothing on this platform.
 #[derive(Debug, Default)]
-pub struct Orphans;
+pub struct Orphans {}
 
 /// Does nothing on this platform.
 pub fn become_subreaper() {}

@@ -51,6 +51,11 @@ pub(in crate::exec) fn prepare(command: &mut Command, words: &[String]) {
     command.process_group(0);
 }
 
+/// Starts the command.
+pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Child> {
+    command.spawn()
+}
+
 /// Watches the command to its end: reads its output, feeds its input, keeps its deadline, ends its tree, reaps it.
 pub(in crate::exec) fn supervise(
     mut child: Child,

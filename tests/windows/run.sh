@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# The Windows leg on a Debian machine: sets up a toolchain from Debian's packages (once), runs clippy for x86_64-pc-windows-gnu,
+# and the tests under Wine. Usage: tests/windows/run.sh [setup | clippy | test [ARGUMENTS FOR cargo test]]; without a word, all three.
+#
+# The standard library for Windows is not installable here, so it is built: Debian's compiler (newer than our minimum) comes with the
+# source of its library. It is unpacked beside the system, so that it neither shadows nor is shadowed by another toolchain.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+TARGET=x86_64-pc-windows-gnu
+CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR
+TOOLS=$CARGO_TARGET_DIR/windows-toolchain
+WINE=/usr/lib/wine/wine64
+BUILD_STD=(-Zbuild-std=std,panic_unwind,test --target "$TARGET")
+
+within() {
+    timeout --kill-after=10 "$@"
+}
+
+# Debian's compiler, its library's source and clippy, unpacked into $TOOLS/root, with a wrapper for each program.
+unpack_compiler() {
+    local debs=$TOOLS/debs version series llvm deb program
+    mkdir -p "$debs" "$TOOLS/bin"
+    version=$(apt-cache policy rustc-web | sed -n 's/ *Candidate: //p')
+    series=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
+    (
+        cd "$debs"
+        # The compiler and the source of its library must be of one version.
+        within 600 apt-get download -qq "rustc-web=$version" "libstd-rust-web-dev=$version" "libstd-rust-web-$series=$version" \
+            "rust-web-src=$version" "rust-web-clippy=$version"
+        llvm=$(dpkg -f libstd-rust-web-"$series"_*.deb Depends | grep -o 'libllvm[0-9]*' | head -n 1 || true)
+        if [ -n "$llvm" ]; then
+            within 600 apt-get download -qq "$llvm"
+        fi
+        for deb in *.deb; do
+            within 300 dpkg -x "$deb" "$TOOLS/root"
+        done
+    )
+    rm -rf "$debs"
+    for program in rustc rustdoc clippy-driver; do
+        printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/root/usr/lib/x86_64-linux-gnu exec %s/root/usr/bin/%s "$@"\n' \
+            "$TOOLS" "$TOOLS" "$program" >"$TOOLS/bin/$program"
+        chmod +x "$TOOLS/bin/$program"
+    done
+}
+
+# Wine 8 has no bcryptprimitives.dll, which the standard library takes its random numbers from: without it a program ends
+# before it begins, without a word. This one has the one function that is called.
+add_random_numbers() {
+    cat >"$TOOLS/bcryptprimitives.c" <<'C'
+#include <windows.h>
+#include <ntsecapi.h>
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T count) {
+    while (count > 0) {
+        ULONG piece = count > 65536 ? 65536 : (ULONG)count;
+        if (!RtlGenRandom(bytes, piece)) return FALSE;
+        bytes += piece;
+        count -= piece;
+    }
+    return TRUE;
+}
+C
+    x86_64-w64-mingw32-gcc -O2 -shared -o "$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll" \
+        "$TOOLS/bcryptprimitives.c" -ladvapi32
+}
+
+setup() {
+    if ! [ -x "$WINE" ] || ! command -v x86_64-w64-mingw32-gcc >/dev/null || ! [ -e "$TOOLS/compiler-ready" ]; then
+        export DEBIAN_FRONTEND=noninteractive
+        within 300 apt-get update -qq
+        within 900 apt-get install -y -qq --no-install-recommends gcc-mingw-w64-x86-64 wine64 >/dev/null
+    fi
+    if ! [ -e "$TOOLS/compiler-ready" ]; then
+        rm -rf "$TOOLS/root"
+        unpack_compiler
+        touch "$TOOLS/compiler-ready"
+    fi
+    if ! [ -e "$TOOLS/wine-ready" ]; then
+        rm -rf "$WINEPREFIX"
+        within 180 "$WINE" wineboot -i </dev/null >/dev/null 2>&1
+        add_random_numbers
+        touch "$TOOLS/wine-ready"
+    fi
+    "$RUSTC" -V
+}
+
+# Wine leaves a server and services behind; they belong to our own prefix, so nothing else ends with them.
+end_wine() {
+    within 30 "${WINE%64}server64" -k 2>/dev/null || true
+}
+
+export RUSTC=$TOOLS/bin/rustc RUSTDOC=$TOOLS/bin/rustdoc RUSTC_BOOTSTRAP=1
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=$WINE
+# insta would run cargo to find it, which Wine can't.
+export INSTA_WORKSPACE_ROOT=$PWD
+export WINEPREFIX=$TOOLS/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
+unset DISPLAY
+trap end_wine EXIT
+
+clippy() {
+    # What `cargo clippy -- -D warnings` does, with the compiler above; the driver splits its arguments at this word.
+    CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ RUSTC_WORKSPACE_WRAPPER=$TOOLS/bin/clippy-driver \
+        within 900 cargo check --locked "${BUILD_STD[@]}" --all-targets
+}
+
+tests() {
+    # Built first, so that the time limit of the tests is theirs alone.
+    within 1500 cargo test --locked "${BUILD_STD[@]}" --no-run "$@"
+    within 600 cargo test --locked "${BUILD_STD[@]}" "$@"
+}
+
+step=${1:-all}
+shift || true
+case $step in
+all)
+    setup
+    clippy
+    tests
+    ;;
+setup) setup ;;
+clippy)
+    setup
+    clippy
+    ;;
+test)
+    setup
+    tests "$@"
+    ;;
+*)
+    echo "unknown step: $step; expected setup, clippy or test" >&2
+    exit 2
+    ;;
+esac
