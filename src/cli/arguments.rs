@@ -250,8 +250,8 @@ mod tests {
     fn what_is_wrong_is_named_with_what_would_be_right() {
         let check =
             |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, replay, mock, doctor");
-        check("srve", "unknown command `srve`; the commands are serve, call, check, tools, doctor, completions, man");
+        let commands = "serve, call, check, tools, replay, mock, doctor, completions, man";
+        check("srve", &format!("unknown command `srve`; the commands are {commands}"));
         check("completions ksh", "no completions for `ksh`; the shells are bash, zsh, fish, powershell");
         check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
         check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");

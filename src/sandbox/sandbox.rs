@@ -64,6 +64,14 @@ impl Sandbox {
         Self { fixed: Arc::clone(&self.fixed), ..Self::new(settings) }
     }
 
+    /// The same sandbox, in which this program may be executed as well.
+    #[must_use]
+    pub fn with_program(&self, program: PathBuf) -> Self {
+        let mut settings = self.settings.clone();
+        settings.programs.push(program);
+        Self::new(settings)
+    }
+
     /// Whether it confines anything, or refuses to run what it can't confine.
     pub fn is_on(&self) -> bool {
         self.enforcement().map_or(true, |enforcement| enforcement.is_any())

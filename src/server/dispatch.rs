@@ -20,6 +20,9 @@ use crate::policy::{Directories, quoted};
 use crate::prompts::{self, PROMPTS};
 use crate::tools::{Call, Called, ShellCall, ShellRequest};
 
+/// Stands for the directory of the persistent shell where a call's `cwd` is asked for: an absolute one.
+const SHELLS_OWN: &str = "/";
+
 /// What a handler comes to.
 enum Handled {
     /// The result, encoded.
@@ -145,7 +148,14 @@ impl<W: Write> Server<W> {
             Ok(Called::Shell(ShellCall { what: ShellRequest::List(result), .. })) => {
                 return Ok(Handled::Done(encode::to_json(&result.for_revision(revision))));
             }
-            Ok(Called::Shell(call)) => self.queue_for_shell(call, name, request.id.clone(), context, reply_to),
+            // The shell has a directory of its own, so the project's is not what a call of it needs.
+            Ok(Called::Shell(call)) => match self.place(&request.params, context, Some(SHELLS_OWN))? {
+                Place::In(directories) => {
+                    self.queue_for_shell(call, directories, name, request.id.clone(), context, reply_to)
+                }
+                Place::Asked(result) => return Ok(done(&result)),
+                Place::Refused(sentence) => Err(sentence),
+            },
             Err(error) => Err(error.to_string()),
         };
         let Err(sentence) = outcome else { return Ok(Handled::Later) };

@@ -8,6 +8,7 @@ use super::{Confinement, Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
+use crate::sandbox::Sandbox;
 use crate::shell::ShellSettings;
 use crate::shell::dialect::current as dialect;
 use crate::tools::{ReportSettings, ToolSettings, Toolbox};
@@ -68,9 +69,15 @@ impl Parts {
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
         }
-        let shell = config.tools.value.has_shell().then(|| ShellSettings {
-            program: shell_program(&config.shell.value, &programs),
-            environment: environment.clone(),
+        let shell = config.tools.value.has_shell().then(|| {
+            let program = shell_program(&config.shell.value, &programs);
+            // The shell executes itself and what is allowed; commands without a shell don't execute the shell.
+            let with_shell = |sandbox: &Sandbox| match &program {
+                Ok(program) => sandbox.with_program(program.clone()),
+                Err(_) => sandbox.with_directories(&[]),
+            };
+            let sandbox = sandbox.as_ref().map(with_shell).map(Arc::new);
+            ShellSettings { program, environment: environment.clone(), sandbox }
         });
         let processes = Processes::new(environment);
         Self {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::calls::{MOST_WAITING, MOST_WAITING_BYTES, Pending};
 use super::event::{Event, EventSender};
@@ -60,6 +61,8 @@ struct Waiting {
     context: Context,
     limits: Limits,
     size: usize,
+    /// The directories with the client's roots; `None` for the operator's own.
+    directories: Option<Arc<Directories>>,
 }
 
 #[derive(Debug)]
@@ -72,10 +75,42 @@ struct Running {
     before: Option<PathBuf>,
 }
 
+/// What a shell is made of, and where its answers go.
+#[derive(Debug)]
+struct Maker {
+    settings: ShellSettings,
+    report: ReportSettings,
+    events: EventSender,
+}
+
+impl Maker {
+    /// Starts a shell that may work in these roots of the client's; its first answer tells for what `reason`.
+    fn make(&self, client_roots: &[PathBuf], directory: PathBuf, reason: Option<String>) -> io::Result<Shell<Context>> {
+        let sandbox = self.settings.sandbox.as_ref().map(|sandbox| match client_roots {
+            [] => Arc::clone(sandbox),
+            roots => Arc::new(sandbox.with_directories(roots)),
+        });
+        let settings = ShellSettings { sandbox, ..self.settings.clone() };
+        let (report, events) = (self.report, self.events.clone());
+        Shell::start(settings, directory, reason, move |finished| {
+            // Where the loop is gone nobody waits for the answer.
+            drop(events.send(Event::ShellFinished(encoded(finished, report))));
+        })
+    }
+}
+
 /// The persistent shell and its calls.
 #[derive(Debug, Default)]
 pub(super) struct ShellCalls {
     shell: Option<Shell<Context>>,
+    /// What another shell is made of, where the client's roots change; `None` without a shell.
+    maker: Option<Maker>,
+    /// The client's roots that the shell was started with.
+    client_roots: Vec<PathBuf>,
+    /// Whether a call has run in the shell, so that there is state to be lost.
+    is_used: bool,
+    /// Where the last call was decided; `None` for the operator's own directories.
+    directories: Option<Arc<Directories>>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     running: Option<Running>,
@@ -98,11 +133,25 @@ impl ShellCalls {
     ) -> io::Result<Self> {
         let Some(settings) = settings else { return Ok(Self::default()) };
         let home = settings.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| home.into());
-        let shell = Shell::start(settings, directory, move |finished| {
-            // Where the loop is gone nobody waits for the answer.
-            drop(events.send(Event::ShellFinished(encoded(finished, report))));
-        })?;
-        Ok(Self { shell: Some(shell), home, ..Self::default() })
+        let maker = Maker { settings, report, events };
+        let shell = maker.make(&[], directory, None)?;
+        Ok(Self { shell: Some(shell), maker: Some(maker), home, ..Self::default() })
+    }
+
+    /// Has the shell work in the roots that the client has now: where they are others than before, another shell takes
+    /// its place, since what a thread is confined to can't be changed.
+    fn follow(&mut self, directories: &Directories) -> Result<(), String> {
+        let Some(maker) = self.maker.as_ref().filter(|_| self.client_roots != directories.client_roots()) else {
+            return Ok(());
+        };
+        let reason = self.is_used.then(|| "the client's roots have changed; its state is lost".to_owned());
+        // The old one ends first: there is one shell at any time.
+        self.shell = None;
+        let shell = maker.make(directories.client_roots(), directories.base().path, reason);
+        self.shell = Some(shell.map_err(|error| format!("no thread can be had for the shell: {error}"))?);
+        self.client_roots = directories.client_roots().to_vec();
+        (self.directory, self.previous, self.has_left, self.is_used) = (None, None, false, false);
+        Ok(())
     }
 
     /// Takes the running call off; `None` where nobody wants its answer.
@@ -206,6 +255,7 @@ impl<W: Write> Server<W> {
     pub(super) fn queue_for_shell(
         &mut self,
         call: ShellCall,
+        directories: Option<Arc<Directories>>,
         tool: &str,
         id: RequestId,
         request: &RequestContext,
@@ -248,6 +298,7 @@ impl<W: Write> Server<W> {
             context: Context { key: self.last_key, facts, revision: request.revision },
             limits: Limits { timeout, ..self.limits },
             size,
+            directories,
         })?;
         self.tell(allowed).map_err(|error| error.message)?;
         self.start_shell_call().map_err(|error| error.to_string())
@@ -256,7 +307,8 @@ impl<W: Write> Server<W> {
     /// Makes sure that the shell stands where the operator allows: a directory that was moved or linked anew between the
     /// check of a `cd` and its run could have led it elsewhere. Then it is started anew before anything else runs.
     pub(super) fn hold_to_roots(&mut self, before: Option<PathBuf>) {
-        let directories = self.policy.directories();
+        let decided_in = self.shell.directories.clone();
+        let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
         let Some(here) = self.shell.directory.as_deref().filter(|here| before.as_deref() != Some(here)) else { return };
         // Where calls start that name no directory is the operator's choice, and is allowed wherever it lies.
         let is_start = start_of(directories).is_some_and(|start| start == here);
@@ -273,17 +325,18 @@ impl<W: Write> Server<W> {
         while self.shell.is_idle() {
             let Some(call) = self.shell.waiting.pop_front() else { return Ok(()) };
             self.shell.waiting_bytes -= call.size;
-            let Waiting { pending, stop, signal, turn, context, limits, .. } = call;
+            let Waiting { pending, stop, signal, turn, context, limits, directories: decided_in, .. } = call;
             let revision = context.revision;
-            let directories = self.policy.directories();
-            let task = match turn {
+            let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
+            let followed = self.shell.follow(directories);
+            let task = followed.and_then(|()| match turn {
                 Turn::Run(command) => Ok((Task::Run(command), None)),
                 Turn::Restart => Ok((Task::Restart("it was asked for".to_owned()), None)),
                 Turn::Change(change) => self.shell.target(&change, directories).map(|target| {
                     let before = self.shell.directory.clone().or_else(|| start_of(directories));
                     (Task::ChangeDirectory(target), before)
                 }),
-            };
+            });
             let key = context.key;
             let handed_over = task.and_then(|(task, before)| {
                 let start_directory = directories.base().path;
@@ -294,6 +347,8 @@ impl<W: Write> Server<W> {
                 let handed_over = shell.is_some_and(|shell| shell.run(job).is_ok());
                 handed_over.then_some(before).ok_or_else(|| "the persistent shell has no thread to run on".to_owned())
             });
+            self.shell.directories = decided_in;
+            self.shell.is_used = true;
             match handed_over {
                 Ok(before) => self.shell.running = Some(Running { key, pending: Some(pending), stop, before }),
                 Err(sentence) => {

@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::marker::Marker;
 use super::session::{Ending, Ran, Session, ShellError, how};
 use crate::exec::{Captured, End, Environment, Host, Limits, StopSignal};
 use crate::policy::ShellCommand;
+use crate::sandbox::Sandbox;
 
 /// What the shell is made of.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub struct ShellSettings {
     pub program: Result<PathBuf, String>,
     /// What it and its commands find in their environment.
     pub environment: Environment,
+    /// What it and its commands are confined to; `None` for nothing.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// One call, ready to run.
@@ -87,7 +91,8 @@ pub struct Shell<T> {
 }
 
 impl<T: Send + 'static> Shell<T> {
-    /// Starts the thread, which at once starts the shell in `directory`; `finished` is called on it for each call.
+    /// Starts the thread, which at once starts the shell in `directory`; `finished` is called on it for each call. Where
+    /// the shell takes another one's place, the first answer tells for what `reason`.
     ///
     /// A shell that can't be started is tried again at the next call, whose answer says why.
     ///
@@ -96,13 +101,14 @@ impl<T: Send + 'static> Shell<T> {
     pub fn start(
         settings: ShellSettings,
         directory: PathBuf,
+        reason: Option<String>,
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (jobs, received): (_, Receiver<Box<ShellJob<T>>>) = mpsc::channel();
         let work = move || {
             let mut worker = Worker { settings, session: None, directory: PathBuf::new(), lost: None };
             // The first call tells what goes wrong here.
-            worker.lost = worker.open(&directory).err();
+            worker.lost = worker.open(&directory).err().or(reason);
             for job in received {
                 finished(worker.serve(*job));
             }
@@ -225,7 +231,7 @@ impl Worker {
     fn revive(&mut self, start_directory: &Path) -> Result<Option<String>, String> {
         if let Some(session) = &mut self.session {
             match session.settle() {
-                Ok(true) => return Ok(None),
+                Ok(true) => return Ok(self.lost.take()),
                 Ok(false) | Err(_) => {
                     self.lose("the shell had ended before this call; its state is lost".to_owned());
                 }
@@ -253,6 +259,10 @@ impl Worker {
 
     fn open(&mut self, start_directory: &Path) -> Result<(), String> {
         let program = self.settings.program.clone()?;
+        if let Some(sandbox) = &self.settings.sandbox {
+            // Of this thread, and so of every shell that it starts; a second time is nothing.
+            sandbox.confine_thread().map_err(|error| format!("the shell is not started, since {error}"))?;
+        }
         let session =
             Session::start(&program, &self.settings.environment, start_directory).map_err(|error| error.to_string())?;
         self.directory = session.directory(&Status { code: 0, directory: start_directory.display().to_string() });
