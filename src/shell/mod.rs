@@ -3,12 +3,12 @@
 //! Takes a [`ShellCommand`](crate::policy::ShellCommand) and nothing weaker. Knows nothing of MCP. `Command::new` stands in
 //! `session` and nowhere else in this layer.
 //!
-//! - [`dialect`] is what differs between shells: pure functions, under the same names for each.
+//! - `dialect` is what differs between shells: pure functions, under the same names for each.
 //! - [`Marker`] ends the output of one command; `Until` reads a stream up to it.
 //! - `session` is the process, watched by poll(2).
 //! - [`Shell`] is the thread that owns the session and runs its calls one by one.
 
-pub mod dialect;
+pub(crate) mod dialect;
 mod marker;
 #[cfg(unix)]
 mod session;

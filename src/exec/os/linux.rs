@@ -24,7 +24,7 @@ const ROUNDS: usize = 8;
 /// How long a killed orphan has to go.
 const KILL_WAIT: Duration = Duration::from_millis(50);
 
-/// Makes this process the one that orphans of its commands fall to, and so [`Orphans`] able to find them.
+/// Makes this process the one that orphans of its commands fall to, and so `Orphans` able to find them.
 ///
 /// It changes the whole process, so it is for programs to call, before they start threads, and not for libraries.
 pub fn become_subreaper() {

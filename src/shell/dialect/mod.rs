@@ -3,7 +3,9 @@
 //! Pure functions, one file a dialect, under the same names: `start_arguments`, `opening_line`, `words`, `refuse`, `change_of`,
 //! `change_to`, `line`, `status`, `is_builtin`. `current` is the one of this platform; all are built and tested on each.
 
+#[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
 pub mod cmd;
+#[cfg_attr(windows, allow(dead_code, reason = "built and tested on every platform, used on the others"))]
 pub mod posix;
 
 #[cfg(windows)]
@@ -77,6 +79,7 @@ pub enum Change {
     /// To this place, relative to where the shell stands.
     To(String),
     /// Nowhere: the directory is only shown.
+    #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a command"))]
     Show,
 }
 
