@@ -207,6 +207,21 @@ fn the_hook_hears_of_cancelled_commands_and_of_panics() {
 }
 
 #[test]
+fn the_hook_hears_of_commands_on_the_persistent_shell() {
+    let heard = Arc::new(Heard::default());
+    let builder = Config::builder(Surroundings::of_this_process().unwrap()).allow(["echo", "exit"]);
+    let mut parts = Parts::new(&builder.setting("tools", ["shell"]).build().unwrap());
+    parts.observer = heard.clone();
+    let lines = [request(1, "x"), request(2, "x")].concat();
+    let lines = lines.replacen("execute_command", "echo", 1).replace("execute_command", "restart");
+    let lines =
+        lines.replacen(r#"{"command":"x"}"#, r#"{"arguments":"a 'b c'"}"#, 1).replace(r#"{"command":"x"}"#, "{}");
+    let answers = serve(parts, &lines);
+    assert!(answers.first().unwrap().1.contains("a b c"), "{answers:?}");
+    assert_eq!(heard.lines(), [r#"1 echo ["echo", "a", "b c"]: allowed"#, "1 ended: Exited(0)"]);
+}
+
+#[test]
 fn a_hook_that_panics_costs_no_answer() {
     struct Panics;
     impl Observer for Panics {

@@ -86,10 +86,11 @@ impl<W: Write> Server<W> {
             log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
         }
         let start = parts.policy.directories().base().path;
-        let shell = ShellCalls::start(parts.shell, start, parts.report, events.clone()).unwrap_or_else(|error| {
-            log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
-            ShellCalls::default()
-        });
+        let shell = ShellCalls::start(parts.shell, start, parts.report, Arc::clone(&parts.observer), events.clone())
+            .unwrap_or_else(|error| {
+                log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
+                ShellCalls::default()
+            });
         Self {
             policy: parts.policy,
             toolbox: parts.toolbox,

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ use super::event::{Event, EventSender};
 use super::feedback::Feedback;
 use super::replies::ReplyTo;
 use super::workers::Ended;
-use super::{RequestContext, Server};
+use super::{CommandEnded, CommandOutcome, Decided, Observer, RequestContext, Server};
 use crate::config::LogLevel;
-use crate::exec::{Host, Limits, Stop, StopReason, StopSignal, stop};
+use crate::exec::{ExecError, Host, Limits, Output, Stop, StopReason, StopSignal, stop};
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{CallToolResult, Revision};
-use crate::policy::{Directories, DirectoryError, ShellCommand, allow_in_shell};
+use crate::policy::{Directories, DirectoryError, Explanation, ShellCommand, allow_in_shell};
 use crate::shell::dialect::{Change, current as dialect};
 use crate::shell::{Answer, Finished, Shell, ShellJob, ShellSettings, Task};
 use crate::tools::{ReportSettings, ShellCall, ShellCommandFacts, ShellRequest, shell_result};
@@ -76,10 +77,10 @@ struct Running {
 }
 
 /// What a shell is made of, and where its answers go.
-#[derive(Debug)]
 struct Maker {
     settings: ShellSettings,
     report: ReportSettings,
+    observer: Arc<dyn Observer>,
     events: EventSender,
 }
 
@@ -91,8 +92,9 @@ impl Maker {
             roots => Arc::new(sandbox.with_directories(roots)),
         });
         let settings = ShellSettings { sandbox, ..self.settings.clone() };
-        let (report, events) = (self.report, self.events.clone());
+        let (report, observer, events) = (self.report, Arc::clone(&self.observer), self.events.clone());
         Shell::start(settings, directory, reason, move |finished| {
+            observe_end(&*observer, &finished);
             // Where the loop is gone nobody waits for the answer.
             drop(events.send(Event::ShellFinished(encoded(finished, report))));
         })
@@ -100,7 +102,7 @@ impl Maker {
 }
 
 /// The persistent shell and its calls.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ShellCalls {
     shell: Option<Shell<Context>>,
     /// What another shell is made of, where the client's roots change; `None` without a shell.
@@ -129,11 +131,12 @@ impl ShellCalls {
         settings: Option<ShellSettings>,
         directory: PathBuf,
         report: ReportSettings,
+        observer: Arc<dyn Observer>,
         events: EventSender,
     ) -> io::Result<Self> {
         let Some(settings) = settings else { return Ok(Self::default()) };
         let home = settings.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| home.into());
-        let maker = Maker { settings, report, events };
+        let maker = Maker { settings, report, observer, events };
         let shell = maker.make(&[], directory, None)?;
         Ok(Self { shell: Some(shell), maker: Some(maker), home, ..Self::default() })
     }
@@ -262,14 +265,27 @@ impl<W: Write> Server<W> {
         reply_to: ReplyTo,
     ) -> Result<(), String> {
         let ShellCall { what, timeout } = call;
+        self.last_key += 1;
         let (turn, facts, line) = match what {
             ShellRequest::List(_) | ShellRequest::Restart => {
                 (Turn::Restart, ShellCommandFacts::default(), String::new())
             }
             ShellRequest::Command { entry, arguments, literal_pattern } => {
                 let arguments = arguments.map_err(|refused| refused.to_string())?;
-                let command = allow_in_shell(self.policy.allow_list(), &entry, arguments)
-                    .map_err(|refusal| refusal.to_string())?;
+                let explanation = Explanation {
+                    words: std::iter::once(&entry).chain(&arguments).cloned().collect(),
+                    rule: self.policy.allow_list().rule_for(&entry),
+                    literal_pattern,
+                    ..Explanation::default()
+                };
+                let decided = allow_in_shell(self.policy.allow_list(), &entry, arguments);
+                self.observer.decided(&Decided {
+                    call: self.last_key,
+                    tool,
+                    explanation: &explanation,
+                    refusal: decided.as_ref().err(),
+                });
+                let command = decided.map_err(|refusal| refusal.to_string())?;
                 dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
                 let line = command.words().join(" ");
                 let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
@@ -281,7 +297,6 @@ impl<W: Write> Server<W> {
         };
         let (stop, signal) =
             stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
-        self.last_key += 1;
         let size = line.len() + 256;
         let description = if self.log.writes(LogLevel::Info) {
             format!("tool={tool} shell command={line:?}{}", request.trace)
@@ -365,6 +380,26 @@ impl<W: Write> Server<W> {
 
 fn start_of(directories: &Directories) -> Option<PathBuf> {
     directories.resolve(None).ok().map(|directory| directory.path().to_owned())
+}
+
+/// Tells of the end of a command; a panic in the hook is not the call's.
+fn observe_end(observer: &dyn Observer, finished: &Finished<Context>) {
+    let call = finished.context.key;
+    // To start the shell anew is no command.
+    if finished.context.facts.word.is_empty() {
+        return;
+    }
+    let tell = || match &finished.answer {
+        Ok(Answer { end, stdout, stderr, elapsed, .. }) => {
+            let output = Output { end: *end, stdout: stdout.clone(), stderr: stderr.clone(), elapsed: *elapsed };
+            observer.ended(&CommandEnded { call, outcome: CommandOutcome::Ran(&output) });
+        }
+        Err(why) => {
+            let lost = ExecError::Lost { source: io::Error::other(why.clone()) };
+            observer.ended(&CommandEnded { call, outcome: CommandOutcome::Failed(&lost) });
+        }
+    };
+    drop(catch_unwind(AssertUnwindSafe(tell)));
 }
 
 fn encoded(finished: Finished<Context>, report: ReportSettings) -> ShellFinished {
