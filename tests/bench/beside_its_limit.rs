@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     calls(&mut report, &rounds);
     start(&mut report, &rounds);
     protocol(&mut report, &rounds);
+    shell(&mut report, &rounds);
     output(&mut report, &rounds);
     memory(&mut report, &rounds);
     if arguments.iter().any(|argument| argument == "--json") {
@@ -107,12 +108,21 @@ fn start(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
 /// Requests that run nothing.
 fn protocol(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
     let mut client = Client::start(&["--allow", "true", "--log", "off"]);
-    let mut cat = limits::Cat::start();
+    let mut cat = limits::Lines::start("cat");
     for (method, bound) in [("ping", Some(Bound::AtMost(2.5))), ("tools/list", None)] {
         let line = client::request(1, method, "{}");
         let pair = in_turns(rounds(3000), || client.round_trip(&line), || cat.round_trip(&line));
         report.ratio(&format!("`{method}`"), "a line through `cat`", pair, bound);
     }
+}
+
+/// A command that is built into the persistent shell.
+fn shell(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
+    let mut client = Client::start(&["--tools", "shell", "--allow", "echo", "--log", "off"]);
+    let mut sh = limits::Lines::start("sh");
+    let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
+    let pair = in_turns(rounds(3000), || client.round_trip(&line), || sh.round_trip("echo hello\n"));
+    report.ratio("`echo hello` on the persistent shell", "the line to a bare `sh`", pair, Some(Bound::AtMost(2.5)));
 }
 
 /// Ten megabytes of text, read from a file.

@@ -29,33 +29,33 @@ pub fn two_threads(program: &Path, calls: usize) {
     });
 }
 
-/// `cat`, which answers every line with itself.
-pub struct Cat {
+/// A program that answers every line with one, as `cat` does.
+pub struct Lines {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Cat {
-    pub fn start() -> Self {
+impl Lines {
+    pub fn start(name: &str) -> Self {
         let mut child =
-            Command::new(program("cat")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat runs");
+            Command::new(program(name)).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         Self { child, stdin, stdout }
     }
 
     pub fn round_trip(&mut self, line: &str) -> usize {
-        self.stdin.as_mut().expect("open until the drop").write_all(line.as_bytes()).expect("cat reads");
+        self.stdin.as_mut().expect("open until the drop").write_all(line.as_bytes()).expect("it reads");
         let mut answer = String::new();
-        self.stdout.read_line(&mut answer).expect("cat answers")
+        self.stdout.read_line(&mut answer).expect("it answers")
     }
 }
 
-impl Drop for Cat {
+impl Drop for Lines {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        self.child.wait().expect("cat ends with its input");
+        self.child.wait().expect("it ends with its input");
     }
 }
 
