@@ -28,6 +28,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
 const DRAIN: Duration = Duration::from_millis(80);
 /// The least that the shell has to answer once its command was killed, whatever the grace is.
 const LEAST_ANSWER: Duration = Duration::from_millis(500);
+/// How long standard output waits for the marker on standard error, which comes last: what ends within this time wakes the
+/// server once instead of once a write.
+const SHORT: Duration = Duration::from_micros(200);
 /// The most grace that is given when the server ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(400);
 
@@ -338,11 +341,16 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Returns `None` once both streams are complete.
     fn run(&mut self, session: &mut Session) -> io::Result<Option<Ending>> {
+        let mut is_first = true;
         loop {
             self.write(&mut session.input)?;
             let (Phase::Running { until } | Phase::Ending { until } | Phase::Killed { until }) = self.phase;
             let [stdout, stderr] = self.streams_of(session);
             let input = Some(session.input.as_fd()).filter(|_| !self.unwritten.is_empty());
+            let stdout = if is_first { (None, PollFlags::IN) } else { stdout };
+            let wait = until.saturating_duration_since(Instant::now());
+            let wait = if is_first { wait.min(SHORT) } else { wait };
+            is_first = false;
             let sources = [
                 stdout,
                 stderr,
@@ -350,8 +358,7 @@ impl Watch<'_> {
                 (Some(session.exit.as_fd()), PollFlags::IN),
                 (self.stop.map(|stop| stop.wish.as_fd()), PollFlags::IN),
             ];
-            let [stdout, stderr, _, exit, stop] =
-                poll_ready(&sources, until.saturating_duration_since(Instant::now()))?;
+            let [stdout, stderr, _, exit, stop] = poll_ready(&sources, wait)?;
             self.read(session, [stdout, stderr])?;
             if self.outputs.iter().all(Until::is_complete) {
                 return Ok(None);
