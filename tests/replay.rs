@@ -63,6 +63,32 @@ setup: file x.txt "x"
 <== exit 0
 "#;
 
+/// The scenarios, area by area.
+fn scenarios() -> Vec<PathBuf> {
+    let areas = fs::read_dir(root().join("fixtures/transcripts")).unwrap();
+    let mut areas: Vec<PathBuf> = areas.map(|area| area.unwrap().path()).filter(|path| path.is_dir()).collect();
+    areas.sort();
+    areas
+        .iter()
+        .flat_map(|area| {
+            fixtures(&format!("transcripts/{}", area.file_name().unwrap().to_string_lossy()), "transcript")
+        })
+        .collect()
+}
+
+#[test]
+fn the_whole_fixture_set_plays_twice_to_the_same_bytes() {
+    let files = scenarios();
+    assert!(files.len() > 150, "{files:?}");
+    // Both at once, so that the test takes the time of one.
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| replay(&files));
+        (replay(&files), second.join().unwrap())
+    });
+    assert_eq!(first.0, 0, "{}", first.1);
+    assert_eq!(first, second);
+}
+
 fn file_with(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("s.transcript");

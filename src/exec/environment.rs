@@ -159,7 +159,9 @@ mod tests {
             path: "/bin".into(),
         };
         let environment = Environment::new(&settings);
-        let shown = environment.variables().map(|(name, value)| format!("{}={}", name.display(), value.display()));
+        let shown = environment
+            .variables()
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
         shown.collect::<Vec<_>>().join(" ")
     }
 
