@@ -157,30 +157,30 @@ impl WorkingDirectory {
     /// # Errors
     /// What resolving, opening or entering it fails with; `NotADirectory` where it is none.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let path = dunce::canonicalize(path)?;
-        if !path.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
         Self::hold(path)
     }
 
+    /// Opens first and asks the kernel then where that is, so that what is compared is what is used.
     #[cfg(target_os = "linux")]
-    fn hold(path: PathBuf) -> io::Result<Self> {
+    fn hold(path: &Path) -> io::Result<Self> {
         use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(CWD, &path, flags, Mode::empty())?;
+        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
         rustix::fs::accessat(&handle, ".", Access::EXEC_OK, AtFlags::EACCESS)?;
-        // The kernel's word for what was opened, so that what is compared is what is used.
         match std::fs::read_link(proc_path(&handle)) {
-            Ok(opened) => Ok(Self { path: opened, handle }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self { path, handle }),
+            Ok(path) => Ok(Self { path, handle }),
+            // Without `/proc` there is only the path to ask for.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self { path: dunce::canonicalize(path)?, handle })
+            }
             Err(error) => Err(error),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn hold(path: PathBuf) -> io::Result<Self> {
-        Ok(Self { path })
+    fn hold(path: &Path) -> io::Result<Self> {
+        let path = dunce::canonicalize(path)?;
+        if path.is_dir() { Ok(Self { path }) } else { Err(io::ErrorKind::NotADirectory.into()) }
     }
 
     /// The canonical path.
@@ -192,9 +192,8 @@ impl WorkingDirectory {
     pub fn spawn_path(&self) -> PathBuf {
         #[cfg(target_os = "linux")]
         {
-            let held = proc_path(&self.handle);
-            if held.exists() {
-                return held;
+            if *HAS_PROC {
+                return proc_path(&self.handle);
             }
         }
         #[cfg(windows)]
@@ -219,6 +218,10 @@ fn without_verbatim_share(path: &Path) -> Option<PathBuf> {
     plain.push(r"\");
     Some(PathBuf::from(plain).join(components.as_path().strip_prefix(r"\").ok()?))
 }
+
+/// Whether `/proc` is there, looked up once.
+#[cfg(target_os = "linux")]
+static HAS_PROC: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| Path::new("/proc/self/fd").exists());
 
 #[cfg(target_os = "linux")]
 fn proc_path(handle: &OwnedFd) -> PathBuf {
