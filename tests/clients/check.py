@@ -2,7 +2,8 @@
 
 Every line of the server against the schema of the revision in use (`<MCP_SCHEMA_DIR>/<revision>/schema.json`), and beyond the
 schemas: an answer for each request and no second one, with the id as it was sent; nothing for a request after its
-cancellation; progress that rises, under a token that an open request carries; an orderly end, with 0 and in time.
+cancellation; progress that rises, under a token that an open request carries; roots asked for from a client that declares
+them, and in the way of its era; an orderly end, with 0 and in time.
 """
 
 import json
@@ -69,6 +70,8 @@ class Session:
         self.open = {}
         self.cancelled = set()
         self.asked = {}
+        self.declares_roots = False
+        self.roots_asked = self.roots_told = self.roots_changed = 0
         self.lines = 0
         self.cancels = 0
         self.left = self.ended = False
@@ -76,6 +79,8 @@ class Session:
             self.take(*entry)
         if not self.ended:
             self.problems.append("the server was still there when the tap ended")
+        if self.roots_asked > 1 + self.roots_changed:
+            self.complain(f"asked for roots {self.roots_asked} times, which changed {self.roots_changed} times")
 
     def complain(self, what, line=""):
         self.problems.append(f"{what}{': ' if line else ''}{line[:300]}")
@@ -115,9 +120,18 @@ class Session:
                     self.cancels += self.open[id]["method"] == "tools/call"
                     self.cancelled.add(id)
                     del self.open[id]
-            elif "method" in message and "id" in message:
+            elif message.get("method") == "notifications/roots/list_changed":
+                self.roots_changed += 1
+            elif "method" not in message:
+                self.roots_told += self.asked.pop(token(message.get("id")), None) == "roots/list" and "result" in message
+            elif "id" in message:
+                if message["method"] == "initialize":
+                    self.declares_roots = "roots" in params.get("capabilities", {})
+                has_told = "roots" in params.get("inputResponses", {})
+                self.roots_told += has_told
                 self.open[token(message["id"])] = {
                     "method": message["method"],
+                    "may be asked": "roots" in meta.get(META + "clientCapabilities", {}) and not has_told,
                     "revision": MODERN if META + "protocolVersion" in meta else None,
                     "token": token(meta["progressToken"]) if "progressToken" in meta else None,
                     "progress": 0,
@@ -154,7 +168,13 @@ class Session:
                 self.complain("a notification on a subscription that is not open", line)
         kind = "Request" if "id" in message else "Notification"
         if kind == "Request":
-            self.asked[method] = self.asked.get(method, 0) + 1
+            id = token(message["id"])
+            if id in self.asked:
+                self.complain("a second request of this id", line)
+            self.asked[id] = method
+            self.roots_asked += method == "roots/list"
+            if method != "roots/list" or not self.declares_roots:
+                self.complain("a request that the client does not declare to answer", line)
             if revision == MODERN:
                 self.complain("a request of the server without a handshake", line)
         if self.schemas:
@@ -185,7 +205,12 @@ class Session:
             return
         for name in ("JSONRPCResultResponse", "JSONRPCResponse"):
             self.check(revision, name, message, line)
-        name = "InputRequiredResult" if result.get("resultType") == "input_required" else RESULTS.get(request["method"])
+        name = RESULTS.get(request["method"])
+        if result.get("resultType") == "input_required":
+            name = "InputRequiredResult"
+            asked = [one.get("method") for one in result.get("inputRequests", {}).values()]
+            if asked != ["roots/list"] or not request["may be asked"]:
+                self.complain("a question that the client does not declare to answer, or has answered", line)
         if name is None or validator(self.schemas, revision, name) is None:
             return self.complain(f"a result for `{request['method']}`, which {revision} does not know", line)
         self.check(revision, name, result, line)

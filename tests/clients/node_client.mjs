@@ -1,17 +1,17 @@
 // Drives the server with the npm packages `@modelcontextprotocol/sdk` 1.x and `@modelcontextprotocol/client` 2.x.
 //
-// usage: node node_client.mjs PACKAGES MODE ROOT SERVER [ARGUMENT...]
+// usage: node node_client.mjs PACKAGES MODE ROOT OTHER SERVER [ARGUMENT...]
 //
 // PACKAGES is the directory that holds `node_modules` with one of the two. MODE is `legacy` for 1.x; for 2.x also `auto` or a
-// revision. ROOT is the directory that is offered as a root. Prints one line of JSON: the version, the revision spoken,
-// and what was tried with how it went.
+// revision. ROOT is the directory that is offered as a root, and holds a directory `inside`; OTHER is offered in its place
+// later. SERVER is given `--roots use`. Prints one line of JSON: the version, the revision spoken, and what was tried with how it
+// went.
 
-import { readFileSync } from "node:fs";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [packages, mode, root, command, ...args] = process.argv.slice(2);
+const [packages, mode, root, other, command, ...args] = process.argv.slice(2);
 const modules = join(packages, "node_modules", "@modelcontextprotocol");
 const second = existsSync(join(modules, "client"));
 const home = join(modules, second ? "client" : "sdk");
@@ -21,6 +21,8 @@ const load = (path) => import(pathToFileURL(join(home, path)));
 const tried = {};
 const errors = [];
 const messages = [];
+// What is offered as roots, and how often that was asked for.
+let offered = [root];
 let rootsAsked = 0;
 
 function expect(condition, seen) {
@@ -42,10 +44,10 @@ async function step(name, work) {
 const info = { name: "allowexec-test", version: "0" };
 const roots = async () => {
   rootsAsked += 1;
-  return { roots: [{ uri: pathToFileURL(root).href, name: "project" }] };
+  return { roots: offered.map((root) => ({ uri: pathToFileURL(root).href, name: basename(root) })) };
 };
 
-async function connect() {
+async function connect(args) {
   const options = { capabilities: { roots: { listChanged: true } } };
   if (second) {
     const { Client } = await load("dist/index.mjs");
@@ -69,18 +71,32 @@ async function connect() {
   return client;
 }
 
+function callOn(client, line, more = {}, options = {}, meta = undefined) {
+  const params = { name: "execute_command", arguments: { command: line, ...more } };
+  if (meta) params._meta = meta;
+  return second ? client.callTool(params, options) : client.callTool(params, undefined, options);
+}
+
+// While it answers the server's question a client of 2.x reports progress of its own, which counts beside the server's.
+const isServers = ({ message }) => !message?.startsWith("Fulfilling input required");
+
+const text = (result) => result.content[0].text;
+
+function runsIn(directory, result) {
+  expect(!result.isError && text(result).includes(`stdout: |\n  ${directory}\n`), result);
+}
+
+function isOutside(result) {
+  expect(result.isError && text(result).includes("is not inside an allowed root"), result);
+}
+
 let revision = "none";
 try {
-  const client = await connect();
+  const client = await connect(args);
   const modern = second && client.getNegotiatedProtocolVersion() === "2026-07-28";
   // The clients of 1.x tell only their transport, and the older ones nobody: the record has it then.
   revision = second ? client.getNegotiatedProtocolVersion() : (client.transport._protocolVersion ?? "");
-  const call = (line, more = {}, options = {}, meta) => {
-    const params = { name: "execute_command", arguments: { command: line, ...more } };
-    if (meta) params._meta = meta;
-    return second ? client.callTool(params, options) : client.callTool(params, undefined, options);
-  };
-  const text = (result) => result.content[0].text;
+  const call = (line, more, options, meta) => callOn(client, line, more, options, meta);
 
   await step("list", async () => {
     const { tools } = await client.listTools();
@@ -100,14 +116,15 @@ try {
   });
   await step("cancel", async () => {
     const abort = new AbortController();
-    const pending = call("sleep 299", {}, { signal: abort.signal, onprogress: () => abort.abort() });
+    const onprogress = (progress) => isServers(progress) && abort.abort();
+    const pending = call("sleep 299", {}, { signal: abort.signal, onprogress });
     const outcome = await pending.then((result) => ({ result }), (error) => ({ error: String(error) }));
     expect(outcome.error !== undefined, outcome);
     await client.listTools();
   });
   await step("progress", async () => {
     const seen = [];
-    await call("sh -c 'echo tick; sleep 2.4'", {}, { onprogress: (progress) => seen.push(progress) });
+    await call("sh -c 'echo tick; sleep 2.4'", {}, { onprogress: (progress) => isServers(progress) && seen.push(progress) });
     expect(seen.length > 0 && seen.every(({ progress }, place) => !place || progress > seen[place - 1].progress), seen);
     expect(revision === "2024-11-05" || revision === "" || seen[0].message === "tick", seen);
   });
@@ -151,12 +168,49 @@ try {
       await subscription.close();
     });
   }
-  if (args.includes("--roots")) {
-    await step("roots", async () => {
-      const result = await call("sh -c pwd");
-      expect(rootsAsked > 0 && text(result).includes(root), [rootsAsked, text(result)]);
-    });
-  }
+  // The root is where calls run and what bounds them, and so is the next one once the client changed it.
+  await step("roots", async () => {
+    const pwd = (cwd) => call("sh -c pwd", cwd ? { cwd } : {});
+    const change = async (...roots) => {
+      offered = roots;
+      if (!modern) await client.sendRootsListChanged();
+    };
+    const begun = rootsAsked;
+    runsIn(root, await pwd());
+    runsIn(`${root}/inside`, await pwd("inside"));
+    isOutside(await pwd(`../${basename(other)}`));
+    // A legacy client was asked once after the handshake, a modern one is asked for each call, once.
+    expect(modern ? rootsAsked === begun + 3 : begun === 1 && rootsAsked === 1, [begun, rootsAsked]);
+
+    await change(other);
+    runsIn(other, await pwd());
+    isOutside(await pwd(`../${basename(root)}`));
+    await change(root, other);
+    runsIn(root, await pwd());
+    runsIn(other, await pwd(`../${basename(other)}`));
+    if (modern) {
+      expect(rootsAsked === begun + 7, [begun, rootsAsked]);
+      return "ok, input_required";
+    }
+    expect(rootsAsked === 3, rootsAsked);
+    isOutside(await pwd("/"));
+    await change();
+    runsIn("/", await pwd("/"));
+    expect(rootsAsked === 4, rootsAsked);
+    return "ok, list_changed";
+  });
+  // Under `--roots require` no directory is served unless the client's roots hold it, whatever the era.
+  await step("roots required", async () => {
+    offered = [root];
+    const requiring = await connect(args.map((argument) => (argument === "use" ? "require" : argument)));
+    try {
+      runsIn(root, await callOn(requiring, "sh -c pwd"));
+      runsIn(`${root}/inside`, await callOn(requiring, "sh -c pwd", { cwd: `${root}/inside` }));
+      isOutside(await callOn(requiring, "sh -c pwd", { cwd: other }));
+    } finally {
+      await requiring.close();
+    }
+  });
   const begun = performance.now();
   await client.close();
   tried.end = errors.length ? `FAILED: ${errors.join("; ")}` : `ok, ${Math.round(performance.now() - begun)} ms`;

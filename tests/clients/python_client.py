@@ -1,8 +1,9 @@
 """Drives the server with the PyPI package `mcp`, of either major version.
 
-usage: python_client.py MODE ROOT SERVER [ARGUMENT...]
+usage: python_client.py MODE ROOT OTHER SERVER [ARGUMENT...]
 
-MODE is `legacy` for 1.x; for 2.x also `auto` or the revision 2026-07-28. ROOT is the directory that is offered as a root.
+MODE is `legacy` for 1.x; for 2.x also `auto` or the revision 2026-07-28. ROOT is the directory that is offered as a root, and
+holds a directory `inside`; OTHER is offered in its place later. SERVER is given `--roots use`.
 Prints one line of JSON: the version, the revision spoken, and what was tried with how it went.
 """
 
@@ -22,10 +23,12 @@ from mcp.client.stdio import stdio_client
 
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
-MODE, ROOT, *SERVER = sys.argv[1:]
+MODE, ROOT, OTHER, *SERVER = sys.argv[1:]
 SECOND = MODE != "legacy" or not version("mcp").startswith("1.")
 tried = {}
-roots_asked = []
+# What is offered as roots, and how often that was asked for.
+offered = [ROOT]
+roots_asked = 0
 messages = []
 
 
@@ -33,6 +36,8 @@ async def step(name, work):
     try:
         tried[name] = await asyncio.wait_for(work(), 15) or "ok"
     except Exception as error:  # every failure is a result
+        while hasattr(error, "exceptions"):
+            error = error.exceptions[0]
         tried[name] = f"FAILED: {type(error).__name__}: {error}"
 
 
@@ -50,8 +55,9 @@ def failed(result):
 
 
 async def list_roots(_context):
-    roots_asked.append(time.monotonic())
-    return types.ListRootsResult(roots=[types.Root(uri=Path(ROOT).as_uri())])
+    global roots_asked
+    roots_asked += 1
+    return types.ListRootsResult(roots=[types.Root(uri=Path(root).as_uri()) for root in offered])
 
 
 async def on_message(params):
@@ -124,13 +130,60 @@ async def exercise(client, revision, has_progress, call, cancel):
     await step("completion", completion)
     await step("50 at once", many)
 
-    async def roots():
-        expect(roots_asked, "the server asked for no roots")
-        result = await call("sh -c pwd")
-        expect(ROOT in text(result), text(result))
+    await step("roots", lambda: roots(revision, call, client.send_roots_list_changed))
 
-    if "--roots" in SERVER:
-        await step("roots", roots)
+
+def runs_in(directory, result):
+    expect(not failed(result) and f"stdout: |\n  {directory}\n" in text(result), text(result))
+
+
+def is_outside(result):
+    expect(failed(result) and "is not inside an allowed root" in text(result), text(result))
+
+
+async def roots(revision, call, tell):
+    """The root is where calls run and what bounds them, and so is the next one once the client changed it."""
+    modern = revision == "2026-07-28"
+
+    async def change(*roots):
+        offered[:] = roots
+        if not modern:
+            await tell()
+
+    begun = roots_asked
+    runs_in(ROOT, await call("sh -c pwd"))
+    runs_in(f"{ROOT}/inside", await call("sh -c pwd", cwd="inside"))
+    is_outside(await call("sh -c pwd", cwd="../" + Path(OTHER).name))
+    # A legacy client was asked once after the handshake, a modern one is asked for each call, once.
+    expect((begun, roots_asked) == (1, 1) or modern and roots_asked == begun + 3, (begun, roots_asked))
+
+    await change(OTHER)
+    runs_in(OTHER, await call("sh -c pwd"))
+    is_outside(await call("sh -c pwd", cwd="../" + Path(ROOT).name))
+    await change(ROOT, OTHER)
+    runs_in(ROOT, await call("sh -c pwd"))
+    runs_in(OTHER, await call("sh -c pwd", cwd="../" + Path(OTHER).name))
+    if modern:
+        expect(roots_asked == begun + 7, (begun, roots_asked))
+        return "ok, input_required"
+    expect(roots_asked == 3, roots_asked)
+    is_outside(await call("sh -c pwd", cwd="/"))
+    await change()
+    runs_in("/", await call("sh -c pwd", cwd="/"))
+    expect(roots_asked == 4, roots_asked)
+    return "ok, list_changed"
+
+
+async def required(call):
+    """Under `--roots require` no directory is served unless the client's roots hold it, whatever the era."""
+    offered[:] = [ROOT]
+    runs_in(ROOT, await call("sh -c pwd"))
+    runs_in(f"{ROOT}/inside", await call("sh -c pwd", cwd=f"{ROOT}/inside"))
+    is_outside(await call("sh -c pwd", cwd=OTHER))
+
+
+def requiring():
+    return [{"use": "require"}.get(argument, argument) for argument in SERVER[1:]]
 
 
 async def first():
@@ -168,7 +221,15 @@ async def first():
 
         await exercise(session, revision, has_progress, call, cancel)
         await step("logging", log)
+    await step("roots required", first_required)
     return revision
+
+
+async def first_required():
+    parameters = StdioServerParameters(command=SERVER[0], args=requiring())
+    async with stdio_client(parameters) as streams, ClientSession(*streams, list_roots_callback=list_roots) as session:
+        await session.initialize()
+        await required(lambda command, **more: session.call_tool("execute_command", {"command": command, **more}))
 
 
 async def second():
@@ -215,7 +276,14 @@ async def second():
         await step("logging", log)
         if MODE != "legacy":
             await step("listen", listen)
+    await step("roots required", second_required)
     return revision
+
+
+async def second_required():
+    parameters = StdioServerParameters(command=SERVER[0], args=requiring())
+    async with mcp.Client(parameters, mode=MODE, list_roots_callback=list_roots) as client:
+        await required(lambda command, **more: client.call_tool("execute_command", {"command": command, **more}))
 
 
 async def main():

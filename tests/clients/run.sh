@@ -24,7 +24,7 @@ installed() {
 }
 
 python_packages() {
-    python3 -m venv . && timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    timeout --kill-after=10 60 python3 -m venv . && timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }
 
 node_packages() {
@@ -48,9 +48,9 @@ installed claude node_packages @anthropic-ai/claude-code@2.1.197 || true
 installed gemini node_packages @google/gemini-cli@0.61.0 || true
 installed opencode node_packages opencode-ai@1.18.33 || true
 
-timeout 600 cargo build --quiet --locked --manifest-path tests/clients/rmcp_client/Cargo.toml --target-dir "$kept/rmcp"
+timeout --kill-after=10 600 cargo build --quiet --locked --manifest-path tests/clients/rmcp_client/Cargo.toml --target-dir "$kept/rmcp"
 if [ -z "${ALLOWEXEC:-}" ]; then
-    timeout 900 cargo build --quiet --release --locked
+    timeout --kill-after=10 900 cargo build --quiet --release --locked
     ALLOWEXEC=$target/release/allowexec
 fi
 timeout --kill-after=10 600 "$kept/python-check/bin/python" tests/clients/run.py "$kept" "$ALLOWEXEC" "$@"

@@ -1,7 +1,8 @@
 //! Drives the server with the crate `rmcp`.
 //!
-//! usage: rmcp-client MODE ROOT SERVER [ARGUMENT...], where MODE is `legacy`, `auto` or `2026-07-28`, and ROOT the
-//! directory that is offered as a root. Prints one line of JSON: the revision spoken, and what was tried with how it went.
+//! usage: rmcp-client MODE ROOT OTHER SERVER [ARGUMENT...], where MODE is `legacy`, `auto` or `2026-07-28`, and ROOT the
+//! directory that is offered as a root, OTHER the one that is offered in its place later. Prints one line of JSON: the
+//! revision spoken, and what was tried with how it went.
 
 #![allow(deprecated, reason = "the crate deprecates roots and logging, which clients still have")]
 
@@ -20,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 type Outcome = Result<String, String>;
 
 struct Handler {
-    root: String,
+    offered: Arc<Mutex<String>>,
     roots_asked: Arc<AtomicUsize>,
     progress: UnboundedSender<ProgressNotificationParam>,
     messages: Arc<Mutex<Vec<Value>>>,
@@ -34,20 +35,25 @@ impl ClientHandler for Handler {
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         self.roots_asked.fetch_add(1, Ordering::SeqCst);
-        Ok(ListRootsResult::new(vec![Root::new(format!("file://{}", self.root))]))
+        Ok(ListRootsResult::new(vec![Root::new(file_uri(&self.offered.lock().unwrap()))]))
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         self.progress.send(params).ok();
     }
 
-    async fn on_logging_message(
-        &self,
-        params: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
+    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
         self.messages.lock().unwrap().push(params.data);
     }
+}
+
+fn file_uri(path: &str) -> String {
+    let escaped = path.bytes().map(|byte| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    format!("file://{}", escaped.collect::<String>())
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -86,8 +92,9 @@ async fn call(client: &Client, arguments: Value) -> Result<CallToolResult, Strin
     client.call_tool(params(arguments)).await.map_err(|error| error.to_string())
 }
 
-async fn cancel(client: &Client, progress: &mut UnboundedReceiver<ProgressNotificationParam>) -> Outcome {
-    let request = ClientRequest::CallToolRequest(Request::new(params(json!({"command": "sleep 299"}))));
+async fn cancel(client: &Client, cwd: &str, progress: &mut UnboundedReceiver<ProgressNotificationParam>) -> Outcome {
+    // The crate answers `input_required` for `call_tool` alone; with an absolute directory the server has nothing to ask.
+    let request = ClientRequest::CallToolRequest(Request::new(params(json!({"command": "sleep 299", "cwd": cwd}))));
     let options = PeerRequestOptions::no_options();
     let handle = client.send_cancellable_request(request, options).await.map_err(|error| error.to_string())?;
     progress.recv().await.ok_or("no progress")?;
@@ -144,14 +151,56 @@ async fn log(client: &Client, legacy: bool, messages: &Mutex<Vec<Value>>) -> Out
     ok()
 }
 
-async fn run(mode: &str, root: &str, server: &[String], tried: &mut Map<String, Value>) -> Result<String, String> {
+fn runs_in(directory: &str, result: &CallToolResult) -> Result<(), String> {
+    let seen = text(result);
+    expect(result.is_error != Some(true) && seen.contains(&format!("stdout: |\n  {directory}\n")), seen)
+}
+
+fn is_outside(result: &CallToolResult) -> Result<(), String> {
+    let seen = text(result);
+    expect(result.is_error == Some(true) && seen.contains("is not inside an allowed root"), seen)
+}
+
+/// The root is where calls run and what bounds them, and so is the next one once the client changed it.
+async fn roots(
+    client: &Client,
+    legacy: bool,
+    [root, other]: [&str; 2],
+    offered: &Mutex<String>,
+    asked: &AtomicUsize,
+) -> Outcome {
+    let name = |path: &str| format!("../{}", path.rsplit('/').next().unwrap_or_default());
+    let begun = asked.load(Ordering::SeqCst);
+    runs_in(root, &call(client, json!({"command": "sh -c pwd"})).await?)?;
+    runs_in(&format!("{root}/inside"), &call(client, json!({"command": "sh -c pwd", "cwd": "inside"})).await?)?;
+    is_outside(&call(client, json!({"command": "sh -c pwd", "cwd": name(other)})).await?)?;
+    let seen = asked.load(Ordering::SeqCst);
+    expect(if legacy { (begun, seen) == (1, 1) } else { seen == begun + 3 }, (begun, seen))?;
+    other.clone_into(&mut offered.lock().unwrap());
+    if legacy {
+        client.notify_roots_list_changed().await.map_err(|error| error.to_string())?;
+    }
+    runs_in(other, &call(client, json!({"command": "sh -c pwd"})).await?)?;
+    is_outside(&call(client, json!({"command": "sh -c pwd", "cwd": name(root)})).await?)?;
+    let seen = asked.load(Ordering::SeqCst);
+    expect(seen == if legacy { 2 } else { begun + 5 }, (begun, seen))?;
+    Ok(if legacy { "ok, list_changed" } else { "ok, input_required" }.to_owned())
+}
+
+async fn run(
+    mode: &str,
+    [root, other]: [&str; 2],
+    server: &[String],
+    tried: &mut Map<String, Value>,
+) -> Result<String, String> {
     let mut command = tokio::process::Command::new(&server[0]);
     command.args(&server[1..]);
     let transport = TokioChildProcess::new(command).map_err(|error| error.to_string())?;
     let (progress, mut heard) = unbounded_channel();
     let (roots_asked, messages) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let offered = Arc::new(Mutex::new(root.to_owned()));
     let handler =
-        Handler { root: root.to_owned(), roots_asked: roots_asked.clone(), progress, messages: messages.clone() };
+        Handler { offered: offered.clone(), roots_asked: roots_asked.clone(), progress, messages: messages.clone() };
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = match mode {
         "legacy" => ClientLifecycleMode::Initialize,
@@ -185,7 +234,7 @@ async fn run(mode: &str, root: &str, server: &[String], tried: &mut Map<String, 
         ok()
     })
     .await;
-    step(tried, "cancel", cancel(&client, &mut heard)).await;
+    step(tried, "cancel", cancel(&client, root, &mut heard)).await;
     step(tried, "progress", hear(&client, &mut heard)).await;
     step(tried, "prompts", prompts(&client)).await;
     step(tried, "completion", async {
@@ -206,14 +255,7 @@ async fn run(mode: &str, root: &str, server: &[String], tried: &mut Map<String, 
         })
         .await;
     }
-    if server.iter().any(|argument| argument == "--roots") {
-        step(tried, "roots", async {
-            let result = call(&client, json!({"command": "sh -c pwd"})).await?;
-            expect(roots_asked.load(Ordering::SeqCst) > 0 && text(&result).contains(root), &result)?;
-            ok()
-        })
-        .await;
-    }
+    step(tried, "roots", roots(&client, legacy, [root, other], &offered, &roots_asked)).await;
     client.cancel().await.map_err(|error| error.to_string())?;
     Ok(revision)
 }
@@ -221,14 +263,20 @@ async fn run(mode: &str, root: &str, server: &[String], tried: &mut Map<String, 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [mode, root, server @ ..] = arguments.as_slice() else { panic!("usage: rmcp-client MODE ROOT SERVER...") };
-    let mut tried = Map::new();
-    let outcome = match tokio::time::timeout(Duration::from_secs(90), run(mode, root, server, &mut tried)).await {
-        Ok(outcome) => outcome,
-        Err(_) => Err("no end in 90 s".to_owned()),
+    let [mode, root, other, server @ ..] = arguments.as_slice() else {
+        panic!("usage: rmcp-client MODE ROOT OTHER SERVER...")
     };
+    let mut tried = Map::new();
+    let outcome =
+        match tokio::time::timeout(Duration::from_secs(90), run(mode, [root, other], server, &mut tried)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err("no end in 90 s".to_owned()),
+        };
     let end = outcome.as_ref().map_or_else(|why| format!("FAILED: {why}"), |_| "ok".to_owned());
     tried.insert("end".to_owned(), json!(end));
     let revision = outcome.unwrap_or_default();
-    println!("{}", json!({"client": "crate rmcp", "version": "3.9.0", "mode": mode, "revision": revision, "tried": tried}));
+    println!(
+        "{}",
+        json!({"client": "crate rmcp", "version": "3.9.0", "mode": mode, "revision": revision, "tried": tried})
+    );
 }
