@@ -104,3 +104,47 @@ fn the_configurations_start_the_server() {
         assert_eq!(listed["result"]["tools"][0]["name"], "execute_command", "{arguments:?}");
     }
 }
+
+/// The rows of a table, each as its cells, of a document from this heading on.
+fn rows(document: &'static str, heading: &str) -> Vec<Vec<&'static str>> {
+    let (_, rest) = document.split_once(heading).expect("the heading");
+    let table = rest.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    table.skip(2).map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn the_clients_in_readme_are_those_that_the_run_installs_and_the_specification_lists() {
+    let installs = include_str!("clients/run.sh").replace("==", "@");
+    let crates = include_str!("clients/rmcp_client/Cargo.toml");
+    let tried = rows(include_str!("../spec/clients.md"), "# Clients");
+    let claimed = rows(README, "## Tried with");
+    assert!(claimed.len() >= 15, "README has lost its clients");
+    let mut revisions = 0;
+    for row in claimed {
+        let [client, version, spoken, ..] = row.as_slice() else { panic!("{row:?}") };
+        let package = client.split('`').nth(1).expect("a package in backticks");
+        let installed = match package {
+            "rmcp" => crates.contains(&format!("rmcp = {{ version = \"={version}\"")),
+            "@modelcontextprotocol/sdk" => {
+                let versions = installs.lines().find(|line| line.starts_with("for version in ")).expect("the loop");
+                versions.trim_end_matches("; do").split(' ').any(|one| one == *version)
+            }
+            _ => installs.split_whitespace().any(|word| word == format!("{package}@{version}")),
+        };
+        assert!(installed, "{package} {version} is not what the run installs");
+        for revision in spoken.split(", ") {
+            let is_row = |row: &&Vec<&str>| {
+                client.replace('`', "").contains(row[0])
+                    && row[1].split(' ').next() == Some(version)
+                    && row[3] == revision
+                    && row.last() == Some(&"ok")
+            };
+            assert!(tried.iter().any(|row| is_row(&row)), "{package} {version} was not tried in {revision}");
+            revisions += 1;
+        }
+    }
+    let mut listed: Vec<_> = tried.iter().map(|row| (row[0], row[1], row[3])).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    assert_eq!(revisions, listed.len(), "a client of the specification is missing in README");
+}
