@@ -13,116 +13,14 @@
 mod support;
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 use support::Server;
-
-/// What shows that an attempt has succeeded.
-#[derive(Clone, Copy, Debug)]
-enum Sign {
-    /// A program that is not on the list made this file in the project.
-    Started,
-    /// A file came to be outside of the project.
-    Written,
-    /// A file outside of the project is gone.
-    Removed,
-    /// The output holds what stands in the home directory, or how a file in it is named.
-    Read,
-    /// The listener has a connection.
-    Connected,
-    /// The output says so.
-    Said,
-}
-use Sign::{Connected, Read, Removed, Said, Started, Written};
-
-/// A project, a place outside of it, a home directory with a secret, and a listener.
-struct World {
-    _dir: tempfile::TempDir,
-    base: PathBuf,
-    listener: TcpListener,
-}
-
-const SECRET: &str = "sesame-6f1c";
-
-impl World {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(dir.path()).unwrap();
-        for place in ["project", "outside", "home", "tmp"] {
-            fs::create_dir(base.join(place)).unwrap();
-        }
-        fs::write(base.join("home/letter"), format!("{SECRET}\n")).unwrap();
-        fs::write(base.join("home").join(SECRET), "").unwrap();
-        fs::write(base.join("project/file"), "b\na\n").unwrap();
-        let numbers: String = (0..60_000).map(|number| format!("{}\n", number * 7919 % 60_000)).collect();
-        fs::write(base.join("project/big"), numbers).unwrap();
-        let hook = base.join("project/hook");
-        fs::write(&hook, "#!/bin/sh\ntouch marker\ncat\n").unwrap();
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Self { _dir: dir, base, listener }
-    }
-
-    fn fill(&self, text: &str) -> String {
-        let port = self.listener.local_addr().unwrap().port();
-        let base = self.base.to_str().unwrap();
-        text.replace("[base]", base).replace("[port]", &port.to_string()).replace("[ld]", LOADER)
-    }
-
-    fn server(&self, level: &str, allow: &str, more: &[&str]) -> Server {
-        let project = self.fill("[base]/project");
-        let mut args = vec!["--sandbox", level, "--allow", allow, "--project-dir", &project, "--timeout", "8s"];
-        args.extend(more);
-        let mut server = Server::command(&args)
-            .env("HOME", self.base.join("home"))
-            .env("TMPDIR", self.base.join("tmp"))
-            .dir(&self.base)
-            .start();
-        server.initialize("2025-06-18");
-        server
-    }
-
-    /// Whether the sign is there; afterwards it is not.
-    fn take(&self, sign: Sign, output: &str) -> bool {
-        let (marker, outside) = (self.base.join("project/marker"), self.base.join("outside/marker"));
-        let found = match sign {
-            Started => marker.exists(),
-            Written => outside.exists(),
-            Removed => !self.base.join("outside/victim").exists(),
-            Read => output.contains(SECRET),
-            Connected => self.listener.accept().is_ok(),
-            Said => output.contains("it-worked"),
-        };
-        for made in [marker, outside] {
-            if made.is_dir() { fs::remove_dir_all(&made).unwrap() } else { fs::remove_file(&made).ok().unwrap_or(()) }
-        }
-        fs::write(self.base.join("outside/victim"), "").unwrap();
-        found
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-#[cfg(not(target_arch = "x86_64"))]
-const LOADER: &str = "/lib/ld-linux-aarch64.so.1";
-
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap();
-    let found = std::env::split_paths(&path).any(|entry| entry.join(program).is_file());
-    if !found {
-        eprintln!("{program} is not installed here, so nothing is shown of it");
-    }
-    found
-}
-
-fn text(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap().to_owned()
-}
+use support::world::Sign::{Connected, Read, Removed, Said, Started, Written};
+use support::world::{LOADER, Sign, User, World, is_installed, text};
 
 /// Calls `file`, the first word, with the others as its arguments.
 fn call(server: &mut Server, words: &[String]) -> String {
@@ -135,34 +33,33 @@ fn try_all(program: &str, attempts: &[(Sign, &[&str])], honest: &[(&[&str], &str
     if !is_installed(program) {
         return;
     }
-    let world = World::new();
-    if program == "git" {
-        repository(&world.base.join("project"));
-    }
-    world.take(Said, "");
-    for (level, succeeds) in [("off", true), ("strict", false)] {
-        let mut server = world.server(level, program, &[]);
-        for (sign, arguments) in attempts.iter().filter(|(_, arguments)| can_be_held(arguments)) {
+    for (user, (level, succeeds)) in
+        User::all().into_iter().flat_map(|user| [(user, ("off", true)), (user, ("strict", false))])
+    {
+        let world = World::new();
+        if program == "git" {
+            repository(&world.base.join("project"));
+        }
+        world.take(Said, "");
+        let mut server = world.server_of(user, level, program, &[]);
+        for (sign, arguments) in attempts {
+            // tar changes the user before it starts this one, which only root can.
+            if user == User::Ordinary && arguments.iter().any(|argument| argument.starts_with("--rsh-command")) {
+                continue;
+            }
             let words: Vec<String> = [&[program], *arguments].concat().iter().map(|word| world.fill(word)).collect();
             let output = call(&mut server, &words);
-            assert_eq!(world.take(*sign, &output), succeeds, "{level}: {sign:?} by {words:?}:\n{output}");
+            assert_eq!(world.take(*sign, &output), succeeds, "{user:?}, {level}: {sign:?} by {words:?}:\n{output}");
         }
         for (arguments, expected) in honest {
             let words: Vec<String> = [&[program], *arguments].concat().iter().map(|word| world.fill(word)).collect();
             let output = call(&mut server, &words);
-            assert!(output.contains(expected) && output.contains("exit_code: 0"), "{level}: {words:?}:\n{output}");
+            assert!(
+                output.contains(expected) && output.contains("exit_code: 0"),
+                "{user:?}, {level}: {words:?}:\n{output}"
+            );
         }
     }
-}
-
-/// Root may read the memory and the environment of every process, whatever Landlock says: `CAP_PERFMON` lets it, see
-/// proc_pid_environ(5). The specification says so, and the attempts are only for everybody else.
-fn can_be_held(words: &[&str]) -> bool {
-    let as_root = rustix::process::geteuid().is_root() && words.iter().any(|word| word.contains("environ"));
-    if as_root {
-        eprintln!("running as root, so it is not tried to read the environment of the server");
-    }
-    !as_root
 }
 
 fn repository(project: &Path) {
@@ -299,7 +196,11 @@ fn sh_gets_nowhere() {
             (Read, &["-c", "echo [base]/home/*"]),
             (Said, &["-c", "kill -0 $PPID && echo it-worked"]),
             (Said, &["-c", "read x < /proc/$PPID/environ; test -n \"$x\" && echo it-worked"]),
-            (Said, &["-c", ": < /proc/$PPID/fd/2 && echo it-worked"]),
+            (Said, &["-c", "test -e /proc/$PPID/fd/2 && echo it-worked"]),
+            (Said, &["-c", "for t in /proc/$PPID/task/*; do : < $t/mem && echo it-worked; done"]),
+            (Said, &["-c", "for t in /proc/$PPID/task/*; do test -e $t/fd/2 && echo it-worked; done"]),
+            (Said, &["-c", "for t in /proc/$PPID/task/*; do cd -P $t/cwd && echo it-worked; done"]),
+            (Said, &["-c", "for t in /proc/$PPID/task/*; do cd -P $t/root && echo it-worked; done"]),
         ],
         &[
             (&["-c", "echo x > made; read y < made; echo got-$y; echo z > /dev/null"], "got-x"),
@@ -361,8 +262,6 @@ fn programs_under(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn workspace_confines_to_the_work_and_leaves_the_system_as_it_is() {
-    let world = World::new();
-    world.take(Said, "");
     let attempts = [
         (Written, "echo x > [base]/outside/marker"),
         (Written, "cp file [base]/outside/marker"),
@@ -373,14 +272,21 @@ fn workspace_confines_to_the_work_and_leaves_the_system_as_it_is() {
         (Read, "ls [base]/home"),
         (Said, "kill -0 $PPID && echo it-worked"),
         (Said, "test -s /proc/$PPID/environ || head -c 1 /proc/$PPID/environ > /dev/null && echo it-worked"),
+        (Said, "for t in /proc/$PPID/task/*; do head -c 1 $t/environ > /dev/null && echo it-worked; done"),
+        (Said, "for t in /proc/$PPID/task/*; do : < $t/mem && echo it-worked; done"),
+        (Said, "for t in /proc/$PPID/task/*; do test -e $t/fd/2 && echo it-worked; done"),
         (Said, "ln [base]/home/letter here && echo it-worked; rm -f here"),
     ];
-    for (level, succeeds) in [("off", true), ("workspace", false)] {
-        let mut server = world.server(level, "sh", &[]);
-        for (sign, line) in attempts.into_iter().filter(|(_, line)| can_be_held(&[line])) {
-            fs::write(world.base.join("project/file"), "b\na\n").unwrap();
+    for (user, (level, succeeds)) in
+        User::all().into_iter().flat_map(|user| [(user, ("off", true)), (user, ("workspace", false))])
+    {
+        let world = World::new();
+        world.take(Said, "");
+        let mut server = world.server_of(user, level, "sh", &[]);
+        for (sign, line) in attempts {
+            world.put_file(user);
             let output = call(&mut server, &["sh".to_owned(), "-c".to_owned(), world.fill(line)]);
-            assert_eq!(world.take(sign, &output), succeeds, "{level}: {line}:\n{output}");
+            assert_eq!(world.take(sign, &output), succeeds, "{user:?}, {level}: {line}:\n{output}");
         }
         for line in [
             "ls /usr/bin | head -1 > /dev/null && cat /etc/hostname > /dev/null && id > /dev/null && echo it-worked",
@@ -389,7 +295,7 @@ fn workspace_confines_to_the_work_and_leaves_the_system_as_it_is() {
             "mktemp > /dev/null && echo it-worked",
         ] {
             let output = call(&mut server, &["sh".to_owned(), "-c".to_owned(), line.to_owned()]);
-            assert!(output.contains("it-worked"), "{level}: {line}:\n{output}");
+            assert!(output.contains("it-worked"), "{user:?}, {level}: {line}:\n{output}");
         }
         fs::remove_file(world.base.join("project/marker")).ok();
     }

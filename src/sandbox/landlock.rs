@@ -6,6 +6,8 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, PathFdError, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
 use super::{Access, Enforcement, Grant, Kernel, Level, SandboxError};
 
@@ -66,12 +68,39 @@ impl Domain {
     /// Puts the rules on the calling thread, for good, and on all that it starts from now on.
     pub(super) fn confine_thread(&self) -> Result<(), SandboxError> {
         let Some(ruleset) = &self.0 else { return Ok(()) };
+        // This thread is in one domain with its commands, so Landlock would let them trace it (`/proc/PID/task/TID/mem`, ptrace(2)),
+        // and with it the whole server. Of a process that is not dumpable only CAP_SYS_PTRACE traces anything.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused)?;
+        give_up_capabilities().map_err(refused)?;
         let status = ruleset.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
         match status.ruleset {
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => Ok(()),
             _ => Err(refused("the rules are not enforced")),
         }
     }
+}
+
+/// Of root's capabilities those that reach into other processes or the kernel, past all that Landlock decides on.
+const GIVEN_UP: [CapabilitySet; 7] = [
+    CapabilitySet::SYS_PTRACE,
+    CapabilitySet::PERFMON,
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::SYS_MODULE,
+    CapabilitySet::SYS_RAWIO,
+    CapabilitySet::SYS_BOOT,
+    CapabilitySet::BPF,
+];
+
+/// Has what this thread starts not get them: execve(2) gives root no more than what is in the bounding set, see
+/// capabilities(7). An ordinary user has none, and nothing to give up.
+fn give_up_capabilities() -> rustix::io::Result<()> {
+    let mut sets = capabilities(None)?;
+    for capability in GIVEN_UP.into_iter().filter(|capability| sets.permitted.contains(*capability)) {
+        remove_capability_from_bounding_set(capability)?;
+    }
+    // What is inheritable could come back by a file's capabilities.
+    sets.inheritable = CapabilitySet::empty();
+    set_capabilities(None, sets)
 }
 
 fn refused(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SandboxError {

@@ -47,7 +47,7 @@ const STRICT: &[&str] = &[
 ];
 
 /// Devices that hold nothing of anybody's.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Files of the system that links in `/etc` lead to, outside of what is granted otherwise.
 const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];

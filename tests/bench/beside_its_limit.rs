@@ -80,6 +80,7 @@ fn calls(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
         let pair = in_turns(rounds(1000), || client.execute(command), || limits::spawn(&file, &words));
         report.ratio(name, "Command::output() of it", pair, bound);
     }
+    sandboxed(report, rounds, &program);
     for megabytes in [5, 50] {
         let mut client = Client::with_ballast(megabytes, &["--allow", "true", "--log", "off"]);
         let pair = in_turns(rounds(500), || client.execute("true"), || limits::spawn(&program, &[]));
@@ -95,6 +96,19 @@ fn calls(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
     let pair = in_turns(5, || client.in_flight(16, calls), || limits::two_threads(&program, calls));
     report.throughput("sixteen calls in flight", "two threads of plain spawns", pair, Bound::AtLeast(0.9));
 }
+
+/// One call at a time, confined: the rules are made once, and each worker puts them on itself once.
+#[cfg(target_os = "linux")]
+fn sandboxed(report: &mut Report, rounds: &impl Fn(usize) -> usize, program: &std::path::Path) {
+    for (level, bound) in [("workspace", None), ("strict", Some(Bound::AtMost(1.25)))] {
+        let mut client = Client::start(&["--allow", "true", "--log", "off", "--project-dir", ".", "--sandbox", level]);
+        let pair = in_turns(rounds(1000), || client.execute("true"), || limits::spawn(program, &[]));
+        report.ratio(&format!("a call of `true`, sandbox {level}"), "Command::output() of it", pair, bound);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sandboxed(_report: &mut Report, _rounds: &impl Fn(usize) -> usize, _program: &std::path::Path) {}
 
 /// From the spawn to the first answer.
 fn start(report: &mut Report, rounds: &impl Fn(usize) -> usize) {

@@ -3,6 +3,7 @@
 //! - [`server`]: starts the binary, sends to it, waits for it.
 //! - [`tap`]: checks each line that any server sends in any test, by the official schemas and by what they don't say.
 //! - [`schema`]: those schemas, compiled when first needed.
+//! - `world`: what the tests of the sandbox try to get out of (Linux).
 //! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
 //!
 //! ```ignore
@@ -29,6 +30,8 @@ pub mod scenario;
 pub mod schema;
 pub mod server;
 pub mod tap;
+#[cfg(target_os = "linux")]
+pub mod world;
 
 pub use server::{Server, modern_meta};
 pub use tap::Tap;

@@ -32,9 +32,19 @@ pub struct ServerCommand {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     dir: Option<PathBuf>,
+    /// Another copy of the binary and the number of the user who runs it.
+    #[cfg(unix)]
+    user: Option<(PathBuf, u32)>,
 }
 
 impl ServerCommand {
+    /// Has a user without any rights run this copy of the binary; for tests that root runs.
+    #[cfg(unix)]
+    pub fn as_user(mut self, binary: PathBuf, user: u32) -> Self {
+        self.user = Some((binary, user));
+        self
+    }
+
     /// Sets a variable beside PATH and HOME (and SystemRoot on Windows), which are passed on.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
@@ -52,9 +62,28 @@ impl ServerCommand {
         Server::over(self.spawn())
     }
 
+    #[cfg(unix)]
+    fn program(&self) -> Command {
+        use std::os::unix::process::CommandExt;
+        match &self.user {
+            None => Command::new(env!("CARGO_BIN_EXE_allowexec")),
+            Some((binary, user)) => {
+                let mut command = Command::new(binary);
+                // std drops root's other groups with this.
+                command.uid(*user).gid(*user);
+                command
+            }
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn program(&self) -> Command {
+        Command::new(env!("CARGO_BIN_EXE_allowexec"))
+    }
+
     /// The bare child, with three pipes.
     pub fn spawn(self) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let mut command = self.program();
         command.arg("serve").args(self.args).env_clear();
         for name in ["PATH", "HOME", "SystemRoot"] {
             command.envs(std::env::var_os(name).map(|value| (name, value)));
@@ -91,7 +120,13 @@ pub struct Server {
 impl Server {
     /// What to start: `allowexec serve` with these arguments.
     pub fn command(args: &[&str]) -> ServerCommand {
-        ServerCommand { args: args.iter().map(OsString::from).collect(), env: Vec::new(), dir: None }
+        ServerCommand {
+            args: args.iter().map(OsString::from).collect(),
+            env: Vec::new(),
+            dir: None,
+            #[cfg(unix)]
+            user: None,
+        }
     }
 
     /// Starts it with nothing else set.
