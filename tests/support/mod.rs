@@ -3,6 +3,7 @@
 //! - [`server`]: starts the binary, sends to it, waits for it.
 //! - [`tap`]: checks each line that any server sends in any test, by the official schemas and by what they don't say.
 //! - [`schema`]: those schemas, compiled when first needed.
+//! - `place`: the directory and the programs of the tests of Windows.
 //! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
 //!
 //! ```ignore
@@ -25,6 +26,8 @@
 )]
 
 pub mod four_places;
+#[cfg(windows)]
+pub mod place;
 pub mod scenario;
 pub mod schema;
 pub mod server;
