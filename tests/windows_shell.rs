@@ -186,6 +186,23 @@ fn every_operator_is_refused_for_every_command_and_nothing_runs() {
 }
 
 #[test]
+fn a_program_in_the_shells_own_directory_is_never_found() {
+    let place = Place::new();
+    fs::create_dir(place.path("work/sub")).unwrap();
+    for name in ["work/planted.exe", "work/sub/planted.exe"] {
+        fs::copy(place.path("bin/probe.exe"), place.path(name)).unwrap();
+    }
+    let mut server = server(&place, "planted,cd,set", &[]);
+    for directory in [".", "sub"] {
+        call(&mut server, "cd", directory);
+        let result = call(&mut server, "set", "NoDefaultCurrentDirectoryInExePath=");
+        assert!(error(&result).contains("decides which code runs"), "{result}");
+        let result = call(&mut server, "planted", "args x");
+        assert_eq!(result["structuredContent"]["exit_code"], 9009, "{result}");
+    }
+}
+
+#[test]
 fn words_that_run_something_else_are_refused_whoever_allows_them() {
     let place = Place::new();
     let words = ["call", "start", "cmd", "for", "if", "goto", "rem", "pause", "prompt", "setlocal", "pushd", "popd"];

@@ -36,7 +36,18 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Variables that decide which code runs, or that hide what the shell says of itself.
-const GUARDED: &[&str] = &["PATH", "PATHEXT", "COMSPEC", "ERRORLEVEL", "CD", "PROMPT", "CMDCMDLINE", "CMDEXTVERSION"];
+const GUARDED: &[&str] = &[
+    "PATH",
+    "PATHEXT",
+    "COMSPEC",
+    "ERRORLEVEL",
+    "CD",
+    "PROMPT",
+    "CMDCMDLINE",
+    "CMDEXTVERSION",
+    // Without it cmd.exe looks for programs in its own directory first.
+    "NODEFAULTCURRENTDIRECTORYINEXEPATH",
+];
 
 /// The characters that mean something to cmd.exe, or might.
 const SYNTAX: &[char] = &['%', '!', '^', '&', '|', '<', '>', '(', ')'];
@@ -323,6 +334,7 @@ mod tests {
             "/a x=1,errorlevel=2",
             "CD=x",
             "PATHEXT=.TXT",
+            "NoDefaultCurrentDirectoryInExePath=",
         ] {
             assert!(matches!(decide("set", line), Err(Refused::Variable { .. })), "{line}");
         }
