@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use allowexec::transcript::{Entry, Header, OnFailure, Placeholders, Recorder, Transcript};
+#[cfg(unix)]
 use serde_json::json;
 use support::Server;
 

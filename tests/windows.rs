@@ -14,59 +14,10 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::Server;
-use support::server::DEADLINE;
-use tempfile::TempDir;
-
-/// The names of the three processes of a tree.
-const TREE: [&str; 3] = ["root", "branch", "leaf"];
-
-/// A directory with the program `probe.exe` in `bin`, which is all of the PATH beside the system's own, and an empty `work`.
-struct Place {
-    dir: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        let place = Self { dir: tempfile::tempdir().unwrap() };
-        for name in ["bin", "work"] {
-            fs::create_dir(place.path(name)).unwrap();
-        }
-        let tests = std::env::current_exe().unwrap();
-        let probe = tests.parent().and_then(Path::parent).unwrap().join("examples").join("probe.exe");
-        fs::copy(&probe, place.path("bin/probe.exe")).unwrap_or_else(|error| panic!("{}: {error}", probe.display()));
-        place
-    }
-
-    /// A path in it, with the system's own kind of slash.
-    fn path(&self, name: &str) -> PathBuf {
-        name.split('/').fold(dunce::canonicalize(self.dir.path()).unwrap(), |path, part| path.join(part))
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).into_os_string().into_string().unwrap()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    /// A server that has gone through the handshake; it stands in `work`.
-    fn server(&self, args: &[&str]) -> Server {
-        self.server_with_path(args, &format!(r"{};C:\windows\system32", self.text("bin")))
-    }
-
-    fn server_with_path(&self, args: &[&str], path: &str) -> Server {
-        let command = Server::command(args).dir(self.path("work")).env("PATH", path).env("SECRET", "s");
-        let mut server = command.env("ALLOWEXEC_STRUCTURED", "true").start();
-        server.initialize("2025-11-25");
-        server
-    }
-}
+use support::place::{Place, TREE, assert_tree_is_gone, error, is_alive, lines, wait_for_tree, wait_until};
 
 /// What came of `execute_process`.
 fn process(server: &mut Server, file: &str, args: &[&str]) -> Value {
@@ -76,47 +27,6 @@ fn process(server: &mut Server, file: &str, args: &[&str]) -> Value {
 /// What came of `execute_command`.
 fn command(server: &mut Server, command: &str) -> Value {
     server.call("execute_command", json!({"command": command}))
-}
-
-/// The text of a refusal, or of another tool error.
-fn error(result: &Value) -> &str {
-    assert_eq!(result["isError"], true, "{result}");
-    result["content"][0]["text"].as_str().unwrap()
-}
-
-/// The lines of standard output of a command that ended with 0.
-fn lines(result: &Value) -> Vec<&str> {
-    assert_eq!(result["structuredContent"]["exit_code"], 0, "{result}");
-    result["structuredContent"]["stdout"].as_str().unwrap().lines().collect()
-}
-
-/// Looks until it holds.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + DEADLINE;
-    while !holds() {
-        assert!(Instant::now() < end, "still not: {what}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
-
-/// The probe keeps its file open for nobody else while it lives, and the system closes it whatever ends the process.
-fn is_alive(file: &Path) -> bool {
-    file.exists() && fs::File::open(file).is_err()
-}
-
-fn wait_for_tree(place: &Place) {
-    for name in TREE {
-        wait_until(&format!("{name} lives"), || is_alive(&place.path("work").join(name)));
-    }
-}
-
-fn assert_tree_is_gone(place: &Place) {
-    for name in TREE {
-        let file = place.path("work").join(name);
-        wait_until(&format!("{name} is gone"), || !is_alive(&file));
-        // It lived, and it was ended in time: the number that it wrote is there, and its life would have been a minute.
-        fs::read_to_string(&file).unwrap().parse::<u32>().unwrap();
-    }
 }
 
 #[test]

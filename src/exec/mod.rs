@@ -27,6 +27,8 @@ pub(crate) use os::Orphans;
 pub use os::become_subreaper;
 #[cfg(target_os = "linux")]
 pub(crate) use os::signal_descendants;
+#[cfg(windows)]
+pub(crate) use os::{Spawned, spawn as spawn_in_job};
 #[cfg(unix)]
 pub(crate) use os::{exit_descriptor, pipe, poll_ready};
 pub use output::{End, ExecError, Host, Output};

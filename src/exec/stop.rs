@@ -4,9 +4,7 @@
 //! the channel over which the watch hears of everything else too.
 
 use std::io;
-use std::time::Duration;
-#[cfg(unix)]
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(windows)]
 use super::os::Wake;
@@ -118,10 +116,17 @@ impl StopSignal {
     #[cfg(windows)]
     pub fn wait(&self, timeout: Duration) -> io::Result<Option<StopReason>> {
         use std::sync::mpsc::RecvTimeoutError;
-        match self.wish.recv_timeout(timeout) {
-            Ok(reason) => Ok(Some(reason)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Ok(Some(StopReason::Shutdown)),
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            let left = until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
+            match self.wakes.recv_timeout(left) {
+                Ok(Wake::Stop(reason)) => return Ok(Some(reason)),
+                // They come of a watch that somebody else's executor does not have.
+                Ok(Wake::Read(_) | Wake::Exited(_)) => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                // It can't be: this holds a sender itself.
+                Err(RecvTimeoutError::Disconnected) => return Ok(Some(StopReason::Shutdown)),
+            }
         }
     }
 }

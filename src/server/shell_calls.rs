@@ -289,8 +289,9 @@ impl<W: Write> Server<W> {
                 dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
                 let line = command.words().join(" ");
                 let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
+                    // Only shown, it is the shell's to print.
+                    Some(Change::Show) | None => Turn::Run(command),
                     Some(change) => Turn::Change(change),
-                    None => Turn::Run(command),
                 };
                 (turn, ShellCommandFacts { word: entry, literal_pattern }, line)
             }

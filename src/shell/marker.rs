@@ -27,6 +27,8 @@ impl Marker {
 #[derive(Debug)]
 pub(super) struct Until {
     marker: Vec<u8>,
+    /// The second marker with the line end that the shell prints behind it, which would else stand in the next answer.
+    last: Vec<u8>,
     capture: Capture,
     /// What could still be the beginning of a marker; then the note.
     held: Vec<u8>,
@@ -42,9 +44,11 @@ enum State {
 }
 
 impl Until {
-    pub(super) fn new(marker: &Marker, max_output: u64) -> Self {
-        let marker = marker.as_str().as_bytes().to_vec();
-        Self { marker, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
+    pub(super) fn new(marker: &Marker, line_end: &str, max_output: u64) -> Self {
+        let marker = marker.as_str();
+        let last = [marker, line_end].concat().into_bytes();
+        let marker = marker.as_bytes().to_vec();
+        Self { marker, last, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
     }
 
     /// Takes the next piece of the stream. What comes behind the second marker is no part of this command's output.
@@ -70,7 +74,7 @@ impl Until {
             }
         }
         if self.state == State::Note {
-            match find(&self.held, &self.marker) {
+            match find(&self.held, &self.last) {
                 Some(at) => {
                     self.held.truncate(at);
                     self.state = State::Complete;
@@ -81,7 +85,7 @@ impl Until {
         }
     }
 
-    /// Whether the second marker has come.
+    /// Whether the second marker has come, with its line end.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Complete
     }
@@ -130,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(pieces: &[&[u8]], marker: &str) -> (String, Option<String>) {
-        let mut until = Until::new(&Marker(marker.to_owned()), 0);
+        let mut until = Until::new(&Marker(marker.to_owned()), "\n", 0);
         pieces.iter().for_each(|piece| until.push(piece));
         let (capture, note) = until.finish();
         let captured = capture.finish();
@@ -150,9 +154,13 @@ mod tests {
     fn output_ends_where_the_marker_begins_and_nothing_behind_it_counts() {
         let said = |output: &str, note: Option<&str>| (output.to_owned(), note.map(str::to_owned));
         assert_eq!(read(&[b"hello\nMM:0:/:MM\nlate"], "MM"), said("hello\n", Some(":0:/:")));
-        assert_eq!(read(&[b"no line endMarker_", b"x:0:Marker_x"], "Marker_x"), said("no line end", Some(":0:")));
+        assert_eq!(
+            read(&[b"no line endMarker_", b"x:0:Marker_x", b"\n"], "Marker_x"),
+            said("no line end", Some(":0:"))
+        );
         assert_eq!(read(&[b"Marker_Marker_y Marker_", b"M"], "Marker_x"), said("Marker_Marker_y Marker_M", None));
-        assert_eq!(read(&[b"Marker_xMarker_x"], "Marker_x"), said("", Some("")));
+        assert_eq!(read(&[b"Marker_xMarker_x\n"], "Marker_x"), said("", Some("")));
+        assert_eq!(read(&[b"Marker_xMarker_x"], "Marker_x"), said("", None));
         assert_eq!(read(&[b"out", b"Marker_x:0:", b"late"], "Marker_x"), said("out", None));
     }
 
@@ -163,7 +171,7 @@ mod tests {
         ) {
             let marker = "abaab_x";
             prop_assume!(!output.contains(marker));
-            let stream = format!("{output}{marker}{note}{marker}late");
+            let stream = format!("{output}{marker}{note}{marker}\nlate");
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
             cuts.extend([0, stream.len()]);
             cuts.sort_unstable();

@@ -5,18 +5,15 @@
 //!
 //! - `dialect` is what differs between shells: pure functions, under the same names for each.
 //! - [`Marker`] ends the output of one command; `Until` reads a stream up to it.
-//! - `session` is the process, watched by poll(2).
+//! - `session` is the process, as each platform watches it.
 //! - [`Shell`] is the thread that owns the session and runs its calls one by one.
 
 pub(crate) mod dialect;
+mod error;
 mod marker;
-#[cfg(unix)]
 mod session;
-#[cfg(unix)]
 mod worker;
 
+pub use error::ShellError;
 pub use marker::Marker;
-#[cfg(unix)]
-pub use session::ShellError;
-#[cfg(unix)]
 pub use worker::{Answer, Finished, Shell, ShellJob, ShellSettings, Task};

@@ -1,17 +1,16 @@
 //! The thread that owns the session: runs one call after another, and starts the shell anew where it must.
 
-use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::dialect::{Status, current as dialect};
+use super::error::ShellError;
 use super::marker::Marker;
-use super::session::{Ending, Ran, Session, ShellError, how};
+use super::session::{Ending, Ran, Session, end_of, how};
 use crate::exec::{Captured, End, Environment, Host, Limits, StopSignal};
 use crate::policy::ShellCommand;
 use crate::sandbox::Sandbox;
@@ -217,6 +216,7 @@ impl Worker {
                     return Err("the server ends".to_owned());
                 }
                 let reason = match ended_by_us {
+                    Some(_) if cfg!(windows) => "the shell was ended with its command; its state is lost",
                     Some(_) => "the shell did not answer after its command was ended; its state is lost",
                     None => "the shell did not answer as a shell does; its state is lost",
                 };
@@ -268,12 +268,5 @@ impl Worker {
         self.directory = session.directory(&Status { code: 0, directory: start_directory.display().to_string() });
         self.session = Some(session);
         Ok(())
-    }
-}
-
-fn end_of(status: ExitStatus) -> End {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => End::Exited(code),
-        (None, signal) => End::Signaled(signal.unwrap_or_default()),
     }
 }

@@ -4,6 +4,7 @@
 //! - [`tap`]: checks each line that any server sends in any test, by the official schemas and by what they don't say.
 //! - [`schema`]: those schemas, compiled when first needed.
 //! - `world`: what the tests of the sandbox try to get out of (Linux).
+//! - `place`: the directory and the programs of the tests of Windows.
 //! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
 //!
 //! ```ignore
@@ -26,6 +27,8 @@
 )]
 
 pub mod four_places;
+#[cfg(windows)]
+pub mod place;
 pub mod scenario;
 pub mod schema;
 pub mod server;

@@ -20,4 +20,6 @@ pub(crate) use unix::{exit_descriptor, pipe, poll_ready};
 #[cfg(unix)]
 pub(super) use unix::{prepare, spawn, supervise};
 #[cfg(windows)]
-pub(super) use windows::{Wake, prepare, spawn, supervise};
+pub(crate) use windows::{Spawned, spawn};
+#[cfg(windows)]
+pub(super) use windows::{Wake, prepare, supervise};

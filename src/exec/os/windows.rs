@@ -41,17 +41,17 @@ pub(in crate::exec) enum Wake {
     Exited(io::Result<ExitStatus>),
 }
 
-/// A command that runs, and the job that it and all that it starts belong to.
-pub(in crate::exec) struct Spawned {
-    child: Box<dyn StdChildWrapper>,
-    job: Arc<Job>,
+/// A command that runs, and the job that it and all that it starts belong to. They end when the job is dropped.
+pub(crate) struct Spawned {
+    pub child: Box<dyn StdChildWrapper>,
+    pub job: Arc<Job>,
 }
 
 /// Does nothing: the first word of a command line can't differ from the program here, and the rest is done by [`spawn`].
 pub(in crate::exec) fn prepare(_command: &mut Command, _words: &[String]) {}
 
 /// Starts the command without a window, in a job of its own.
-pub(in crate::exec) fn spawn(command: Command) -> io::Result<Spawned> {
+pub(crate) fn spawn(command: Command) -> io::Result<Spawned> {
     let mut limits = ExtendedLimitInfo::new();
     limits.limit_kill_on_job_close();
     let job = Arc::new(Job::create_with_limit_info(&limits).map_err(io::Error::other)?);

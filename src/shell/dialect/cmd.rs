@@ -36,14 +36,31 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Variables that decide which code runs, or that hide what the shell says of itself.
-const GUARDED: &[&str] = &["PATH", "PATHEXT", "COMSPEC", "ERRORLEVEL", "CD", "PROMPT", "CMDCMDLINE", "CMDEXTVERSION"];
+const GUARDED: &[&str] = &[
+    "PATH",
+    "PATHEXT",
+    "COMSPEC",
+    "ERRORLEVEL",
+    "CD",
+    "PROMPT",
+    "CMDCMDLINE",
+    "CMDEXTVERSION",
+    // Without it cmd.exe looks for programs in its own directory first.
+    "NODEFAULTCURRENTDIRECTORYINEXEPATH",
+];
 
 /// The characters that mean something to cmd.exe, or might.
 const SYNTAX: &[char] = &['%', '!', '^', '&', '|', '<', '>', '(', ')'];
 /// What is refused outside quotes beside these: separators of the shells that clients know better.
 const SEPARATORS: &[char] = &[';', '$', '`'];
 
-const SHELL: &str = "cmd.exe";
+/// What this dialect is called in a sentence.
+pub const SHELL: &str = "cmd.exe";
+/// What stands behind the last marker.
+pub const LINE_END: &str = "\r\n";
+/// The most characters of a command with its arguments. A line may have 8191, and what is behind them could be read as
+/// another line; the rest is for the markers.
+const MOST: usize = 7500;
 
 /// Without AutoRun, without echoing, without `!` expansion, staying for more lines.
 pub fn start_arguments(_program: &Path) -> &'static [&'static str] {
@@ -113,6 +130,10 @@ fn refused_word(word: &str) -> Option<Refused> {
 pub fn refuse(words: &[String]) -> Result<(), Refused> {
     let Some((word, arguments)) = words.split_first() else { return Ok(()) };
     let arguments = arguments.first().map_or("", String::as_str);
+    // In UTF-16, as cmd.exe counts.
+    if word.encode_utf16().count() + arguments.encode_utf16().count() > MOST {
+        return Err(Refused::TooLong { most: MOST, shell: SHELL });
+    }
     // The entry is the operator's, and still no syntax: a path that holds some can't be run on this shell.
     if let Some(character) =
         word.chars().find(|c| SYNTAX.contains(c) || SEPARATORS.contains(c) || c.is_control() || *c == '"')
@@ -177,11 +198,11 @@ pub fn change_to(path: &str) -> Vec<String> {
     vec!["cd".to_owned(), format!("/d \"{path}\"")]
 }
 
-/// The one line of a command, with its standard input from nowhere, and behind it the marker on both streams.
+/// The one line of a command, with its standard input from nowhere, and behind it the marker on both streams. The
+/// redirection stands in front, since a blank between it and the arguments would be a part of what `echo` and `set` take.
 pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
-    let mut line = String::from("(call )&");
+    let mut line = String::from("(call )&<nul ");
     line.push_str(&words.join(" "));
-    line.push_str(" <nul");
     push_markers(&mut line, marker);
     line.into_bytes()
 }
@@ -291,6 +312,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_line_can_not_hold_is_refused() {
+        assert!(decide("echo", &"x".repeat(MOST - 4)).is_ok());
+        for long in ["x".repeat(MOST - 3), "\u{1F600}".repeat(MOST / 2)] {
+            assert!(matches!(decide("echo", &long), Err(Refused::TooLong { .. })), "{}", long.len());
+        }
+        let longest = [vec!["echo".to_owned(), "x".repeat(MOST - 4)], change_to(&"x".repeat(MOST))];
+        for words in longest {
+            assert!(line(&words, &Marker::fresh()).len() < 8191);
+        }
+    }
+
+    #[test]
     fn what_the_session_stands_on_can_not_be_set() {
         for line in [
             "PATH=x",
@@ -301,6 +334,7 @@ mod tests {
             "/a x=1,errorlevel=2",
             "CD=x",
             "PATHEXT=.TXT",
+            "NoDefaultCurrentDirectoryInExePath=",
         ] {
             assert!(matches!(decide("set", line), Err(Refused::Variable { .. })), "{line}");
         }
@@ -316,7 +350,7 @@ mod tests {
         let marker = Marker::fresh();
         let m = marker.as_str();
         let line = String::from_utf8(line(&["dir".to_owned(), "/b".to_owned()], &marker)).unwrap();
-        let expected = format!("(call )&dir /b <nul&call echo {m}:%^errorlevel%:&cd&echo {m}&>&2 echo {m}:{m}\r\n");
+        let expected = format!("(call )&<nul dir /b&call echo {m}:%^errorlevel%:&cd&echo {m}&>&2 echo {m}:{m}\r\n");
         assert_eq!(line, expected);
         let read = |note: &str| status(note.as_bytes()).map(|status| (status.code, status.directory));
         assert_eq!(read(":0:\r\nC:\\a b\r\n"), Some((0, "C:\\a b".to_owned())));

@@ -1,6 +1,6 @@
 //! What differs between shells: how a command becomes one line, how its end is read, and what is refused before.
 //!
-//! Pure functions, one file a dialect, under the same names: `start_arguments`, `opening_line`, `words`, `refuse`, `change_of`,
+//! Pure functions, one file a dialect, under the same names: `SHELL`, `LINE_END`, `start_arguments`, `opening_line`, `words`, `refuse`, `change_of`,
 //! `change_to`, `line`, `status`, `is_builtin`. `current` is the one of this platform; all are built and tested on each.
 
 #[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
@@ -34,6 +34,15 @@ pub enum Refused {
     Character {
         /// The character.
         character: char,
+        /// The shell.
+        shell: &'static str,
+    },
+    /// More than the shell reads as one line.
+    #[error("the command is longer than the {most} characters that {shell} takes; pass less, or by a file")]
+    #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a bound"))]
+    TooLong {
+        /// How many characters it may have.
+        most: usize,
         /// The shell.
         shell: &'static str,
     },

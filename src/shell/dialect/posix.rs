@@ -41,6 +41,11 @@ const GUARDED: &[&str] =
     &["PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "PWD", "OLDPWD"];
 const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH_FUNC_"];
 
+/// What this dialect is called in a sentence.
+pub const SHELL: &str = "a POSIX shell";
+/// What stands behind the last marker.
+pub const LINE_END: &str = "\n";
+
 /// What the program is started with, so that it reads commands from its standard input.
 pub fn start_arguments(program: &Path) -> &'static [&'static str] {
     if program.file_name().is_some_and(|name| name == "busybox") { &["sh"] } else { &[] }

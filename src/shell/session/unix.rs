@@ -1,23 +1,23 @@
-//! The one process: started here and nowhere else, watched by poll(2) while it runs a command, ended with its tree.
+//! The one process on a Unix: watched by poll(2) while it runs a command, ended with its tree.
 //!
 //! The thread that owns the session is the only one that writes to the shell, reads from it, signals it and reaps it.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
-use thiserror::Error;
 
-use super::dialect::{Status, current as dialect};
-use super::marker::{Marker, Until};
-use crate::exec::{Captured, End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
-use crate::policy::WorkingDirectory;
+use super::{Ending, Ran, spawn};
+use crate::exec::{End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
+use crate::shell::dialect::{Status, current as dialect};
+use crate::shell::error::ShellError;
+use crate::shell::marker::{Marker, Until};
 
 /// How long a new shell has until its first marker.
 const OPENING: Duration = Duration::from_secs(10);
@@ -34,42 +34,9 @@ const SHORT: Duration = Duration::from_micros(200);
 /// The most grace that is given when the server ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(400);
 
-/// Why there is no shell.
-#[derive(Debug, Error)]
-pub enum ShellError {
-    /// Where it should start is no directory, or can't be entered.
-    #[error("the directory `{}`, where the shell starts, can't be used: {source}; ask the operator to mend `--cwd` or `--project-dir`", .path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The system refuses to start it.
-    #[error("the shell `{}` could not be started: {source}; ask the operator to mend `--shell`", .program.display())]
-    Spawn {
-        /// The program.
-        program: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It was started, and does not answer as a POSIX shell does.
-    #[error("the program `{}` does not answer as a POSIX shell; ask the operator to mend `--shell`", .program.display())]
-    NoShell {
-        /// The program.
-        program: PathBuf,
-    },
-    /// It was started, and then could not be watched; it was ended.
-    #[error("the shell was ended, because the server could not watch it: {source}")]
-    Lost {
-        /// What the system says.
-        source: io::Error,
-    },
-}
-
 /// The shell, alive as far as is known.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(in crate::shell) struct Session {
     child: Child,
     pid: Pid,
     input: ChildStdin,
@@ -81,50 +48,18 @@ pub(super) struct Session {
     host: Host,
 }
 
-/// What became of one line.
-#[derive(Debug)]
-pub(super) struct Ran {
-    pub ending: Ending,
-    pub stdout: Captured,
-    pub stderr: Captured,
-    /// How the server ended the command, where it did.
-    pub ended_by_us: Option<End>,
-    /// Whether the server itself ends.
-    pub is_shutdown: bool,
-}
-
-/// How a line ended.
-#[derive(Debug)]
-pub(super) enum Ending {
-    /// The marker came on both streams.
-    Answered(Status),
-    /// The shell ended instead.
-    Died(ExitStatus),
-    /// The shell did not answer in time, or not as it should.
-    Unresponsive,
-}
-
 impl Session {
     /// Starts the shell in the directory, and waits for its first marker.
     ///
-    /// The one function that makes the process: what a thread confines itself to, its shell inherits.
-    pub(super) fn start(program: &Path, environment: &Environment, directory: &Path) -> Result<Self, ShellError> {
-        let held = WorkingDirectory::open(directory)
-            .map_err(|source| ShellError::Directory { path: directory.to_owned(), source })?;
-        let passed =
-            environment.variables().filter(|(name, _)| !name.to_str().is_some_and(dialect::is_dropped_variable));
-        let mut child = Command::new(program)
-            .args(dialect::start_arguments(program))
-            .arg0(program.file_name().unwrap_or(program.as_os_str()))
-            .current_dir(held.spawn_path())
-            .env_clear()
-            .envs(passed)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| ShellError::Spawn { program: program.to_owned(), source })?;
+    /// What the thread has confined itself to, its shell inherits.
+    pub(in crate::shell) fn start(
+        program: &Path,
+        environment: &Environment,
+        directory: &Path,
+    ) -> Result<Self, ShellError> {
+        let mut child = spawn(program, environment, directory, |mut command| {
+            command.arg0(program.file_name().unwrap_or(program.as_os_str())).process_group(0).spawn()
+        })?;
         let (Some(input), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(ShellError::NoShell { program: program.to_owned() });
@@ -175,12 +110,12 @@ impl Session {
     }
 
     /// What tells the processes that its commands leave behind.
-    pub(super) fn host(&self) -> &Host {
+    pub(in crate::shell) fn host(&self) -> &Host {
         &self.host
     }
 
     /// Drops what came since the last command, which belongs to no call; says whether the shell lives.
-    pub(super) fn settle(&mut self) -> io::Result<bool> {
+    pub(in crate::shell) fn settle(&mut self) -> io::Result<bool> {
         loop {
             let [stdout, stderr] = self.streams.each_ref().map(|stream| (Some(stream.as_fd()), PollFlags::IN));
             let [stdout, stderr, ended] =
@@ -209,7 +144,7 @@ impl Session {
     }
 
     /// Sends one line and reads both streams up to the marker. The line must end with the marker's own commands.
-    pub(super) fn run(
+    pub(in crate::shell) fn run(
         &mut self,
         line: &[u8],
         marker: &Marker,
@@ -222,7 +157,7 @@ impl Session {
             ended_by_us: None,
             limits,
             unwritten: line,
-            outputs: [Until::new(marker, limits.max_output), Until::new(marker, limits.max_output)],
+            outputs: [(); 2].map(|()| Until::new(marker, dialect::LINE_END, limits.max_output)),
             open: [true, true],
         };
         let ending = watch.run(self)?;
@@ -241,7 +176,7 @@ impl Session {
     }
 
     /// Where the shell stands: the kernel's word where there is one, else the shell's own.
-    pub(super) fn directory(&self, status: &Status) -> PathBuf {
+    pub(in crate::shell) fn directory(&self, status: &Status) -> PathBuf {
         if cfg!(target_os = "linux") {
             if let Ok(directory) = std::fs::read_link(format!("/proc/{}/cwd", self.child.id())) {
                 return directory;
@@ -465,14 +400,5 @@ impl Watch<'_> {
             // The phase changed in this very round.
             Phase::Running { .. } | Phase::Ending { .. } => false,
         }
-    }
-}
-
-/// How the shell ended, as a part of a sentence.
-pub(super) fn how(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("with exit status {code}"),
-        (None, Some(signal)) => format!("by signal {signal}"),
-        (None, None) => "in an unknown way".to_owned(),
     }
 }

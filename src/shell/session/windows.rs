@@ -1,0 +1,248 @@
+//! The one process on Windows: in a job of its own, heard by a thread for each stream, ended with its job.
+//!
+//! A command can't be ended without its shell here: there is no polite end, and what is in the job ends together. So a
+//! command that is ended takes the shell and its state with it, and another shell is started.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ExitStatus};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use win32job::Job;
+
+use super::{Ending, Ran, spawn};
+use crate::exec::{End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
+use crate::shell::dialect::{Status, current as dialect};
+use crate::shell::error::ShellError;
+use crate::shell::marker::{Marker, Until};
+
+/// How long a new shell has until its first marker.
+const OPENING: Duration = Duration::from_secs(10);
+/// How long pipes are still read after the shell has ended.
+const DRAIN: Duration = Duration::from_millis(80);
+/// How long the end of a job is waited for, before it is left to the system.
+const UNKILLABLE: Duration = Duration::from_secs(1);
+/// How often the wish to stop is looked for while a command runs: it comes over another channel than the output does.
+const TICK: Duration = Duration::from_millis(10);
+/// How many pieces of output wait to be taken; then the shell waits.
+const PIECES: usize = 16;
+
+/// The shell, alive as far as is known.
+#[derive(Debug)]
+pub(in crate::shell) struct Session {
+    input: ChildStdin,
+    said: Receiver<Said>,
+    /// `None` once it was ended.
+    job: Option<Arc<Job>>,
+    has_exited: bool,
+    host: Host,
+}
+
+/// What the threads of a session tell.
+#[derive(Debug)]
+enum Said {
+    /// A piece of standard output (0) or standard error (1).
+    Piece(usize, Vec<u8>),
+    /// One of the two has ended, or can't be read any more.
+    Ended,
+    Exited(io::Result<ExitStatus>),
+}
+
+impl Session {
+    /// Starts the shell in the directory, without a window, and waits for its first marker.
+    pub(in crate::shell) fn start(
+        program: &Path,
+        environment: &Environment,
+        directory: &Path,
+    ) -> Result<Self, ShellError> {
+        let Spawned { mut child, job } = spawn(program, environment, directory, spawn_in_job)?;
+        let no_shell = || ShellError::NoShell { program: program.to_owned() };
+        let pipes = child.inner_mut();
+        let (Some(input), Some(stdout), Some(stderr)) = (pipes.stdin.take(), pipes.stdout.take(), pipes.stderr.take())
+        else {
+            return Err(no_shell());
+        };
+        let (sender, said) = mpsc::sync_channel(PIECES);
+        let mut session = Self { input, said, job: Some(job), has_exited: false, host: Host::default() };
+        let exit = sender.clone();
+        let wait = move || {
+            // Not the wrapper's own wait, which waits for a message of its job too. The session may be over by then.
+            let _ = exit.send(Said::Exited(child.inner_mut().wait()));
+        };
+        let watched = std::thread::Builder::new()
+            .name("shell-exit".into())
+            .spawn(wait)
+            .and_then(|_| listen(0, stdout, sender.clone()))
+            .and_then(|()| listen(1, stderr, sender));
+        watched.map_err(|source| ShellError::Lost { source })?;
+        let marker = Marker::fresh();
+        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
+        match session.run(&dialect::opening_line(&marker), &marker, None, limits) {
+            Ok(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. }) => Ok(session),
+            Ok(_) => Err(no_shell()),
+            Err(source) => Err(ShellError::Lost { source }),
+        }
+    }
+
+    /// What tells the processes that its commands leave behind: nothing, since they stay in its job.
+    pub(in crate::shell) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Drops what came since the last command, which belongs to no call; says whether the shell lives.
+    pub(in crate::shell) fn settle(&mut self) -> io::Result<bool> {
+        loop {
+            match self.said.try_recv() {
+                Ok(Said::Piece(..)) => {}
+                Err(TryRecvError::Empty) => return Ok(true),
+                Ok(Said::Ended) | Err(TryRecvError::Disconnected) => return Ok(false),
+                Ok(Said::Exited(status)) => {
+                    self.has_exited = true;
+                    return status.map(|_| false);
+                }
+            }
+        }
+    }
+
+    /// Sends one line and reads both streams up to the marker. The line must end with the marker's own commands.
+    pub(in crate::shell) fn run(
+        &mut self,
+        line: &[u8],
+        marker: &Marker,
+        stop: Option<&StopSignal>,
+        limits: Limits,
+    ) -> io::Result<Ran> {
+        let mut watch = Watch {
+            outputs: [(); 2].map(|()| Until::new(marker, dialect::LINE_END, limits.max_output)),
+            open: 2,
+            until: Instant::now() + limits.timeout,
+            status: None,
+            ended_by_us: None,
+            is_shutdown: false,
+        };
+        // It waits for nothing: the line is shorter than what the pipe holds, and what came before it was read.
+        match self.input.write_all(line) {
+            // Its exit, which is heard in a moment, says more.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let ending = watch.run(self, stop, limits)?;
+        let Watch { outputs: [stdout, stderr], ended_by_us, is_shutdown, .. } = watch;
+        let (stdout, note) = stdout.finish();
+        let (stderr, _) = stderr.finish();
+        let ending = match ending {
+            // How it ended says nothing where it was we who ended it.
+            _ if ended_by_us.is_some() => Ending::Unresponsive,
+            None => note.as_deref().and_then(dialect::status).map_or(Ending::Unresponsive, Ending::Answered),
+            Some(ending) => ending,
+        };
+        Ok(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown })
+    }
+
+    /// Where the shell says that it stands.
+    pub(in crate::shell) fn directory(&self, status: &Status) -> PathBuf {
+        PathBuf::from(&status.directory)
+    }
+}
+
+impl Drop for Session {
+    /// Ends the shell with everything in its job, and waits for its exit: there is one shell at any time.
+    fn drop(&mut self) {
+        self.job = None;
+        if self.has_exited {
+            return;
+        }
+        let until = Instant::now() + UNKILLABLE;
+        loop {
+            match self.said.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Said::Piece(..) | Said::Ended) => {}
+                Ok(Said::Exited(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+/// The watch of one line.
+struct Watch {
+    outputs: [Until; 2],
+    /// How many of the streams have not ended yet.
+    open: usize,
+    /// The deadline of the command; once its job was ended, of what is still read.
+    until: Instant,
+    status: Option<ExitStatus>,
+    ended_by_us: Option<End>,
+    is_shutdown: bool,
+}
+
+impl Watch {
+    /// Returns `None` once both streams are complete.
+    fn run(&mut self, session: &mut Session, stop: Option<&StopSignal>, limits: Limits) -> io::Result<Option<Ending>> {
+        while !self.outputs.iter().all(Until::is_complete) {
+            if self.open == 0 && self.status.is_some() {
+                break;
+            }
+            let left = self.until.saturating_duration_since(Instant::now());
+            match session.said.recv_timeout(left.min(TICK)) {
+                Ok(Said::Piece(stream, piece)) => {
+                    if let Some(output) = self.outputs.get_mut(stream) {
+                        output.push(&piece);
+                    }
+                }
+                Ok(Said::Ended) => self.open = self.open.saturating_sub(1),
+                Ok(Said::Exited(status)) => {
+                    session.has_exited = true;
+                    // What it left running ends with it.
+                    session.job = None;
+                    self.status = Some(status?);
+                    self.until = Instant::now() + DRAIN;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let is_over = Instant::now() >= self.until;
+            if session.job.is_none() {
+                if is_over {
+                    break;
+                }
+                continue;
+            }
+            let wished = stop.map_or(Ok(None), |stop| stop.wait(Duration::ZERO))?;
+            self.is_shutdown = wished == Some(StopReason::Shutdown);
+            if wished.is_some() || is_over {
+                let timed_out = End::TimedOut(limits.timeout);
+                self.ended_by_us = Some(if wished.is_some() { End::Stopped } else { timed_out });
+                session.job = None;
+                self.until = Instant::now() + UNKILLABLE;
+            }
+        }
+        if self.outputs.iter().all(Until::is_complete) {
+            return Ok(None);
+        }
+        Ok(Some(self.status.map_or(Ending::Unresponsive, Ending::Died)))
+    }
+}
+
+/// Reads a stream to its end on a thread of its own.
+fn listen(stream: usize, mut pipe: impl Read + Send + 'static, said: SyncSender<Said>) -> io::Result<()> {
+    let listen = move || {
+        let mut piece = vec![0; 32 * 1024];
+        loop {
+            let told = match pipe.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(count @ 1..) => said.send(Said::Piece(stream, piece.get(..count).unwrap_or_default().to_vec())),
+                // A stream that can't be read any more has ended as well, and the shell is not used again.
+                Ok(0) | Err(_) => {
+                    // The session may be over.
+                    let _ = said.send(Said::Ended);
+                    return;
+                }
+            };
+            if told.is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("shell-output".into()).spawn(listen).map(drop)
+}
