@@ -17,7 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use support::Server;
 use support::world::Sign::{Connected, Read, Removed, Said, Started, Written};
 use support::world::{LOADER, Sign, User, World, is_installed, text};

@@ -40,7 +40,7 @@ pub struct ServerCommand {
 impl ServerCommand {
     /// Has a user without any rights run this copy of the binary; for tests that root runs.
     #[cfg(unix)]
-    pub fn as_user(mut self, binary: PathBuf, user: u32) -> Self {
+    pub fn run_by(mut self, binary: PathBuf, user: u32) -> Self {
         self.user = Some((binary, user));
         self
     }

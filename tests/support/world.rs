@@ -115,7 +115,7 @@ impl World {
             let binary = self.base.join("allowexec");
             fs::copy(env!("CARGO_BIN_EXE_allowexec"), &binary).unwrap();
             give(&self.base, NOBODY);
-            command = command.as_user(binary, NOBODY);
+            command = command.run_by(binary, NOBODY);
         }
         command
     }
