@@ -67,6 +67,8 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
     }
 }
 
+// With the names and programs of a Unix; what differs on Windows is tested where it is decided.
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -198,7 +198,8 @@ mod tests {
         assert!(
             result.text.ends_with("hint: arguments are never expanded, so the unquoted `*` was passed on literally\n")
         );
-        let result = text(answer(End::Exited(127), b"", b""), None);
+        let not_found = if cfg!(windows) { 9009 } else { 127 };
+        let result = text(answer(End::Exited(not_found), b"", b""), None);
         assert!(result.text.contains("found no command `lx`. Note: This tool"), "{}", result.text);
     }
 }
