@@ -117,6 +117,9 @@ mod tests {
         check("a\r\nb\n", "stdout: \"a\\r\\nb\\n\"\n");
         check("\x1b[1mx\n", "stdout: \"\\e[1mx\\n\"\n");
         check("---\nx: y\n...\n# z\n", "stdout: |\n  ---\n  x: y\n  ...\n  # z\n");
+        for breaks in ["a\u{2028}b", "\u{85}", "a\u{2029}b\n", "\u{feff}a\nb\n"] {
+            round_trips(breaks).unwrap();
+        }
         check("ü 漢 😀\n", "stdout: |\n  ü 漢 😀\n");
     }
 
