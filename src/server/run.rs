@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use super::calls::Calls;
+use super::calls::{Calls, Pending};
 use super::event::{self, Deadline, Event, EventSender};
 use super::replies::{Batches, ReplyTo};
 use super::shell_calls::{ShellCalls, ShellFinished};
@@ -257,16 +257,19 @@ impl<W: Write> Server<W> {
             orphans.after(finished.key, &running);
         }
         let started = self.start_calls();
-        let Some(pending) = pending else { return started };
+        started.and(pending.map_or(Ok(()), |pending| self.answer(&pending, &finished.end, &finished.result)))
+    }
+
+    /// Tells the log and the client of a call's end, and sends its answer.
+    fn answer(&mut self, pending: &Pending, end: &Ended, result: &[u8]) -> io::Result<()> {
         if self.log.writes(LogLevel::Info) {
-            let end = describe_end(&finished.end);
+            let end = describe_end(end);
             self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
         }
-        if let Some(message) = pending.feedback.ended(&finished.end) {
+        if let Some(message) = pending.feedback.ended(end) {
             self.write(&message)?;
         }
-        let response = encode::result(&pending.id, &finished.result);
-        started.and(self.reply(pending.reply_to, Some(response)))
+        self.reply(pending.reply_to, Some(encode::result(&pending.id, result)))
     }
 
     fn progress(&mut self, progress: &Progress) -> io::Result<()> {
@@ -293,15 +296,7 @@ impl<W: Write> Server<W> {
             self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));
         }
         let started = self.start_shell_call();
-        let Some(pending) = pending else { return started };
-        if self.log.writes(LogLevel::Info) {
-            let end = describe_end(&finished.end);
-            self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
-        }
-        if let Some(message) = pending.feedback.ended(&finished.end) {
-            self.write(&message)?;
-        }
-        started.and(self.reply(pending.reply_to, Some(encode::result(&pending.id, &finished.result))))
+        started.and(pending.map_or(Ok(()), |pending| self.answer(&pending, &finished.end, &finished.result)))
     }
 
     /// The keys of the calls that run, on whatever they run.
