@@ -14,8 +14,11 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -339,6 +342,56 @@ fn input_that_nobody_reads_holds_nobody_up() {
     let echoed = call(json!({"command": "cat", "input": large}));
     assert_eq!(echoed.matches("0123456789abcde").count(), 65_536);
     assert_eq!(call(json!({"command": "cat"})), "exit_code: 0\nstdout: ''\nstderr: ''\n");
+}
+
+#[test]
+fn the_input_may_be_any_stream_and_come_in_any_pieces() {
+    let start = |stdin: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(["--allow", "echo", "--log", "off"]).env_remove("ALLOWED_COMMANDS");
+        let _spawning = support::server::spawning();
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let ping = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string();
+    let answer = |id: i64| json!({"jsonrpc": "2.0", "id": id, "result": {}});
+    let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let to_the_end = |server: Child| {
+        let output = server.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap().lines().map(read).collect::<Vec<Value>>()
+    };
+
+    // A file, without a line end behind its last line, and a stream without a line.
+    let mut file = tempfile::tempfile().unwrap();
+    write!(file, "{}\n\n{}", ping(1), ping(2)).unwrap();
+    file.rewind().unwrap();
+    assert_eq!(to_the_end(start(file.into())), [answer(1), answer(2)]);
+    assert_eq!(to_the_end(start(Stdio::null())), Vec::<Value>::new());
+
+    // A socket that its client has set to not block, as some programs have it, and lines in pieces.
+    let (mut client, servers) = UnixStream::pair().unwrap();
+    servers.set_nonblocking(true).unwrap();
+    let mut server = start(OwnedFd::from(servers).into());
+    let mut answers = BufReader::new(server.stdout.take().unwrap());
+    let mut next = || {
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        read(&line)
+    };
+    for id in 1..4 {
+        let (line, pause) = (format!("{}\r\n", ping(id)), Duration::from_millis(20));
+        for piece in [&line[..1], &line[1..9], &line[9..line.len() - 1], &line[line.len() - 1..]] {
+            thread::park_timeout(pause);
+            client.write_all(piece.as_bytes()).unwrap();
+        }
+        assert_eq!(next(), answer(id));
+    }
+    // Several at once, longer than what is read at once.
+    let many: String = (10..3010).map(|id| format!("{}\n", ping(id))).collect();
+    let writing = thread::spawn(move || client.write_all(many.as_bytes()).map(|()| client));
+    (10..3010).for_each(|id| assert_eq!(next(), answer(id)));
+    drop(writing.join().unwrap().unwrap());
+    assert!(server.wait().unwrap().success());
 }
 
 #[test]

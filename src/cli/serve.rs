@@ -1,6 +1,6 @@
 //! `allowexec serve`: a client on standard input and output.
 
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::error::CliError;
 use super::{Outcome, recording, stdio};
@@ -21,12 +21,11 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     let (output, closing) = stdio::client_output().map_err(failed)?;
     let parts = Parts::new(config);
     parts.confinement.check().map_err(CliError::sandbox)?;
-    // Read in large pieces: a client may send many requests at once.
-    let input = BufReader::with_capacity(64 * 1024, io::stdin());
+    let (input, gate) = stdio::client_input().map_err(failed)?;
     match recorder {
-        None => serve(parts, input, output, closing).map_err(failed)?,
+        None => serve(parts, input, gate, output, closing).map_err(failed)?,
         Some(recorder) => {
-            let served = serve(parts, recorder.input(input), recorder.output(output), closing);
+            let served = serve(parts, recorder.input(input), gate, recorder.output(output), closing);
             // Of two failures the recording's is the cause.
             recording::finish(&recorder, config)?;
             served.map_err(failed)?;
@@ -38,10 +37,17 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
 fn serve(
     parts: Parts,
     input: impl BufRead + Send + 'static,
+    gate: stdio::ClientGate,
     output: impl Write,
     closing: stdio::Closing,
 ) -> io::Result<()> {
     let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output).ending_orphans();
     stdio::end_on_signals(server.ender(), closing)?;
-    server.serve(input)
+    #[cfg(unix)]
+    return server.serve_polled(input, gate);
+    #[cfg(not(unix))]
+    {
+        let stdio::ClientGate = gate;
+        server.serve(input)
+    }
 }

@@ -5,7 +5,7 @@
 //! client, or with the process.
 
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,6 +64,30 @@ fn can_write_error() -> bool {
 fn can_write_error() -> bool {
     true
 }
+
+/// How much of the client's input is read at once: a client may send many requests at once.
+const READ_AT_ONCE: usize = 64 * 1024;
+
+/// Standard input, as the client's, and what tells when there is more of it.
+#[cfg(unix)]
+pub(super) fn client_input() -> io::Result<(BufReader<crate::server::Gated>, ClientGate)> {
+    let (input, gate) = crate::server::gated(io::stdin().as_fd())?;
+    Ok((BufReader::with_capacity(READ_AT_ONCE, input), gate))
+}
+
+/// Tells when there is more of the input.
+#[cfg(unix)]
+pub(super) type ClientGate = crate::server::Gate;
+
+/// Standard input, as the client's.
+#[cfg(not(unix))]
+pub(super) fn client_input() -> io::Result<(BufReader<io::Stdin>, ClientGate)> {
+    Ok((BufReader::with_capacity(READ_AT_ONCE, io::stdin()), ClientGate))
+}
+
+/// Nothing tells here: a thread of its own reads.
+#[cfg(not(unix))]
+pub(super) struct ClientGate;
 
 /// Held by who watches for signals; dropping it ends a write that waits for the client.
 #[derive(Debug, Default)]

@@ -19,12 +19,15 @@ pub enum Line {
 pub struct LineReader<R> {
     input: R,
     limit: usize,
+    /// What was read of a line whose end has not come.
+    line: Vec<u8>,
+    too_long: bool,
 }
 
 impl<R: BufRead> LineReader<R> {
     /// Reads from `input`, with the limit of [`MAX_LINE`].
     pub fn new(input: R) -> Self {
-        Self { input, limit: MAX_LINE }
+        Self { input, limit: MAX_LINE, line: Vec::new(), too_long: false }
     }
 
     /// Reads the next line that is not blank; `None` at the end of the stream.
@@ -32,45 +35,48 @@ impl<R: BufRead> LineReader<R> {
     /// A last line without a line end is a line. Blank lines are skipped.
     ///
     /// # Errors
-    /// What reading the stream fails with; an interrupted read is tried again.
+    /// What reading the stream fails with; an interrupted read is tried again. After an error the next call goes on where
+    /// this one stopped, so that a stream which does not block can be asked again.
     pub fn next_line(&mut self) -> io::Result<Option<Line>> {
-        loop {
-            let mut line = Vec::new();
-            let mut too_long = false;
-            let mut ended = false;
-            while !ended {
-                let available = match self.input.fill_buf() {
-                    Ok(available) => available,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(error) => return Err(error),
-                };
-                if available.is_empty() {
-                    if line.is_empty() && !too_long {
-                        return Ok(None);
-                    }
-                    break;
-                }
-                let newline = available.iter().position(|&byte| byte == b'\n');
-                ended = newline.is_some();
-                let (taken, _) = available.split_at(newline.unwrap_or(available.len()));
-                // One byte more than the limit is kept for a carriage return.
-                if too_long || line.len() + taken.len() > self.limit + 1 {
-                    too_long = true;
-                    line = Vec::new();
-                } else {
-                    line.extend_from_slice(taken);
-                }
-                let used = taken.len() + usize::from(ended);
-                self.input.consume(used);
+        while self.read_to_line_end()? {
+            if self.line.last() == Some(&b'\r') {
+                self.line.pop();
             }
-            if line.last() == Some(&b'\r') {
-                line.pop();
-            }
-            if too_long || line.len() > self.limit {
+            let line = std::mem::take(&mut self.line);
+            if std::mem::take(&mut self.too_long) || line.len() > self.limit {
                 return Ok(Some(Line::TooLong));
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
                 return Ok(Some(Line::Text(line)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the rest of a line; says whether there is one, be it blank.
+    fn read_to_line_end(&mut self) -> io::Result<bool> {
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if available.is_empty() {
+                return Ok(!self.line.is_empty() || self.too_long);
+            }
+            let newline = available.iter().position(|&byte| byte == b'\n');
+            let (taken, _) = available.split_at(newline.unwrap_or(available.len()));
+            // One byte more than the limit is kept for a carriage return.
+            if self.too_long || self.line.len() + taken.len() > self.limit + 1 {
+                self.too_long = true;
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(taken);
+            }
+            let used = taken.len() + usize::from(newline.is_some());
+            self.input.consume(used);
+            if newline.is_some() {
+                return Ok(true);
             }
         }
     }
@@ -83,7 +89,7 @@ mod tests {
 
     fn lines(input: &[u8], limit: usize) -> Vec<Line> {
         // A buffer of three bytes, so that every line crosses its edge.
-        let mut reader = LineReader { input: BufReader::with_capacity(3, input), limit };
+        let mut reader = LineReader { limit, ..LineReader::new(BufReader::with_capacity(3, input)) };
         std::iter::from_fn(|| reader.next_line().unwrap()).collect()
     }
 
@@ -103,5 +109,38 @@ mod tests {
         assert_eq!(lines(b"12345\n123456\nok\n", 5), [text("12345"), Line::TooLong, text("ok")]);
         assert_eq!(lines(b"12345\r\n123456\r\n", 5), [text("12345"), Line::TooLong]);
         assert_eq!(lines(b"12345678901234567890", 5), [Line::TooLong]);
+    }
+
+    /// Fails before each of its bytes, as a stream that does not block.
+    struct Hesitant<'a> {
+        bytes: &'a [u8],
+        is_ready: bool,
+    }
+
+    impl io::Read for Hesitant<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.is_ready = !self.is_ready;
+            match self.is_ready {
+                true => Err(io::ErrorKind::WouldBlock.into()),
+                false => self.bytes.read(buffer.get_mut(..1).unwrap_or_default()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_would_block_loses_nothing() {
+        let mut reader = LineReader::new(BufReader::new(Hesitant { bytes: b"one\r\n\ntwo", is_ready: false }));
+        let (mut read, mut waits) = (Vec::new(), 0);
+        loop {
+            match reader.next_line() {
+                Ok(Some(line)) => read.push(line),
+                Ok(None) => break,
+                Err(error) => {
+                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    waits += 1;
+                }
+            }
+        }
+        assert_eq!((read, waits), (vec![text("one"), text("two")], 11));
     }
 }

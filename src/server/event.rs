@@ -1,13 +1,13 @@
 //! Everything that can happen to the loop, in one closed enum.
 
-use std::io::{self, BufRead};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::io;
 
+use super::inbox::EventSender;
 use super::shell_calls::ShellFinished;
 use super::workers::{Finished, Progress};
-use crate::jsonrpc::{Line, LineReader};
+use crate::jsonrpc::Line;
 
-/// What the other threads tell the loop.
+/// What the loop hears of.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The client sent a line.
@@ -37,9 +37,6 @@ pub(crate) enum Deadline {
     Roots(u64),
 }
 
-/// Where the other threads put their events.
-pub(crate) type EventSender = SyncSender<Event>;
-
 /// Ends a server from another thread, at once and in order: as a signal ends the program.
 ///
 /// It keeps nothing alive. To end a server twice, or after its end, does no harm; where the loop is busy it waits for it.
@@ -51,31 +48,6 @@ impl Ender {
     /// [`serve`](super::Server::serve) within a second.
     pub fn end(&self) {
         // The loop may be gone already, and then there is nothing left to end.
-        let _ = self.0.send(Event::Signal);
-    }
-}
-
-/// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
-/// be a line of 16 MiB.
-const WAITING: usize = 4;
-
-/// Makes the one channel.
-pub(super) fn channel() -> (EventSender, Receiver<Event>) {
-    sync_channel(WAITING)
-}
-
-/// Reads lines until the stream or the loop ends.
-pub(super) fn read(input: impl BufRead, events: &EventSender) {
-    let mut lines = LineReader::new(input);
-    loop {
-        let event = match lines.next_line() {
-            Ok(Some(line)) => Event::Line(line),
-            Ok(None) => Event::InputEnded(Ok(())),
-            Err(error) => Event::InputEnded(Err(error)),
-        };
-        let is_last = matches!(event, Event::InputEnded(_));
-        if events.send(event).is_err() || is_last {
-            return;
-        }
+        self.0.send(Event::Signal);
     }
 }

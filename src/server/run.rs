@@ -2,16 +2,16 @@
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use super::calls::{Calls, Pending};
-use super::event::{self, Deadline, Event, EventSender};
+use super::event::{Deadline, Event};
+use super::inbox::{self, Inbox};
 use super::replies::{Batches, ReplyTo};
 use super::shell_calls::{ShellCalls, ShellFinished};
 use super::subscriptions::Subscriptions;
 use super::workers::{Ended, Finished, Progress, Workers};
-use super::{Ender, Log, Observer, Parts, Session};
+use super::{Ender, EventSender, Log, Observer, Parts, Session};
 use crate::config::LogLevel;
 use crate::exec::{End, Orphans, Timer};
 use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
@@ -52,7 +52,7 @@ pub struct Server<W> {
     orphans: Option<Orphans>,
     timer: Timer,
     pub(super) events: EventSender,
-    received: Receiver<Event>,
+    pub(super) inbox: Inbox,
     patience: Patience,
     life: Life,
     /// Kept for its end: the commands' temporary directory goes with it.
@@ -77,7 +77,7 @@ enum Life {
 impl<W: Write> Server<W> {
     /// Makes a server of its parts, which answers on `output`.
     pub fn new(parts: Parts, patience: Patience, log: crate::server::LogSink, output: W) -> Self {
-        let (events, received) = event::channel();
+        let (events, inbox) = Inbox::new();
         let warnings = parts.warnings();
         let mut log = Log::new(parts.log_level, log);
         warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
@@ -107,7 +107,7 @@ impl<W: Write> Server<W> {
             orphans: None,
             timer: Timer::default(),
             events,
-            received,
+            inbox,
             patience,
             life: Life::Serving,
             confinement: parts.confinement,
@@ -138,9 +138,24 @@ impl<W: Write> Server<W> {
     ///
     /// # Errors
     /// Where no thread can be had to read with, or the output fails in another way than that the client closed it.
-    pub fn serve(mut self, input: impl BufRead + Send + 'static) -> io::Result<()> {
+    pub fn serve(self, input: impl BufRead + Send + 'static) -> io::Result<()> {
         let events = self.events.clone();
-        std::thread::Builder::new().name("reader".into()).spawn(move || event::read(input, &events))?;
+        std::thread::Builder::new().name("reader".into()).spawn(move || inbox::read(input, &events))?;
+        self.serve_inbox()
+    }
+
+    /// Serves the client as [`serve`](Self::serve) does, and reads its stream without another thread. At the bottom of
+    /// `input` is what [`gated`](super::gated) made with the gate.
+    ///
+    /// # Errors
+    /// Where no pipe can be had, or the output fails in another way than that the client closed it.
+    #[cfg(unix)]
+    pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::Gate) -> io::Result<()> {
+        self.inbox.poll(input, gate)?;
+        self.serve_inbox()
+    }
+
+    fn serve_inbox(mut self) -> io::Result<()> {
         if self.confinement.is_on() {
             // Making the rules takes a while, which would be the first call's otherwise. Without a thread it is that.
             let executor = self.workers.executor();
@@ -161,7 +176,7 @@ impl<W: Write> Server<W> {
     fn run(&mut self) -> io::Result<()> {
         while self.life != Life::Over {
             // The server holds a sender itself, so the channel is never closed.
-            let Ok(event) = self.received.recv() else { return Ok(()) };
+            let Some(event) = self.inbox.next() else { return Ok(()) };
             let written = match event {
                 Event::Line(line) => self.line(line),
                 Event::InputEnded(result) => self.input_ended(&result),
@@ -329,7 +344,9 @@ impl<W: Write> Server<W> {
     pub(super) fn deadline(&mut self, delay: Duration, deadline: Deadline) {
         let events = self.events.clone();
         // Where the loop is gone the deadline is nobody's any more.
-        self.timer.after(delay, move || drop(events.send(Event::Deadline(deadline))));
+        self.timer.after(delay, move || {
+            events.send(Event::Deadline(deadline));
+        });
     }
 
     /// Takes the answer to one request, or the word that it gets none.

@@ -47,7 +47,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
     let tell = move |elapsed, last_line| {
         // Where the channel is full the loop is behind, and progress is the last thing that it needs.
-        drop(events.try_send(Event::Progress(Progress { key, elapsed, last_line })));
+        events.send_if_free(Event::Progress(Progress { key, elapsed, last_line }));
     };
     Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
@@ -129,7 +129,7 @@ impl Workers {
         let work = move || {
             for job in receiver {
                 let finished = run(&*executor, &*observer, *job, report);
-                if events.send(Event::Finished(finished)).is_err() {
+                if !events.send(Event::Finished(finished)) {
                     return;
                 }
             }

@@ -1,0 +1,126 @@
+//! Where the loop takes its events from: the channel of the other threads, and the client's stream.
+//!
+//! On a Unix the program's loop reads its standard input itself: one poll(2) waits for it and for the channel, whose
+//! senders ring a bell, a byte in a pipe. A line is then served by the thread that read it, and a request that needs no
+//! other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
+
+use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::event::Event;
+#[cfg(unix)]
+use super::polled::{Bell, Gate, Polled};
+use crate::jsonrpc::{Line, LineReader};
+
+/// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
+/// be a line of 16 MiB.
+const WAITING: usize = 4;
+
+/// Where the other threads put their events.
+#[derive(Debug, Clone)]
+pub(crate) struct EventSender {
+    events: SyncSender<Event>,
+    bell: Arc<Bell>,
+}
+
+impl EventSender {
+    /// Waits for a place in the channel; says whether there still is a loop.
+    pub(super) fn send(&self, event: Event) -> bool {
+        let sent = self.events.send(event).is_ok();
+        self.bell.ring();
+        sent
+    }
+
+    /// Drops the event where the channel is full.
+    pub(super) fn send_if_free(&self, event: Event) {
+        // Where the loop is gone nobody wants it either.
+        if self.events.try_send(event).is_ok() {
+            self.bell.ring();
+        }
+    }
+}
+
+/// The events, as the loop takes them.
+pub(super) struct Inbox {
+    events: Receiver<Event>,
+    /// What the loop has to tell itself.
+    own: Option<Event>,
+    #[cfg(unix)]
+    bell: Arc<Bell>,
+    #[cfg(unix)]
+    polled: Option<Polled>,
+}
+
+impl Inbox {
+    /// Makes the one channel.
+    pub(super) fn new() -> (EventSender, Self) {
+        let (sender, events) = sync_channel(WAITING);
+        let bell = Arc::new(Bell::default());
+        let inbox = Self {
+            events,
+            own: None,
+            #[cfg(unix)]
+            bell: Arc::clone(&bell),
+            #[cfg(unix)]
+            polled: None,
+        };
+        (EventSender { events: sender, bell }, inbox)
+    }
+
+    /// Has the loop read this stream itself, at the bottom of which is what [`gated`](super::gated) made with the gate.
+    ///
+    /// # Errors
+    /// Where no pipe can be had to wake it with.
+    #[cfg(unix)]
+    pub(super) fn poll(&mut self, input: impl BufRead + 'static, gate: Gate) -> io::Result<()> {
+        self.polled = Some(Polled::new(Box::new(input), gate, &self.bell)?);
+        Ok(())
+    }
+
+    /// Waits for the next event; `None` where none can come any more.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        let own = self.own.take();
+        #[cfg(unix)]
+        if let Some(polled) = &mut self.polled {
+            return own.or_else(|| Some(polled.next(&self.events)));
+        }
+        own.or_else(|| self.events.recv().ok())
+    }
+
+    /// Has the loop come to this event next. There is one at a time, of the persistent shell's one call.
+    pub(super) fn tell_oneself(&mut self, event: Event) {
+        self.own = Some(event);
+    }
+}
+
+/// Reads lines until the stream or the loop ends; for a thread of its own.
+pub(super) fn read(input: impl BufRead, events: &EventSender) {
+    let mut lines = LineReader::new(input);
+    loop {
+        let event = line_or_end(lines.next_line());
+        let is_last = matches!(event, Event::InputEnded(_));
+        if !events.send(event) || is_last {
+            return;
+        }
+    }
+}
+
+pub(super) fn line_or_end(read: io::Result<Option<Line>>) -> Event {
+    match read {
+        Ok(Some(line)) => Event::Line(line),
+        Ok(None) => Event::InputEnded(Ok(())),
+        Err(error) => Event::InputEnded(Err(error)),
+    }
+}
+
+/// Nobody sleeps beside the channel here.
+#[cfg(not(unix))]
+#[derive(Debug, Default)]
+struct Bell;
+
+#[cfg(not(unix))]
+impl Bell {
+    #[expect(clippy::unused_self, reason = "elsewhere there is something to ring")]
+    fn ring(&self) {}
+}
