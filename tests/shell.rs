@@ -214,19 +214,52 @@ fn output_arrives_whole_and_clean_whatever_it_is() {
 }
 
 #[test]
-fn ten_megabytes_arrive_whole() {
+fn ten_megabytes_arrive_whole_on_either_stream() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("large"), "x".repeat(10_000_000)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
-    command.args(["call", "cat", r#"{"arguments":"large","timeout_ms":300000}"#, "--tools", "shell", "--allow", "cat"]);
-    command.args(["--max-output", "0", "--log", "off"]).current_dir(dir.path()).env_remove("ALLOWED_COMMANDS");
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (head, rest) = text.split_once("output: ").unwrap();
-    assert_eq!(head, "exit_code: 0\n");
-    let (large, rest) = rest.split_once('\n').unwrap();
-    assert!(large.len() == 10_000_000 && large.bytes().all(|byte| byte == b'x'), "{} bytes", large.len());
-    assert!(rest.starts_with("cwd: "), "{rest}");
+    for (tool, arguments) in [("cat", "large"), ("sh", "-c 'cat large >&2'")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let arguments = json!({"arguments": arguments, "timeout_ms": 300_000}).to_string();
+        command.args(["call", tool, &arguments, "--tools", "shell", "--allow", "cat,sh"]);
+        command.args(["--max-output", "0", "--log", "off"]).current_dir(dir.path()).env_remove("ALLOWED_COMMANDS");
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (head, rest) = text.split_once("output: ").unwrap();
+        assert_eq!(head, "exit_code: 0\n");
+        let (large, rest) = rest.split_once('\n').unwrap();
+        assert!(large.len() == 10_000_000 && large.bytes().all(|byte| byte == b'x'), "{} bytes", large.len());
+        assert!(rest.starts_with("cwd: "), "{rest}");
+    }
+}
+
+#[test]
+fn what_the_shell_itself_prints_arrives_whole_however_long_it_takes() {
+    for shell in shells() {
+        let mut session = session(&shell, "printf,echo,export,test", &["--max-output", "0", "--grace", "100ms"]);
+        for length in [1, 4096, 32 * 1024, 64 * 1024, 100_000] {
+            // It is not a number, which the shell says on its standard error.
+            let word = "x".repeat(length);
+            let said = session.call("printf", &format!("%s%d out {word}"));
+            assert_eq!(said.code, Some(1), "{shell:?}");
+            assert!(said.output.starts_with("out0") && said.output.contains(&word), "{shell:?}: {length} bytes");
+            assert_eq!(session.output("echo", "mine"), "mine\n", "{shell:?}");
+        }
+        // More than a pipe holds, and more than a moment.
+        assert_eq!(session.output("printf", "%3000000d 7").len(), 3_000_000, "{shell:?}");
+        session.output("export", "KEPT=yes");
+        assert_eq!(session.call("test", "1 -eq").code, Some(2), "{shell:?}");
+        assert_eq!(session.output("printf", "%s x"), "x", "{shell:?}");
+    }
+}
+
+#[test]
+fn a_builtin_that_does_not_end_takes_its_shell_with_it_at_the_deadline() {
+    let mut session = session(Path::new("/bin/bash"), "printf,wait,echo", &["--grace", "100ms"]);
+    // There is nothing below the shell that could be ended in its place.
+    let arguments = json!({"arguments": "%2000000000d 7", "timeout_ms": 300});
+    let said = Said::of(&session.server.call("printf", arguments));
+    assert!(said.is_error && said.text.contains("timed_out: true") && said.restarted.is_some(), "{:.300}", said.text);
+    assert_eq!(session.output("echo", "again"), "again\n");
 }
 
 #[test]
@@ -344,6 +377,8 @@ fn many_calls_in_one_shell_leave_nothing_behind() {
     let pid = session.shell_pid();
     let open = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     let server = i32::try_from(session.server.pid()).unwrap();
+    // What ends the next call is made with the first, and kept.
+    session.output("echo", "first");
     let before = (open(server), open(pid));
     for n in 0..1000 {
         assert_eq!(session.output("echo", &n.to_string()), format!("{n}\n"));

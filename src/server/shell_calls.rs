@@ -10,19 +10,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::calls::{MOST_WAITING, MOST_WAITING_BYTES, Pending};
-use super::event::{Event, EventSender};
+use super::event::Event;
 use super::feedback::Feedback;
 use super::replies::ReplyTo;
 use super::workers::Ended;
-use super::{CommandEnded, CommandOutcome, Decided, Observer, RequestContext, Server};
+use super::{CommandEnded, CommandOutcome, Decided, EventSender, Observer, RequestContext, Server};
 use crate::config::LogLevel;
 use crate::exec::{ExecError, Host, Limits, Output, Stop, StopReason, StopSignal, stop};
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Directories, DirectoryError, Explanation, ShellCommand, allow_in_shell};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Answer, Finished, Shell, ShellJob, ShellSettings, Task};
+use crate::shell::{Answer, Finished, First, Shell, ShellJob, ShellSettings, Task};
 use crate::tools::{ReportSettings, ShellCall, ShellCommandFacts, ShellRequest, shell_result};
+
+/// Why a call is not run.
+const NO_THREAD: &str = "the persistent shell has no thread to run on";
 
 /// What a call brings along to its answer.
 #[derive(Debug)]
@@ -56,8 +59,6 @@ enum Turn {
 #[derive(Debug)]
 struct Waiting {
     pending: Pending,
-    stop: Stop,
-    signal: StopSignal,
     turn: Turn,
     context: Context,
     limits: Limits,
@@ -71,7 +72,8 @@ struct Running {
     key: u64,
     /// `None` once nobody wants the answer any more.
     pending: Option<Pending>,
-    stop: Stop,
+    /// `None` once it has ended, and the loop is about to come to its answer.
+    stop: Option<Stop>,
     /// Where the shell stood before, where the call changes that.
     before: Option<PathBuf>,
 }
@@ -94,9 +96,8 @@ impl Maker {
         let settings = ShellSettings { sandbox, ..self.settings.clone() };
         let (report, observer, events) = (self.report, Arc::clone(&self.observer), self.events.clone());
         Shell::start(settings, directory, reason, move |finished| {
-            observe_end(&*observer, &finished);
             // Where the loop is gone nobody waits for the answer.
-            drop(events.send(Event::ShellFinished(encoded(finished, report))));
+            events.send(Event::ShellFinished(ended(finished, &*observer, report)));
         })
     }
 }
@@ -123,6 +124,14 @@ pub(super) struct ShellCalls {
     home: Option<PathBuf>,
     /// Whether it stands where the operator does not allow it to.
     has_left: bool,
+    /// For the next call, where the last one has ended without.
+    spare: Option<(Stop, StopSignal)>,
+}
+
+/// A call whose turn has come.
+enum Begun {
+    Runs(Stop),
+    Ended(ShellFinished),
 }
 
 impl ShellCalls {
@@ -181,7 +190,9 @@ impl ShellCalls {
         let mut cancelled: Vec<Pending> = gone.into_iter().map(|call| call.pending).collect();
         if let Some(running) = &mut self.running {
             if let Some(pending) = running.pending.take_if(|pending| pending.id == *id) {
-                running.stop.wish(StopReason::Cancelled);
+                if let Some(stop) = &running.stop {
+                    stop.wish(StopReason::Cancelled);
+                }
                 cancelled.push(pending);
             }
         }
@@ -194,7 +205,9 @@ impl ShellCalls {
         self.waiting_bytes = 0;
         if let Some(running) = &mut self.running {
             running.pending = None;
-            running.stop.wish(StopReason::Shutdown);
+            if let Some(stop) = &running.stop {
+                stop.wish(StopReason::Shutdown);
+            }
         }
     }
 
@@ -219,6 +232,25 @@ impl ShellCalls {
 
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_none()
+    }
+
+    /// Has the shell begin a call, and see it through where it does so in no time.
+    fn begin(&mut self, job: ShellJob<Context>) -> Result<Begun, String> {
+        let (Some(shell), Some(maker)) = (&self.shell, &self.maker) else { return Err(NO_THREAD.to_owned()) };
+        // Before anything begins, so that nothing runs which can't be ended.
+        let (wish, signal) = match self.spare.take() {
+            Some(spare) => spare,
+            None => stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?,
+        };
+        match shell.begin(job) {
+            First::Finished(finished) => {
+                self.spare = Some((wish, signal));
+                Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report)))
+            }
+            First::Work(work) => {
+                shell.go_on(work, signal).then_some(Begun::Runs(wish)).ok_or_else(|| NO_THREAD.to_owned())
+            }
+        }
     }
 
     fn queue(&mut self, call: Waiting) -> Result<(), String> {
@@ -296,8 +328,6 @@ impl<W: Write> Server<W> {
                 (turn, ShellCommandFacts { word: entry, literal_pattern }, line)
             }
         };
-        let (stop, signal) =
-            stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?;
         let size = line.len() + 256;
         let description = if self.log.writes(LogLevel::Info) {
             format!("tool={tool} shell command={line:?}{}", request.trace)
@@ -308,8 +338,6 @@ impl<W: Write> Server<W> {
         let allowed = feedback.allowed(&facts.word, "the allow-list");
         self.shell.queue(Waiting {
             pending: Pending { id, reply_to, description, feedback },
-            stop,
-            signal,
             turn,
             context: Context { key: self.last_key, facts, revision: request.revision },
             limits: Limits { timeout, ..self.limits },
@@ -341,7 +369,7 @@ impl<W: Write> Server<W> {
         while self.shell.is_idle() {
             let Some(call) = self.shell.waiting.pop_front() else { return Ok(()) };
             self.shell.waiting_bytes -= call.size;
-            let Waiting { pending, stop, signal, turn, context, limits, directories: decided_in, .. } = call;
+            let Waiting { pending, turn, context, limits, directories: decided_in, .. } = call;
             let revision = context.revision;
             let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
             let followed = self.shell.follow(directories);
@@ -354,19 +382,26 @@ impl<W: Write> Server<W> {
                 }),
             });
             let key = context.key;
-            let handed_over = task.and_then(|(task, before)| {
+            let begun = task.and_then(|(task, before)| {
                 let start_directory = directories.base().path;
                 let left = "the shell had come to a directory that is not allowed; its state is lost";
                 let distrust = std::mem::take(&mut self.shell.has_left).then(|| left.to_owned());
-                let job = Box::new(ShellJob { context, distrust, task, start_directory, limits, stop: signal });
-                let shell = self.shell.shell.as_ref();
-                let handed_over = shell.is_some_and(|shell| shell.run(job).is_ok());
-                handed_over.then_some(before).ok_or_else(|| "the persistent shell has no thread to run on".to_owned())
+                let job = ShellJob { context, distrust, task, start_directory, limits };
+                self.shell.begin(job).map(|begun| (begun, before))
             });
             self.shell.directories = decided_in;
             self.shell.is_used = true;
-            match handed_over {
-                Ok(before) => self.shell.running = Some(Running { key, pending: Some(pending), stop, before }),
+            match begun {
+                Ok((begun, before)) => {
+                    let stop = match begun {
+                        Begun::Runs(stop) => Some(stop),
+                        Begun::Ended(finished) => {
+                            self.inbox.tell_oneself(Event::ShellFinished(finished));
+                            None
+                        }
+                    };
+                    self.shell.running = Some(Running { key, pending: Some(pending), stop, before });
+                }
                 Err(sentence) => {
                     let line = format!("call id={} {} refused={sentence:?}", pending.id, pending.description);
                     self.log.write(LogLevel::Info, &line);
@@ -381,6 +416,11 @@ impl<W: Write> Server<W> {
 
 fn start_of(directories: &Directories) -> Option<PathBuf> {
     directories.resolve(None).ok().map(|directory| directory.path().to_owned())
+}
+
+fn ended(finished: Finished<Context>, observer: &dyn Observer, report: ReportSettings) -> ShellFinished {
+    observe_end(observer, &finished);
+    encoded(finished, report)
 }
 
 /// Tells of the end of a command; a panic in the hook is not the call's.

@@ -6,7 +6,7 @@
 //! - `dialect` is what differs between shells: pure functions, under the same names for each.
 //! - [`Marker`] ends the output of one command; `Until` reads a stream up to it.
 //! - `session` is the process, as each platform watches it.
-//! - [`Shell`] is the thread that owns the session and runs its calls one by one.
+//! - [`Shell`] runs the calls of the session one by one, the longer ones on a thread of its own.
 
 pub(crate) mod dialect;
 mod error;
@@ -16,4 +16,4 @@ mod worker;
 
 pub use error::ShellError;
 pub use marker::Marker;
-pub use worker::{Answer, Finished, Shell, ShellJob, ShellSettings, Task};
+pub use worker::{Answer, Finished, First, Shell, ShellJob, ShellSettings, Task, Work};

@@ -1,19 +1,29 @@
-//! The thread that owns the session: runs one call after another, and starts the shell anew where it must.
+//! Runs one call after another in the session, and starts the shell anew where it must.
+//!
+//! What a shell does in no time is watched by the caller, since to wake another thread costs more than that. Everything
+//! else is for the shell's own thread: what takes longer, what begins with a shell, and what ends without one.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
 use super::marker::Marker;
-use super::session::{Ending, Ran, Session, end_of, how};
+use super::session::{Ending, Order, Ran, Session, Watch, Watched, end_of, how};
 use crate::exec::{Captured, End, Environment, Host, Limits, StopSignal};
 use crate::policy::ShellCommand;
 use crate::sandbox::Sandbox;
+
+/// How long a call is watched by who begins it. Nothing else is served in this time.
+const BRIEF: Duration = Duration::from_micros(300);
+
+/// What a call comes to in which the server panicked.
+const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
 
 /// What the shell is made of.
 #[derive(Debug, Clone)]
@@ -39,8 +49,43 @@ pub struct ShellJob<T> {
     pub start_directory: PathBuf,
     /// Its bounds.
     pub limits: Limits,
-    /// Where the wish to end it arrives.
-    pub stop: StopSignal,
+}
+
+/// What became of a call's first moments.
+#[derive(Debug)]
+pub enum First<T> {
+    /// It has ended.
+    Finished(Finished<T>),
+    /// It is for the thread.
+    Work(Work<T>),
+}
+
+/// A call for the thread, which may have begun.
+#[derive(Debug)]
+pub struct Work<T> {
+    context: T,
+    start_directory: PathBuf,
+    stage: Stage,
+}
+
+/// How far a call is.
+#[derive(Debug)]
+enum Stage {
+    /// Nothing was done yet.
+    New { distrust: Option<String>, task: Task, limits: Limits },
+    /// The shell has its line.
+    Watching { begun: Begun, watch: Box<Watch> },
+    /// The line has ended, or can't be watched any more.
+    Ran { begun: Begun, ran: io::Result<Ran> },
+}
+
+/// What is known of a call since its turn.
+#[derive(Debug)]
+struct Begun {
+    started: Instant,
+    restarted: Option<String>,
+    /// Whether the shell itself runs a command, which leaves it where it stood.
+    stays: bool,
 }
 
 /// What a call asks of the shell.
@@ -52,6 +97,36 @@ pub enum Task {
     ChangeDirectory(PathBuf),
     /// To end, and to be started anew, for this reason.
     Restart(String),
+}
+
+impl Task {
+    /// Whether the shell does it by itself, and so mostly in no time.
+    fn is_brief(&self) -> bool {
+        match self {
+            Self::Run(command) => dialect::runs_alone(command.words()),
+            Self::ChangeDirectory(_) => true,
+            Self::Restart(_) => false,
+        }
+    }
+
+    /// Whether the shell stands afterwards where it stood before.
+    fn stays(&self) -> bool {
+        matches!(self, Self::Run(_)) && self.is_brief()
+    }
+
+    /// What the shell is given for it.
+    fn order(self, limits: Limits) -> Result<Order, String> {
+        let words = match self {
+            Self::Restart(_) => return Err("a new shell is no command".to_owned()),
+            Self::Run(command) => command.words().to_vec(),
+            Self::ChangeDirectory(path) => dialect::change_to(
+                path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?,
+            ),
+        };
+        let marker = Marker::fresh();
+        let by_shell_alone = dialect::runs_alone(&words);
+        Ok(Order { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
+    }
 }
 
 /// A call that has ended.
@@ -82,16 +157,18 @@ pub struct Answer {
     pub elapsed: Duration,
 }
 
-/// The handle of the thread. Dropping it ends the shell.
+/// The shell, and the thread that sees its longer calls through. Dropping it ends both.
 #[derive(Debug)]
 pub struct Shell<T> {
-    jobs: Option<Sender<Box<ShellJob<T>>>>,
+    /// Locked by who runs a call, and by the thread while it starts the first shell.
+    worker: Arc<Mutex<Worker>>,
+    work: Option<Sender<(Work<T>, StopSignal)>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl<T: Send + 'static> Shell<T> {
-    /// Starts the thread, which at once starts the shell in `directory`; `finished` is called on it for each call. Where
-    /// the shell takes another one's place, the first answer tells for what `reason`.
+    /// Starts the thread, which at once starts the shell in `directory`; `finished` is called on it for each call that
+    /// ends there. Where the shell takes another one's place, the first answer tells for what `reason`.
     ///
     /// A shell that can't be started is tried again at the next call, whose answer says why.
     ///
@@ -102,35 +179,50 @@ impl<T: Send + 'static> Shell<T> {
         directory: PathBuf,
         reason: Option<String>,
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let (jobs, received): (_, Receiver<Box<ShellJob<T>>>) = mpsc::channel();
+    ) -> io::Result<Self> {
+        let worker = Arc::new(Mutex::new(Worker { settings, session: None, directory: PathBuf::new(), lost: None }));
+        let (sender, received) = mpsc::channel::<(Work<T>, StopSignal)>();
+        let shared = Arc::clone(&worker);
         let work = move || {
-            let mut worker = Worker { settings, session: None, directory: PathBuf::new(), lost: None };
+            // Who begins a call before this finds no session, and hands the call over.
+            let mut opening = lock(&shared);
             // The first call tells what goes wrong here.
-            worker.lost = worker.open(&directory).err().or(reason);
-            for job in received {
-                finished(worker.serve(*job));
+            opening.lost = opening.open(&directory).err().or(reason);
+            drop(opening);
+            for (work, stop) in received {
+                let ended = lock(&shared).serve(work, Some(&stop));
+                finished(ended);
             }
         };
         let thread = std::thread::Builder::new().name("shell".into()).spawn(work)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { worker, work: Some(sender), thread: Some(thread) })
     }
 
-    /// Hands over one call; the next one only once this one has finished. Gives it back where the thread is gone.
-    ///
-    /// # Errors
-    /// The job itself.
-    pub fn run(&self, job: Box<ShellJob<T>>) -> Result<(), Box<ShellJob<T>>> {
-        match &self.jobs {
-            Some(jobs) => jobs.send(job).map_err(|mpsc::SendError(job)| job),
-            None => Err(job),
-        }
+    /// Begins a call, and sees it through where the shell does it in no time. To be called once the last call has
+    /// finished.
+    pub fn begin(&self, job: ShellJob<T>) -> First<T> {
+        let ShellJob { context, distrust, task, start_directory, limits } = job;
+        let is_brief = distrust.is_none() && task.is_brief();
+        // It is locked only while the thread starts the first shell.
+        let Some(mut worker) = self.worker.try_lock().ok().filter(|_| is_brief) else {
+            let stage = Stage::New { distrust, task, limits };
+            return First::Work(Work { context, start_directory, stage });
+        };
+        let stage = worker.begin(task, limits);
+        let has_answered = matches!(&stage, Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
+        let work = Work { context, start_directory, stage };
+        if has_answered { First::Finished(worker.serve(work, None)) } else { First::Work(work) }
+    }
+
+    /// Hands a call over to the thread; says whether there still is one.
+    pub fn go_on(&self, work: Work<T>, stop: StopSignal) -> bool {
+        self.work.as_ref().is_some_and(|sender| sender.send((work, stop)).is_ok())
     }
 }
 
 impl<T> Drop for Shell<T> {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.work = None;
         if let Some(thread) = self.thread.take() {
             // It panics nowhere, and if it did the shell would be dropped all the same.
             let _ = thread.join();
@@ -138,6 +230,12 @@ impl<T> Drop for Shell<T> {
     }
 }
 
+/// A panic of who held it has left no session in it.
+fn lock(worker: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Debug)]
 struct Worker {
     settings: ShellSettings,
     session: Option<Session>,
@@ -147,60 +245,94 @@ struct Worker {
 }
 
 impl Worker {
-    fn serve<T>(&mut self, job: ShellJob<T>) -> Finished<T> {
-        let ShellJob { context, distrust, task, start_directory, limits, stop } = job;
-        if let Some(why) = distrust {
-            self.lose(why);
+    /// Begins a call in the shell that there is, and watches it for a moment.
+    fn begin(&mut self, task: Task, limits: Limits) -> Stage {
+        let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
+            return Stage::New { distrust: None, task, limits };
+        };
+        if !matches!(session.settle(), Ok(true)) {
+            return Stage::New { distrust: None, task, limits };
         }
+        let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
+        let watch = || match task.order(limits) {
+            Ok(order) => session.watch(Session::begin(order), None, Some(BRIEF)),
+            Err(why) => Err(io::Error::other(why)),
+        };
+        match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
+            Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
+            Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
+            Err(error) => Stage::Ran { begun, ran: Err(error) },
+        }
+    }
+
+    /// Sees a call through. Without `stop` only for one that has run.
+    fn serve<T>(&mut self, work: Work<T>, stop: Option<&StopSignal>) -> Finished<T> {
+        let Work { context, start_directory, stage } = work;
         // A panic ends a call with an error, and neither the thread nor the server.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(task, &start_directory, limits, &stop)))
-            .unwrap_or_else(|_| {
-                self.session = None;
-                self.lost = Some("the server failed while the shell ran a command".to_owned());
-                Err("the server failed while the shell ran the command; its log says more".to_owned())
-            });
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, stop)));
+        let answer = answer.unwrap_or_else(|_| {
+            self.lose("the server failed while the shell ran a command".to_owned());
+            Err(PANICKED.to_owned())
+        });
         let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
         Finished { context, answer, host }
     }
 
-    fn answer(&mut self, task: Task, start: &Path, limits: Limits, stop: &StopSignal) -> Result<Answer, String> {
-        let started = Instant::now();
-        let answer = |end, stdout, stderr, directory, restarted| Answer {
-            end,
-            stdout,
-            stderr,
-            directory,
-            restarted,
-            elapsed: started.elapsed(),
-        };
-        let words = match task {
-            Task::Restart(reason) => {
-                self.session = None;
-                self.lost = None;
-                self.open(start)?;
-                let nothing = Captured::default();
-                return Ok(answer(End::Exited(0), nothing.clone(), nothing, self.directory.clone(), Some(reason)));
-            }
-            Task::Run(command) => command.words().to_vec(),
-            Task::ChangeDirectory(path) => dialect::change_to(
-                path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?,
-            ),
-        };
-        let mut restarted = self.revive(start)?;
-        let marker = Marker::fresh();
-        let line = dialect::line(&words, &marker);
-        let Some(session) = &mut self.session else { return Err("there is no shell".to_owned()) };
-        let Ran { ending, stdout, stderr, ended_by_us, is_shutdown } =
-            match session.run(&line, &marker, Some(stop), limits) {
-                Ok(ran) => ran,
-                Err(source) => {
-                    self.lose("the server could not watch it".to_owned());
-                    return Err(ShellError::Lost { source }.to_string());
+    fn answer(&mut self, stage: Stage, start: &Path, stop: Option<&StopSignal>) -> Result<Answer, String> {
+        let (begun, ran) = match stage {
+            Stage::New { task: Task::Restart(reason), .. } => return self.restart(start, reason),
+            Stage::New { distrust, task, limits } => {
+                if let Some(why) = distrust {
+                    self.lose(why);
                 }
-            };
+                let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
+                let order = task.order(limits)?;
+                let begun = Begun { restarted: self.revive(start)?, ..begun };
+                (begun, self.watch(Session::begin(order), stop))
+            }
+            Stage::Watching { begun, watch } => (begun, self.watch(*watch, stop)),
+            Stage::Ran { begun, ran } => (begun, ran),
+        };
+        match ran {
+            Ok(ran) => self.conclude(begun, ran, start),
+            Err(source) => {
+                self.lose("the server could not watch it".to_owned());
+                Err(ShellError::Lost { source }.to_string())
+            }
+        }
+    }
+
+    fn watch(&mut self, watch: Watch, stop: Option<&StopSignal>) -> io::Result<Ran> {
+        let session = self.session.as_mut().ok_or_else(|| io::Error::other("there is no shell"))?;
+        match session.watch(watch, stop, None)? {
+            Watched::Ended(ran) => Ok(ran),
+            Watched::Waits(_) => Err(io::Error::other("a watch without an end of its patience ended")),
+        }
+    }
+
+    fn restart(&mut self, start: &Path, reason: String) -> Result<Answer, String> {
+        let started = Instant::now();
+        self.session = None;
+        self.lost = None;
+        self.open(start)?;
+        Ok(Answer {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            directory: self.directory.clone(),
+            restarted: Some(reason),
+            elapsed: started.elapsed(),
+        })
+    }
+
+    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Path) -> Result<Answer, String> {
+        let Begun { started, mut restarted, stays } = begun;
+        let Ran { ending, stdout, stderr, ended_by_us, is_shutdown } = ran;
         let end = match ending {
             Ending::Answered(status) => {
-                self.directory = session.directory(&status);
+                if let Some(session) = self.session.as_ref().filter(|_| !stays) {
+                    self.directory = session.directory(&status);
+                }
                 ended_by_us.unwrap_or(End::Exited(status.code))
             }
             Ending::Died(status) => {
@@ -224,7 +356,8 @@ impl Worker {
                 ended_by_us.unwrap_or(End::Stopped)
             }
         };
-        Ok(answer(end, stdout, stderr, self.directory.clone(), restarted))
+        let directory = self.directory.clone();
+        Ok(Answer { end, stdout, stderr, directory, restarted, elapsed: started.elapsed() })
     }
 
     /// Makes sure that there is a shell; says why, where it had to be started.

@@ -50,6 +50,11 @@ pub fn write_value(yaml: &mut String, key: &str, value: &str) {
 const LINE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 fn write_scalar(yaml: &mut String, text: &str) {
+    if is_plain_path(text) {
+        yaml.push_str(text);
+        yaml.push('\n');
+        return;
+    }
     match serde_yaml::to_string(text) {
         // A scalar that serde_yaml writes as a block would need its place in the mapping.
         Ok(scalar) if !scalar.starts_with('|') && !scalar.contains(LINE_BREAKS) => yaml.push_str(&scalar),
@@ -65,6 +70,11 @@ fn write_scalar(yaml: &mut String, text: &str) {
             yaml.push('\n');
         }
     }
+}
+
+/// Whether the text is a path that stands for itself, as most do: every result has one, and the emitter takes its time.
+fn is_plain_path(text: &str) -> bool {
+    text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
 /// YAML's printable characters less its line breaks other than `\n`: <https://yaml.org/spec/1.2.2/#51-character-set>.
@@ -112,6 +122,9 @@ mod tests {
         check("", "stdout: ''\n");
         check("hello", "stdout: hello\n");
         check("true", "stdout: 'true'\n");
+        check("/usr/lib-1/a_b.c", "stdout: /usr/lib-1/a_b.c\n");
+        check("/a: b", "stdout: '/a: b'\n");
+        check("/a #b", "stdout: '/a #b'\n");
         check("0x1F", "stdout: '0x1F'\n");
         check("\n", "stdout: \"\\n\"\n");
         check("a\r\nb\n", "stdout: \"a\\r\\nb\\n\"\n");

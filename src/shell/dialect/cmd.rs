@@ -224,6 +224,11 @@ pub fn status(note: &[u8]) -> Option<Status> {
     Some(Status { code, directory: directory.trim_matches(['\r', '\n']).to_owned() })
 }
 
+/// Whether the shell does it by itself and at once: never told here, where each command's output is heard by threads.
+pub fn runs_alone(_words: &[String]) -> bool {
+    false
+}
+
 /// Whether the word is built into the shell, so that no program of that name is needed.
 pub fn is_builtin(word: &str) -> bool {
     BUILTINS.iter().any(|builtin| builtin.eq_ignore_ascii_case(word))

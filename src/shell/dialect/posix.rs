@@ -13,6 +13,9 @@ const BUILTINS: &[&str] = &[
     "wait",
 ];
 
+/// The builtin that reads its standard input; what else is built in never looks at it.
+const READING: &str = "read";
+
 /// Words that run something else in the shell itself, or change what the session stands on.
 const REFUSED: &[(&str, &str)] = &[
     (".", "runs a file in the shell itself"),
@@ -63,7 +66,9 @@ pub fn is_dropped_variable(name: &str) -> bool {
 /// what it starts has the default again. That PATH can't be changed holds for every way to try it.
 pub fn opening_line(marker: &Marker) -> Vec<u8> {
     let mut line = String::from("trap : TERM; readonly PATH; ");
-    push_markers(&mut line, marker);
+    push_marker(&mut line, marker);
+    push_error_marker(&mut line, marker);
+    line.push('\n');
     line.into_bytes()
 }
 
@@ -137,7 +142,14 @@ pub fn change_to(path: &str) -> Vec<String> {
     ["cd", "-P", "--", path].map(str::to_owned).into()
 }
 
-/// The one line of a command: its words, quoted, with an empty standard input, and behind it the marker on both streams.
+/// Whether the shell runs these words by itself: it starts nothing for them, and waits for nothing outside.
+pub fn runs_alone(words: &[String]) -> bool {
+    words.first().is_some_and(|word| is_builtin(word))
+}
+
+/// The one line of a command: its words, quoted, with an empty standard input where it could read one, and behind it the
+/// marker: on both streams, or on the standard output alone where the shell itself runs the command. What the shell has
+/// printed itself stands in both pipes before the marker does.
 ///
 /// The shell has read the whole line before it runs any of it, so that there is nothing for the command to read; what
 /// the command gets as arguments and environment does not hold the marker.
@@ -148,24 +160,34 @@ pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
         push_quoted(&mut line, word);
         line.push(' ');
     }
-    line.push_str("</dev/null; ");
-    push_markers(&mut line, marker);
+    let is_alone = runs_alone(words);
+    let reads = !is_alone || words.first().is_some_and(|word| word == READING);
+    line.push_str(if reads { "</dev/null; " } else { "; " });
+    push_marker(&mut line, marker);
+    if !is_alone {
+        push_error_marker(&mut line, marker);
+    }
+    line.push('\n');
     line.into_bytes()
 }
 
 /// `\printf`, so that no alias stands for it. The marker stands before and behind the note, and never as the whole of
 /// one argument with what follows it, so that no trace of the line looks like its output.
-fn push_markers(line: &mut String, marker: &Marker) {
+fn push_marker(line: &mut String, marker: &Marker) {
     let marker = marker.as_str();
     line.push_str(r"\printf '%s:%s:%s:%s\n' ");
     line.push_str(marker);
     line.push_str(r#" "$?" "${PWD-}" "#);
     line.push_str(marker);
+}
+
+fn push_error_marker(line: &mut String, marker: &Marker) {
+    let marker = marker.as_str();
     line.push_str(r"; \printf '%s:%s\n' ");
     line.push_str(marker);
     line.push(' ');
     line.push_str(marker);
-    line.push_str(" >&2\n");
+    line.push_str(" >&2");
 }
 
 fn push_quoted(line: &mut String, word: &str) {
@@ -209,10 +231,15 @@ mod tests {
     fn a_line_is_quoted_words_an_empty_input_and_the_markers() {
         let marker = Marker::fresh();
         let m = marker.as_str();
-        let expected = format!(
-            "'echo' 'it'\\''s' '' </dev/null; \\printf '%s:%s:%s:%s\\n' {m} \"$?\" \"${{PWD-}}\" {m}; \\printf '%s:%s\\n' {m} {m} >&2\n"
-        );
-        assert_eq!(String::from_utf8(line(&owned(&["echo", "it's", ""]), &marker)).unwrap(), expected);
+        let out = format!("\\printf '%s:%s:%s:%s\\n' {m} \"$?\" \"${{PWD-}}\" {m}");
+        let error = format!("\\printf '%s:%s\\n' {m} {m} >&2");
+        for (words, expected) in [
+            (&["ls", "it's", ""][..], format!("'ls' 'it'\\''s' '' </dev/null; {out}; {error}\n")),
+            (&["echo", "a"], format!("'echo' 'a' ; {out}\n")),
+            (&["read", "x"], format!("'read' 'x' </dev/null; {out}\n")),
+        ] {
+            assert_eq!(String::from_utf8(line(&owned(words), &marker)).unwrap(), expected);
+        }
     }
 
     #[test]
@@ -242,9 +269,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_word_comes_back_from_its_quoting(words in proptest::collection::vec(r"[^\x00]{0,12}", 1..5)) {
+            prop_assume!(!runs_alone(&words));
             let marker = Marker::fresh();
             let line = String::from_utf8(line(&words, &marker)).unwrap();
-            let (quoted, _) = line.split_once(" </dev/null; \\printf").unwrap();
+            let (quoted, _) = line.rsplit_once(" </dev/null; \\printf '%s:%s:%s:%s").unwrap();
             prop_assert_eq!(shlex::split(quoted), Some(words));
         }
     }

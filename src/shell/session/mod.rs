@@ -12,14 +12,35 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 #[cfg(unix)]
-pub(super) use unix::Session;
+pub(super) use unix::{Session, Watch};
 #[cfg(windows)]
-pub(super) use windows::Session;
+pub(super) use windows::{Session, Watch};
 
 use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
-use crate::exec::{Captured, End, Environment};
+use super::marker::Marker;
+use crate::exec::{Captured, End, Environment, Limits};
 use crate::policy::WorkingDirectory;
+
+/// What the shell is given for one call.
+pub(super) struct Order {
+    /// One line, which ends with the marker's own commands.
+    pub line: Vec<u8>,
+    pub marker: Marker,
+    pub limits: Limits,
+    /// Whether the shell does it by itself, so that nothing else writes: then the marker stands on the standard output alone.
+    pub by_shell_alone: bool,
+}
+
+/// How far the watch of one line has come.
+#[derive(Debug)]
+pub(super) enum Watched {
+    /// To its end.
+    Ended(Ran),
+    /// Its patience has ended; it may go on, on any thread. Never so on Windows, where nothing is watched briefly.
+    #[cfg_attr(windows, expect(dead_code, reason = "made on a Unix alone"))]
+    Waits(Box<Watch>),
+}
 
 /// What became of one line.
 #[derive(Debug)]

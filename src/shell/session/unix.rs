@@ -13,7 +13,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Ending, Ran, spawn};
+use super::{Ending, Order, Ran, Watched, spawn};
 use crate::exec::{End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
@@ -28,9 +28,13 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
 const DRAIN: Duration = Duration::from_millis(80);
 /// The least that the shell has to answer once its command was killed, whatever the grace is.
 const LEAST_ANSWER: Duration = Duration::from_millis(500);
-/// How long standard output waits for the marker on standard error, which comes last: what ends within this time wakes the
-/// server once instead of once a write.
+/// How long only that stream is waited for where the last marker comes: what ends within this time wakes the server once
+/// instead of once a write.
 const SHORT: Duration = Duration::from_micros(200);
+/// How much a pipe holds at most.
+const PIPE: usize = 64 * 1024;
+/// How much of a stream is read at once.
+const PIECE: usize = 32 * 1024;
 /// The most grace that is given when the server ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(400);
 
@@ -42,6 +46,8 @@ pub(in crate::shell) struct Session {
     input: ChildStdin,
     streams: [OwnedFd; 2],
     exit: OwnedFd,
+    /// Where the streams are read to.
+    piece: Box<[u8]>,
     /// Lists the shell's own children, where the kernel can.
     #[cfg(target_os = "linux")]
     children: Option<std::fs::File>,
@@ -65,21 +71,24 @@ impl Session {
             return Err(ShellError::NoShell { program: program.to_owned() });
         };
         let mut session =
-            Self::watch(child, input, [stdout.into(), stderr.into()]).map_err(|source| ShellError::Lost { source })?;
+            Self::hold(child, input, [stdout.into(), stderr.into()]).map_err(|source| ShellError::Lost { source })?;
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
-        let opened = session.run(&dialect::opening_line(&marker), &marker, None, limits);
-        match opened {
-            Ok(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. }) => Ok(session),
+        let line = dialect::opening_line(&marker);
+        match session.watch(Self::begin(Order { line, marker, limits, by_shell_alone: false }), None, None) {
+            Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
+                Ok(session)
+            }
             Ok(_) => Err(ShellError::NoShell { program: program.to_owned() }),
             Err(source) => Err(ShellError::Lost { source }),
         }
     }
 
-    fn watch(mut child: Child, input: ChildStdin, streams: [OwnedFd; 2]) -> io::Result<Self> {
+    fn hold(mut child: Child, input: ChildStdin, streams: [OwnedFd; 2]) -> io::Result<Self> {
         let held = || -> io::Result<(Pid, OwnedFd, Vec<u64>)> {
-            // Our end alone: what the shell reads stays as shells expect it.
+            // Our ends alone: what the shell reads and writes stays as shells expect it.
             rustix::io::ioctl_fionbio(&input, true)?;
+            streams.iter().try_for_each(|stream| rustix::io::ioctl_fionbio(stream, true))?;
             let number = i32::try_from(child.id()).map_err(io::Error::other)?;
             let pid = Pid::from_raw(number).ok_or_else(|| io::Error::other("a child without a number"))?;
             let inodes =
@@ -97,6 +106,7 @@ impl Session {
                     input,
                     streams,
                     exit,
+                    piece: vec![0; PIECE].into(),
                     #[cfg(target_os = "linux")]
                     children,
                     host,
@@ -143,36 +153,45 @@ impl Session {
         }
     }
 
-    /// Sends one line and reads both streams up to the marker. The line must end with the marker's own commands.
-    pub(in crate::shell) fn run(
-        &mut self,
-        line: &[u8],
-        marker: &Marker,
-        stop: Option<&StopSignal>,
-        limits: Limits,
-    ) -> io::Result<Ran> {
-        let mut watch = Watch {
-            stop,
+    /// Makes the watch of one line, which is sent as the watch begins.
+    pub(in crate::shell) fn begin(order: Order) -> Watch {
+        let Order { line, marker, limits, by_shell_alone } = order;
+        Watch {
+            is_shutdown: false,
             phase: Phase::Running { until: Instant::now() + limits.timeout },
             ended_by_us: None,
             limits,
-            unwritten: line,
-            outputs: [(); 2].map(|()| Until::new(marker, dialect::LINE_END, limits.max_output)),
+            by_shell_alone,
+            line,
+            written: 0,
+            outputs: [(); 2].map(|()| Until::new(&marker, dialect::LINE_END, limits.max_output)),
             open: [true, true],
+        }
+    }
+
+    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience`, where there is one.
+    pub(in crate::shell) fn watch(
+        &mut self,
+        mut watch: Watch,
+        stop: Option<&StopSignal>,
+        patience: Option<Duration>,
+    ) -> io::Result<Watched> {
+        let ending = match watch.run(self, stop, patience)? {
+            Step::Waits => return Ok(Watched::Waits(Box::new(watch))),
+            Step::Complete => None,
+            Step::Over(ending) => Some(ending),
         };
-        let ending = watch.run(self)?;
-        let is_shutdown = stop.is_some() && watch.stop.is_none();
-        let Watch { outputs: [stdout, stderr], ended_by_us, .. } = watch;
+        let Watch { outputs: [stdout, stderr], ended_by_us, is_shutdown, by_shell_alone, .. } = watch;
         let (stdout, note) = stdout.finish();
         let (stderr, _) = stderr.finish();
         let ending = match ending {
             None => note.as_deref().and_then(dialect::status).map_or(Ending::Unresponsive, Ending::Answered),
             Some(ending) => ending,
         };
-        if matches!(ending, Ending::Answered(_)) {
+        if matches!(ending, Ending::Answered(_)) && !by_shell_alone {
             self.end_leftovers();
         }
-        Ok(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown })
+        Ok(Watched::Ended(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown }))
     }
 
     /// Where the shell stands: the kernel's word where there is one, else the shell's own.
@@ -253,7 +272,7 @@ impl Drop for Session {
 }
 
 /// Where the watch stands.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 enum Phase {
     /// Until the deadline.
     Running { until: Instant },
@@ -263,27 +282,52 @@ enum Phase {
     Killed { until: Instant },
 }
 
-struct Watch<'a> {
-    stop: Option<&'a StopSignal>,
+/// How far a watch has come.
+enum Step {
+    /// Both streams are complete.
+    Complete,
+    /// The line ended otherwise.
+    Over(Ending),
+    /// Its patience has.
+    Waits,
+}
+
+/// The watch of one line.
+#[derive(Debug)]
+pub(in crate::shell) struct Watch {
+    /// Whether the server itself ends, which nothing can hurry further.
+    is_shutdown: bool,
     phase: Phase,
     ended_by_us: Option<End>,
     limits: Limits,
-    unwritten: &'a [u8],
+    by_shell_alone: bool,
+    line: Vec<u8>,
+    written: usize,
     outputs: [Until; 2],
     open: [bool; 2],
 }
 
-impl Watch<'_> {
-    /// Returns `None` once both streams are complete.
-    fn run(&mut self, session: &mut Session) -> io::Result<Option<Ending>> {
-        let mut is_first = true;
+impl Watch {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        stop: Option<&StopSignal>,
+        patience: Option<Duration>,
+    ) -> io::Result<Step> {
+        let gives_up = patience.map(|patience| Instant::now() + patience);
+        // What has already run for a while is no longer short.
+        let mut is_first = self.written == 0;
         loop {
             self.write(&mut session.input)?;
             let (Phase::Running { until } | Phase::Ending { until } | Phase::Killed { until }) = self.phase;
-            let [stdout, stderr] = self.streams_of(session);
-            let input = Some(session.input.as_fd()).filter(|_| !self.unwritten.is_empty());
-            let stdout = if is_first { (None, PollFlags::IN) } else { stdout };
-            let wait = until.saturating_duration_since(Instant::now());
+            let [mut stdout, mut stderr] = self.streams_of(session);
+            if is_first {
+                // The stream where the last marker comes tells when all of it is there.
+                let other = if self.by_shell_alone { &mut stderr } else { &mut stdout };
+                other.0 = None;
+            }
+            let input = Some(session.input.as_fd()).filter(|_| self.written < self.line.len());
+            let wait = gives_up.unwrap_or(until).min(until).saturating_duration_since(Instant::now());
             let wait = if is_first { wait.min(SHORT) } else { wait };
             is_first = false;
             let sources = [
@@ -291,23 +335,47 @@ impl Watch<'_> {
                 stderr,
                 (input, PollFlags::OUT),
                 (Some(session.exit.as_fd()), PollFlags::IN),
-                (self.stop.map(|stop| stop.wish.as_fd()), PollFlags::IN),
+                (stop.filter(|_| !self.is_shutdown).map(|stop| stop.wish.as_fd()), PollFlags::IN),
             ];
-            let [stdout, stderr, _, exit, stop] = poll_ready(&sources, wait)?;
-            self.read(session, [stdout, stderr])?;
-            if self.outputs.iter().all(Until::is_complete) {
-                return Ok(None);
+            let [stdout_ready, stderr_ready, _, exit, wish] = poll_ready(&sources, wait)?;
+            // Where something has come on one, the other may have come before it: that needs no other wait.
+            let [_, error] = self.read(session, [stdout_ready || stderr_ready; 2])?;
+            if self.is_complete() {
+                if self.by_shell_alone {
+                    self.drain_error(session, error)?;
+                }
+                return Ok(Step::Complete);
             }
             if exit {
-                return self.died(session).map(Some);
+                return self.died(session).map(Step::Over);
             }
-            if stop {
-                self.stop_wished(session);
+            if wish {
+                self.stop_wished(session, stop);
             }
-            if Instant::now() >= until && self.over(session) {
-                return Ok(Some(Ending::Unresponsive));
+            let now = Instant::now();
+            if now >= until && self.over(session, stop.is_some()) {
+                return Ok(Step::Over(Ending::Unresponsive));
+            }
+            if gives_up.is_some_and(|gives_up| now >= gives_up) {
+                return Ok(Step::Waits);
             }
         }
+    }
+
+    /// Reads the rest of what the shell has said on its error before the marker, after a read of `count` bytes. That is
+    /// no more than its pipe holds; what still comes then is another process's.
+    fn drain_error(&mut self, session: &mut Session, mut count: usize) -> io::Result<()> {
+        let mut pieces = PIPE / PIECE;
+        while count == PIECE && pieces > 0 {
+            [_, count] = self.read(session, [false, true])?;
+            pieces -= 1;
+        }
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        let [stdout, stderr] = &self.outputs;
+        stdout.is_complete() && (self.by_shell_alone || stderr.is_complete())
     }
 
     /// The streams that have not ended yet, as poll(2) takes them.
@@ -318,31 +386,36 @@ impl Watch<'_> {
     }
 
     fn write(&mut self, input: &mut ChildStdin) -> io::Result<()> {
-        while !self.unwritten.is_empty() {
-            match input.write(self.unwritten) {
-                Ok(count) => self.unwritten = self.unwritten.get(count..).unwrap_or_default(),
+        while let Some(rest @ [_, ..]) = self.line.get(self.written..) {
+            match input.write(rest) {
+                Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 // Its exit, which is seen in a moment, says more.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => self.unwritten = &[],
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => self.written = self.line.len(),
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, session: &Session, ready: [bool; 2]) -> io::Result<()> {
-        let streams = session.streams.iter().zip(&mut self.outputs).zip(&mut self.open).zip(ready);
-        for (((stream, output), open), _) in streams.filter(|(_, ready)| *ready) {
-            let mut piece = [0; 32 * 1024];
-            match rustix::io::read(stream, &mut piece) {
+    /// Reads a piece of each stream that may have one; says how much there was.
+    fn read(&mut self, session: &mut Session, ready: [bool; 2]) -> io::Result<[usize; 2]> {
+        let Session { streams, piece, .. } = session;
+        let mut counts = [0; 2];
+        let streams = streams.iter().zip(&mut self.outputs).zip(&mut self.open).zip(&mut counts).zip(ready);
+        for ((((stream, output), open), read), _) in streams.filter(|(_, ready)| *ready) {
+            match rustix::io::read(stream, &mut **piece) {
                 Ok(0) => *open = false,
-                Ok(count) => output.push(piece.get(..count).unwrap_or_default()),
+                Ok(count) => {
+                    output.push(piece.get(..count).unwrap_or_default());
+                    *read = count;
+                }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Ok(counts)
     }
 
     /// The shell has ended: what it leaves behind is killed, and what it said is read to the end.
@@ -357,10 +430,10 @@ impl Watch<'_> {
         Ok(Ending::Died(status))
     }
 
-    fn stop_wished(&mut self, session: &Session) {
-        let reason = self.stop.map_or(Ok(StopReason::Shutdown), StopSignal::read).unwrap_or(StopReason::Shutdown);
+    fn stop_wished(&mut self, session: &Session, stop: Option<&StopSignal>) {
+        let reason = stop.map_or(Ok(StopReason::Shutdown), StopSignal::read).unwrap_or(StopReason::Shutdown);
         if reason == StopReason::Shutdown {
-            self.stop = None;
+            self.is_shutdown = true;
             self.limits.grace = self.limits.grace.min(SHUTDOWN_GRACE);
         }
         match self.phase {
@@ -381,7 +454,7 @@ impl Watch<'_> {
     }
 
     /// The time of the phase is over; says whether the watch is.
-    fn over(&mut self, session: &Session) -> bool {
+    fn over(&mut self, session: &Session, may_be_stopped: bool) -> bool {
         let now = Instant::now();
         match self.phase {
             Phase::Running { until } if now >= until => {
@@ -392,7 +465,8 @@ impl Watch<'_> {
             Phase::Ending { until } if now >= until => {
                 session.kill_command();
                 // Where the server ends there is nobody left that the shell could live on for.
-                let answer = if self.stop.is_none() { Duration::ZERO } else { self.limits.grace.max(LEAST_ANSWER) };
+                let lives_on = may_be_stopped && !self.is_shutdown;
+                let answer = if lives_on { self.limits.grace.max(LEAST_ANSWER) } else { Duration::ZERO };
                 self.phase = Phase::Killed { until: now + answer };
                 false
             }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use win32job::Job;
 
-use super::{Ending, Ran, spawn};
+use super::{Ending, Order, Ran, Watched, spawn};
 use crate::exec::{End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
@@ -79,8 +79,11 @@ impl Session {
         watched.map_err(|source| ShellError::Lost { source })?;
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
-        match session.run(&dialect::opening_line(&marker), &marker, None, limits) {
-            Ok(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. }) => Ok(session),
+        let line = dialect::opening_line(&marker);
+        match session.watch(Self::begin(Order { line, marker, limits, by_shell_alone: false }), None, None) {
+            Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
+                Ok(session)
+            }
             Ok(_) => Err(no_shell()),
             Err(source) => Err(ShellError::Lost { source }),
         }
@@ -106,28 +109,36 @@ impl Session {
         }
     }
 
-    /// Sends one line and reads both streams up to the marker. The line must end with the marker's own commands.
-    pub(in crate::shell) fn run(
-        &mut self,
-        line: &[u8],
-        marker: &Marker,
-        stop: Option<&StopSignal>,
-        limits: Limits,
-    ) -> io::Result<Ran> {
-        let mut watch = Watch {
-            outputs: [(); 2].map(|()| Until::new(marker, dialect::LINE_END, limits.max_output)),
+    /// Makes the watch of one line, which is sent as the watch begins.
+    pub(in crate::shell) fn begin(order: Order) -> Watch {
+        // What it starts stays in its job.
+        let Order { line, marker, limits, by_shell_alone: _ } = order;
+        Watch {
+            line,
+            limits,
+            outputs: [(); 2].map(|()| Until::new(&marker, dialect::LINE_END, limits.max_output)),
             open: 2,
             until: Instant::now() + limits.timeout,
             status: None,
             ended_by_us: None,
             is_shutdown: false,
-        };
+        }
+    }
+
+    /// Sends the line, and reads both streams up to the marker, however long that takes.
+    pub(in crate::shell) fn watch(
+        &mut self,
+        mut watch: Watch,
+        stop: Option<&StopSignal>,
+        _patience: Option<Duration>,
+    ) -> io::Result<Watched> {
         // It waits for nothing: the line is shorter than what the pipe holds, and what came before it was read.
-        match self.input.write_all(line) {
+        match self.input.write_all(&watch.line) {
             // Its exit, which is heard in a moment, says more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             Ok(()) | Err(_) => {}
         }
+        let limits = watch.limits;
         let ending = watch.run(self, stop, limits)?;
         let Watch { outputs: [stdout, stderr], ended_by_us, is_shutdown, .. } = watch;
         let (stdout, note) = stdout.finish();
@@ -138,7 +149,7 @@ impl Session {
             None => note.as_deref().and_then(dialect::status).map_or(Ending::Unresponsive, Ending::Answered),
             Some(ending) => ending,
         };
-        Ok(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown })
+        Ok(Watched::Ended(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown }))
     }
 
     /// Where the shell says that it stands.
@@ -165,7 +176,10 @@ impl Drop for Session {
 }
 
 /// The watch of one line.
-struct Watch {
+#[derive(Debug)]
+pub(in crate::shell) struct Watch {
+    line: Vec<u8>,
+    limits: Limits,
     outputs: [Until; 2],
     /// How many of the streams have not ended yet.
     open: usize,
