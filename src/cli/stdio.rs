@@ -66,7 +66,7 @@ fn can_write_error() -> bool {
 }
 
 /// How much of the client's input is read at once: a client may send many requests at once.
-const READ_AT_ONCE: usize = 64 * 1024;
+const READ_AT_ONCE: usize = 16 * 1024;
 
 /// Standard input, as the client's, and what tells when there is more of it.
 #[cfg(unix)]

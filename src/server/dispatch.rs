@@ -1,6 +1,6 @@
 //! From a request to its handler, and from the handler's result to the answer: each request is answered exactly once.
 
-use std::io::{self, Write};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ enum Handled {
     Later,
 }
 
-impl<W: Write> Server<W> {
+impl Server<'_> {
     pub(super) fn request(&mut self, request: Request, reply_to: ReplyTo) -> io::Result<()> {
         let Request { id, .. } = &request;
         let id = id.clone();

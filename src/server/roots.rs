@@ -4,7 +4,7 @@
 //! they changed; calls wait for the answer, but not long. The modern era brings them with the call that needs them, and
 //! nothing is kept.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl ClientRootsState {
     }
 }
 
-impl<W: Write> Server<W> {
+impl Server<'_> {
     /// Asks a client of the legacy era that has roots for them.
     pub(super) fn ask_for_roots(&mut self) -> io::Result<()> {
         let asks = match self.roots.mode {

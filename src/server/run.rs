@@ -35,8 +35,8 @@ impl Patience {
     pub const FOR_CLIENTS: Self = Self::Bounded(Duration::from_millis(500));
 }
 
-/// A server for one client.
-pub struct Server<W> {
+/// A server for one client, whose output lives as long as `'o`.
+pub struct Server<'o> {
     pub(super) policy: Policy,
     pub(super) toolbox: Toolbox,
     pub(super) limits: crate::exec::Limits,
@@ -58,7 +58,8 @@ pub struct Server<W> {
     /// Kept for its end: the commands' temporary directory goes with it.
     pub(super) confinement: super::Confinement,
     pub(super) roots: super::roots::ClientRootsState,
-    output: W,
+    /// Behind one pointer, so that there is one server in the binary and not one for each kind of output.
+    output: Box<dyn Write + 'o>,
 }
 
 /// How far the server is in its life.
@@ -74,9 +75,9 @@ enum Life {
     Over,
 }
 
-impl<W: Write> Server<W> {
+impl<'o> Server<'o> {
     /// Makes a server of its parts, which answers on `output`.
-    pub fn new(parts: Parts, patience: Patience, log: crate::server::LogSink, output: W) -> Self {
+    pub fn new(parts: Parts, patience: Patience, log: crate::server::LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
         let warnings = parts.warnings();
         let mut log = Log::new(parts.log_level, log);
@@ -112,7 +113,7 @@ impl<W: Write> Server<W> {
             life: Life::Serving,
             confinement: parts.confinement,
             roots: super::roots::ClientRootsState::new(parts.roots),
-            output,
+            output: Box::new(output),
         }
     }
 

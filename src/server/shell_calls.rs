@@ -4,7 +4,7 @@
 //! arrival. Where a `cd` may lead is decided when its turn comes, since only then it is known where the shell stands.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -285,7 +285,7 @@ impl ShellCalls {
     }
 }
 
-impl<W: Write> Server<W> {
+impl Server<'_> {
     /// Has the policy decide, and queues what is allowed. The error is the sentence for the model.
     pub(super) fn queue_for_shell(
         &mut self,

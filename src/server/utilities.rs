@@ -1,7 +1,5 @@
 //! The handlers beside tools: prompts, completion, the level of messages, subscriptions.
 
-use std::io::Write;
-
 use serde_json::{Map, Value, json};
 
 use super::Server;
@@ -10,7 +8,7 @@ use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Request};
 use crate::mcp::{CompleteParams, LoggingLevel, Revision, check_listen_params, complete_result, prompt_result};
 use crate::prompts;
 
-impl<W: Write> Server<W> {
+impl Server<'_> {
     pub(super) fn prompts_get(&self, revision: Revision, params: &Map<String, Value>) -> Result<Value, ErrorObject> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
             return Err(ErrorObject::invalid_params("`prompts/get` needs `name`, the name of a prompt, as a string"));
