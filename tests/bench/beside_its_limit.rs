@@ -1,7 +1,8 @@
 //! `cargo bench`: what a call costs, each figure beside its physical limit, in turns in one run.
 //!
 //! Medians and ratios; no figure is a promise without the limit beside it. `cargo bench -- --quick` takes a tenth of the
-//! rounds, `cargo bench -- --svg FILE` also draws the table, `cargo bench -- --json` prints it for programs.
+//! rounds, `--plain` leaves out the confined servers and the large ones, `--svg FILE` also draws the table, `--json` prints it
+//! for programs.
 //!
 //! - [`client`]: a client of the server, as thin as one can be.
 //! - [`limits`]: the same work without the server.
@@ -38,16 +39,13 @@ fn main() -> ExitCode {
     }
     let value =
         |flag: &str| arguments.iter().position(|argument| argument == flag).and_then(|at| arguments.get(at + 1));
-    let quick = arguments.iter().any(|argument| argument == "--quick");
-    let rounds = |full: usize| if quick { full / 10 } else { full };
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let mut report = Report::default();
-    calls(&mut report, &rounds);
-    start(&mut report, &rounds);
-    protocol(&mut report, &rounds);
-    shell(&mut report, &rounds);
-    output(&mut report, &rounds);
-    memory(&mut report, &rounds);
-    if arguments.iter().any(|argument| argument == "--json") {
+    let subjects = SUBJECTS.iter().filter(|subject| subject.name.is_empty() || !has("--plain"));
+    for subject in subjects {
+        Run { subject, report: &mut report, is_quick: has("--quick") }.all();
+    }
+    if has("--json") {
         println!("{:#}", report.to_json());
     } else {
         println!("{}", report.to_text());
@@ -67,108 +65,180 @@ fn serve_with_ballast(megabytes: usize, arguments: &[String]) -> ExitCode {
     status
 }
 
-/// One call at a time, and sixteen in flight.
-fn calls(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let program = limits::program("true");
-    for (name, command, flags, bound) in [
-        ("a call of `true`", "true", &[][..], Some(Bound::AtMost(1.15))),
-        ("a call of `echo`", "echo hello", &[], None),
-    ] {
-        let mut client = Client::start(&[&["--allow", "true,echo", "--log", "off"], flags].concat());
-        let [file, ref words @ ..] = command.split(' ').collect::<Vec<_>>()[..] else { unreachable!() };
-        let (file, words) = (limits::program(file), words.to_vec());
-        let pair = in_turns(rounds(1000), || client.execute(command), || limits::spawn(&file, &words));
-        report.ratio(name, "Command::output() of it", pair, bound);
-    }
-    sandboxed(report, rounds, &program);
-    for megabytes in [5, 50] {
-        let mut client = Client::with_ballast(megabytes, &["--allow", "true", "--log", "off"]);
-        let pair = in_turns(rounds(500), || client.execute("true"), || limits::spawn(&program, &[]));
-        report.ratio(
-            &format!("the same with {megabytes} MB of the server's own"),
-            "Command::output() of it",
-            pair,
-            None,
-        );
-    }
-    let mut client = Client::start(&["--allow", "true", "--log", "off"]);
-    let calls = rounds(1600).max(64);
-    let pair = in_turns(5, || client.in_flight(16, calls), || limits::two_threads(&program, calls));
-    report.throughput("sixteen calls in flight", "two threads of plain spawns", pair, Bound::AtLeast(0.9));
+/// A server that is measured.
+pub struct Subject {
+    /// What is special about it; empty for the server as it is started without a thought.
+    name: &'static str,
+    /// How many megabytes of its own it holds beside the server's.
+    ballast: Option<usize>,
+    flags: &'static [&'static str],
 }
 
-/// One call at a time, confined: the rules are made once, and each worker puts them on itself once.
-#[cfg(target_os = "linux")]
-fn sandboxed(report: &mut Report, rounds: &impl Fn(usize) -> usize, program: &std::path::Path) {
-    for (level, bound) in [("workspace", None), ("strict", Some(Bound::AtMost(1.25)))] {
-        let mut client = Client::start(&["--allow", "true", "--log", "off", "--project-dir", ".", "--sandbox", level]);
-        let pair = in_turns(rounds(1000), || client.execute("true"), || limits::spawn(program, &[]));
-        report.ratio(&format!("a call of `true`, sandbox {level}"), "Command::output() of it", pair, bound);
+/// As it is, confined, and large: each row of the table is measured with each of them.
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "", ballast: None, flags: &[] },
+    #[cfg(target_os = "linux")]
+    Subject {
+        name: "sandbox workspace",
+        ballast: None,
+        flags: &["--sandbox", "workspace", "--project-dir", ".", "--read", "/tmp"],
+    },
+    #[cfg(target_os = "linux")]
+    Subject {
+        name: "sandbox strict",
+        ballast: None,
+        flags: &["--sandbox", "strict", "--project-dir", ".", "--read", "/tmp"],
+    },
+    Subject { name: "5 MB of its own", ballast: Some(5), flags: &[] },
+    Subject { name: "50 MB of its own", ballast: Some(50), flags: &[] },
+];
+
+/// What one server is measured with.
+struct Run<'a> {
+    subject: &'a Subject,
+    report: &'a mut Report,
+    is_quick: bool,
+}
+
+impl Run<'_> {
+    /// So many rounds for the server as it is; the others are there to be compared with it.
+    fn rounds(&self, full: usize) -> usize {
+        let full = if self.subject.name.is_empty() { full } else { full / 3 };
+        if self.is_quick { full / 10 } else { full }
     }
-}
 
-#[cfg(not(target_os = "linux"))]
-fn sandboxed(_report: &mut Report, _rounds: &impl Fn(usize) -> usize, _program: &std::path::Path) {}
-
-/// From the spawn to the first answer.
-fn start(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let program = limits::program("true");
-    let pair = in_turns(rounds(300), || client::start_to_answer(client::INITIALIZE), || limits::spawn(&program, &[]));
-    report.ratio("start to `initialize` answered", "a spawn of `true`", pair, Some(Bound::AtMost(3.0)));
-    let pair = in_turns(rounds(300), || client::start_to_answer(client::DISCOVER), || limits::spawn(&program, &[]));
-    report.ratio("start to `server/discover` answered", "a spawn of `true`", pair, None);
-}
-
-/// Requests that run nothing.
-fn protocol(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let mut client = Client::start(&["--allow", "true", "--log", "off"]);
-    let mut cat = limits::Lines::start("cat");
-    for (method, bound) in [("ping", Some(Bound::AtMost(2.5))), ("tools/list", None)] {
-        let line = client::request(1, method, "{}");
-        let pair = in_turns(rounds(3000), || client.round_trip(&line), || cat.round_trip(&line));
-        report.ratio(&format!("`{method}`"), "a line through `cat`", pair, bound);
+    fn client(&self, arguments: &[&str]) -> Client {
+        Client::start(self.subject, arguments)
     }
-}
 
-/// A command that is built into the persistent shell.
-fn shell(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let mut client = Client::start(&["--tools", "shell", "--allow", "echo", "--log", "off"]);
-    let mut sh = limits::Lines::start("sh");
-    let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
-    let pair = in_turns(rounds(3000), || client.round_trip(&line), || sh.round_trip("echo hello\n"));
-    report.ratio("`echo hello` on the persistent shell", "the line to a bare `sh`", pair, Some(Bound::AtMost(2.5)));
-}
-
-/// Ten megabytes of text, read from a file.
-fn output(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let file = limits::TextFile::of_megabytes(10);
-    let path = file.path().to_str().expect("a path of letters").to_owned();
-    let cat = limits::program("cat");
-    for (name, bound, limit) in [
-        ("10 MB of output, no bound", "0", Bound::AtMost(12.0)),
-        ("10 MB of output, default bound", "64KiB", Bound::AtMost(1.3)),
-    ] {
-        let mut client = Client::start(&["--allow", "cat", "--log", "off", "--max-output", bound]);
-        let command = format!("cat {path}");
-        let pair = in_turns(rounds(60).max(5), || client.execute(&command), || limits::spawn(&cat, &[&path]));
-        report.ratio(name, "reading it from the command", pair, Some(limit));
+    /// The bounds are those of the server as it is, and of a confined call.
+    fn plain(&self, bound: Bound) -> Option<Bound> {
+        self.subject.name.is_empty().then_some(bound)
     }
-}
 
-/// Resident memory, which has no limit beside it but a bound.
-fn memory(report: &mut Report, rounds: &impl Fn(usize) -> usize) {
-    let mut client = Client::start(&["--allow", "true,head", "--log", "off"]);
-    report.memory("resident, idle", client.resident(), Some(4.0));
-    for _ in 0..8 {
-        client.in_flight(16, 64);
+    fn name(&self, name: &str) -> String {
+        let Subject { name: which, .. } = self.subject;
+        if which.is_empty() { name.to_owned() } else { format!("{name}, {which}") }
     }
-    let before = client.resident();
-    client.in_flight(16, rounds(10_000));
-    let after = client.resident();
-    report.memory(&format!("resident, after {} calls", rounds(10_000)), after, None);
-    report.memory("what they added", after - before, None);
-    client.execute("head -c 60000000 /dev/zero");
-    report.memory("what 60 MB of output added at the default bound", client.resident() - after, Some(10.0));
+
+    fn all(&mut self) {
+        self.calls();
+        self.start();
+        self.protocol();
+        self.shell();
+        self.output();
+        self.memory();
+    }
+
+    fn ratio<A, B>(
+        &mut self,
+        name: &str,
+        limit: &str,
+        rounds: usize,
+        work: (impl FnMut() -> A, impl FnMut() -> B),
+        bound: Option<Bound>,
+    ) {
+        let pair = in_turns(rounds, work.0, work.1);
+        self.report.ratio(&self.name(name), limit, pair, bound);
+    }
+
+    /// One call at a time, and sixteen in flight.
+    fn calls(&mut self) {
+        let mut client = self.client(&["--allow", "true,echo"]);
+        let [program, echo] = ["true", "echo"].map(limits::program);
+        let bound = match self.subject.name {
+            "" => Some(Bound::AtMost(1.15)),
+            "sandbox strict" => Some(Bound::AtMost(1.25)),
+            _ => None,
+        };
+        let limit = "Command::output() of it";
+        let work = (|| client.execute("true"), || limits::spawn(&program, &[]));
+        self.ratio("a call of `true`", limit, self.rounds(1500), work, bound);
+        let work = (|| client.execute("echo hello"), || limits::spawn(&echo, &["hello"]));
+        self.ratio("a call of `echo`", limit, self.rounds(600), work, None);
+        let calls = self.rounds(1600).max(64);
+        let pair = in_turns(5, || client.in_flight(16, calls), || limits::two_threads(&program, calls));
+        let (name, bound) = (self.name("sixteen calls in flight"), self.plain(Bound::AtLeast(0.9)));
+        self.report.throughput(&name, "two threads of plain spawns", pair, bound);
+    }
+
+    /// From the spawn to the first answer. To fill a ballast is no part of any start.
+    fn start(&mut self) {
+        if self.subject.ballast.is_some() {
+            return;
+        }
+        let program = limits::program("true");
+        let subject = self.subject;
+        let (limit, rounds) = ("a spawn of `true`", self.rounds(300));
+        let bound = self.plain(Bound::AtMost(3.0));
+        let work = (|| client::start_to_answer(subject, client::INITIALIZE), || limits::spawn(&program, &[]));
+        self.ratio("start to `initialize` answered", limit, rounds, work, bound);
+        let work = (|| client::start_to_answer(subject, client::DISCOVER), || limits::spawn(&program, &[]));
+        self.ratio("start to `server/discover` answered", limit, rounds, work, None);
+    }
+
+    /// Requests that run nothing.
+    fn protocol(&mut self) {
+        let mut client = self.client(&["--allow", "true"]);
+        let mut cat = limits::Lines::start("cat");
+        for (method, bound) in [("ping", self.plain(Bound::AtMost(2.5))), ("tools/list", None)] {
+            let line = client::request(1, method, "{}");
+            let work = (|| client.round_trip(&line), || cat.round_trip(&line));
+            self.ratio(&format!("`{method}`"), "a line through `cat`", self.rounds(3000), work, bound);
+        }
+    }
+
+    /// A command that is built into the persistent shell, and one that it starts.
+    fn shell(&mut self) {
+        let mut client = self.client(&["--tools", "shell", "--allow", "echo,env"]);
+        let mut sh = limits::Lines::start("sh");
+        let limit = "the line to a bare `sh`";
+        let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
+        let work = (|| client.round_trip(&line), || sh.round_trip("echo hello\n"));
+        let bound = self.plain(Bound::AtMost(2.5));
+        self.ratio("`echo hello` on the persistent shell", limit, self.rounds(3000), work, bound);
+        let line = client::request(1, "tools/call", r#"{"name":"env","arguments":{"arguments":"echo hello"}}"#);
+        let work = (|| client.round_trip(&line), || sh.round_trip("env echo hello\n"));
+        self.ratio("`env echo hello` on the persistent shell", limit, self.rounds(600), work, None);
+    }
+
+    /// Ten megabytes of text, read from a file.
+    fn output(&mut self) {
+        let file = limits::TextFile::of_megabytes(10);
+        let path = file.path().to_str().expect("a path of letters").to_owned();
+        let cat = limits::program("cat");
+        for (name, bound, limit) in [
+            ("10 MB of output, no bound", "0", Bound::AtMost(12.0)),
+            ("10 MB of output, default bound", "64KiB", Bound::AtMost(1.3)),
+        ] {
+            let mut client = self.client(&["--allow", "cat", "--max-output", bound]);
+            let command = format!("cat {path}");
+            let work = (|| client.execute(&command), || limits::spawn(&cat, &[&path]));
+            let bound = self.plain(limit);
+            self.ratio(name, "reading it from the command", self.rounds(60).max(5), work, bound);
+        }
+    }
+
+    /// Resident memory, which has no limit beside it but a bound.
+    fn memory(&mut self) {
+        let mut client = self.client(&["--allow", "true,head"]);
+        let calls = if self.is_quick { 1000 } else { 10_000 };
+        let mut memory = |what: &str, megabytes: f64, bound: Option<f64>| {
+            let (name, bound) = (self.name(what), bound.filter(|_| self.subject.name.is_empty()));
+            self.report.memory(&name, megabytes, bound);
+        };
+        memory("resident, idle", client.resident(), Some(4.0));
+        for _ in 0..8 {
+            client.in_flight(16, 64);
+        }
+        let before = client.resident();
+        client.in_flight(16, calls);
+        let after = client.resident();
+        memory(&format!("resident, after {calls} calls"), after, None);
+        memory("what they added", after - before, None);
+        client.execute("head -c 60000000 /dev/zero");
+        memory("what 60 MB of output added at the default bound", client.resident() - after, Some(10.0));
+    }
 }
 
 /// The medians of a pair in microseconds.

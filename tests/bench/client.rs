@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use super::Subject;
+
 /// The handshake of a legacy client.
 pub const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"#,
@@ -31,27 +33,29 @@ pub struct Client {
 }
 
 /// Starts a server, waits for the answer to this one line, and has it end.
-pub fn start_to_answer(line: &str) -> usize {
-    let mut client =
-        Client::spawn(Command::new(env!("CARGO_BIN_EXE_allowexec")).args(["--allow", "true", "--log", "off"]));
+pub fn start_to_answer(subject: &Subject, line: &str) -> usize {
+    let mut client = Client::spawn(&mut command(subject, &["--allow", "true"]));
     client.round_trip(line)
     // The end is a part of what is measured on both sides: a plain spawn waits for its child too.
 }
 
+/// The server itself, or this very program where it is to hold a ballast.
+fn command(subject: &Subject, arguments: &[&str]) -> Command {
+    let mut command = match subject.ballast {
+        None => Command::new(env!("CARGO_BIN_EXE_allowexec")),
+        Some(megabytes) => {
+            let mut command = Command::new(std::env::current_exe().expect("this very program"));
+            command.args([super::SERVE, &megabytes.to_string()]);
+            command
+        }
+    };
+    command.args(arguments).args(subject.flags).args(["--log", "off"]);
+    command
+}
+
 impl Client {
-    pub fn start(arguments: &[&str]) -> Self {
-        Self::after_handshake(Command::new(env!("CARGO_BIN_EXE_allowexec")).args(arguments))
-    }
-
-    /// The same server within a process that holds so much memory.
-    pub fn with_ballast(megabytes: usize, arguments: &[&str]) -> Self {
-        let own = std::env::current_exe().expect("this very program");
-        let megabytes = megabytes.to_string();
-        Self::after_handshake(Command::new(own).args([super::SERVE, &megabytes]).args(arguments))
-    }
-
-    fn after_handshake(command: &mut Command) -> Self {
-        let mut client = Self::spawn(command);
+    pub fn start(subject: &Subject, arguments: &[&str]) -> Self {
+        let mut client = Self::spawn(&mut command(subject, arguments));
         client.round_trip(INITIALIZE);
         client
     }

@@ -59,10 +59,10 @@ impl Report {
     }
 
     /// How much of its limit's throughput something reaches.
-    pub fn throughput(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], bound: Bound) {
+    pub fn throughput(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], bound: Option<Bound>) {
         let [ours, beside] = medians(&pair);
         let figures = format!("{:.1} ms : {:.1} ms", ours / 1000.0, beside / 1000.0);
-        self.push(name, limit, figures, beside / ours, "of it", Some(bound));
+        self.push(name, limit, figures, beside / ours, "of it", bound);
     }
 
     /// Memory in megabytes.
