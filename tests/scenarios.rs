@@ -221,13 +221,21 @@ scenarios! {
     roots { a_call_runs_in_the_first_root, a_modern_call_brings_the_roots }
     shell {
         a_change_of_directory_stays_in_the_roots,
+        a_change_of_directory_stays_in_the_roots_for_a_legacy_client,
         a_command_that_takes_too_long_is_ended,
+        a_command_that_takes_too_long_is_ended_for_a_modern_client,
         a_shell_that_ends_is_started_anew,
+        a_shell_that_ends_is_started_anew_for_a_legacy_client,
         each_allowed_command_is_a_tool,
+        each_allowed_command_is_a_tool_for_a_modern_client,
         operators_are_refused_outside_quotes,
+        operators_are_refused_outside_quotes_for_a_legacy_client,
         restart_makes_a_fresh_shell,
+        restart_makes_a_fresh_shell_for_a_modern_client,
         standard_error_stands_behind_the_output,
+        standard_error_stands_behind_the_output_for_a_modern_client,
         the_intro_prompt_tells_of_the_shell,
+        the_intro_prompt_tells_of_the_shell_for_a_legacy_client,
         the_shell_keeps_its_state,
         the_shell_keeps_its_state_for_a_legacy_client,
     }
