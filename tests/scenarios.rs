@@ -193,6 +193,8 @@ scenarios! {
         the_whole_environment_is_inherited_where_the_operator_says_so,
     }
     progress {
+        a_call_of_the_persistent_shell_is_heard_of,
+        a_call_of_the_persistent_shell_is_heard_of_in_2025_11_25,
         a_call_with_a_token_is_heard_of_in_2024_11_05,
         a_call_with_a_token_is_heard_of_in_2025_11_25,
         a_call_with_a_token_is_heard_of_in_2026_07_28,

@@ -1,10 +1,10 @@
 //! The heartbeat of a command: at regular intervals somebody hears how long it has run, and what it printed last.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many bytes of the last line are told.
-pub(super) const LONGEST_LINE: usize = 200;
+const LONGEST_LINE: usize = 200;
 
 /// Who hears of a command that runs, and how often.
 pub struct Heartbeat {
@@ -21,8 +21,34 @@ impl fmt::Debug for Heartbeat {
     }
 }
 
+/// When a heartbeat beats next; kept by who watches the command.
+#[derive(Debug)]
+pub(crate) struct Beats {
+    heartbeat: Heartbeat,
+    started: Instant,
+    next: Instant,
+}
+
+impl Beats {
+    /// The beats of a command that was started then.
+    pub(crate) fn new(heartbeat: Heartbeat, started: Instant) -> Self {
+        Self { next: started + heartbeat.every, heartbeat, started }
+    }
+
+    /// Beats where it is time, with the last line that `last_line` gives, of at most so many bytes. Says how long it is
+    /// until the next beat.
+    pub(crate) fn beat(&mut self, last_line: impl FnOnce(usize) -> Vec<u8>) -> Duration {
+        let now = Instant::now();
+        if now >= self.next {
+            self.next = now + self.heartbeat.every;
+            (self.heartbeat.tell)(now - self.started, printable(&last_line(LONGEST_LINE)));
+        }
+        self.next.saturating_duration_since(now)
+    }
+}
+
 /// A line as it may stand in a message: control characters, of which escape sequences begin with one, become blanks.
-pub(super) fn printable(line: &[u8]) -> String {
+fn printable(line: &[u8]) -> String {
     let start = line.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
     // Where the line was cut in front, it may begin in the middle of a character.
     let line = if line.len() >= LONGEST_LINE { line.get(start..).unwrap_or_default() } else { line };

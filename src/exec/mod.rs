@@ -22,6 +22,7 @@ mod timer;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
+pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
 pub(crate) use os::Orphans;
 pub use os::become_subreaper;

@@ -290,7 +290,8 @@ impl<'o> Server<'o> {
 
     fn progress(&mut self, progress: &Progress) -> io::Result<()> {
         // A call that was cancelled or answered in the meantime is not among those that run and are wanted.
-        let notification = self.calls.get_mut(progress.key).and_then(|pending| pending.feedback.progress(progress));
+        let pending = self.calls.get_mut(progress.key).or_else(|| self.shell.get_mut(progress.key));
+        let notification = pending.and_then(|pending| pending.feedback.progress(progress));
         notification.map_or(Ok(()), |notification| self.write(&notification))
     }
 

@@ -13,7 +13,7 @@ use super::calls::{MOST_WAITING, MOST_WAITING_BYTES, Pending};
 use super::event::Event;
 use super::feedback::Feedback;
 use super::replies::ReplyTo;
-use super::workers::Ended;
+use super::workers::{Ended, heartbeat};
 use super::{CommandEnded, CommandOutcome, Decided, EventSender, Observer, RequestContext, Server};
 use crate::config::LogLevel;
 use crate::exec::{ExecError, Host, Limits, Output, Stop, StopReason, StopSignal, stop};
@@ -222,6 +222,11 @@ impl ShellCalls {
         self.directory.clone()
     }
 
+    /// The call of this number, where it runs and its answer is wanted.
+    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut Pending> {
+        self.running.as_mut().filter(|running| running.key == key)?.pending.as_mut()
+    }
+
     pub(super) fn running(&self) -> Option<u64> {
         self.running.as_ref().map(|running| running.key)
     }
@@ -235,20 +240,22 @@ impl ShellCalls {
     }
 
     /// Has the shell begin a call, and see it through where it does so in no time.
-    fn begin(&mut self, job: ShellJob<Context>) -> Result<Begun, String> {
+    fn begin(&mut self, job: ShellJob<Context>, wants_progress: bool) -> Result<Begun, String> {
         let (Some(shell), Some(maker)) = (&self.shell, &self.maker) else { return Err(NO_THREAD.to_owned()) };
         // Before anything begins, so that nothing runs which can't be ended.
         let (wish, signal) = match self.spare.take() {
             Some(spare) => spare,
             None => stop().map_err(|error| format!("the server has no means left to run a command: {error}"))?,
         };
+        let key = job.context.key;
         match shell.begin(job) {
             First::Finished(finished) => {
                 self.spare = Some((wish, signal));
                 Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report)))
             }
             First::Work(work) => {
-                shell.go_on(work, signal).then_some(Begun::Runs(wish)).ok_or_else(|| NO_THREAD.to_owned())
+                let heartbeat = wants_progress.then(|| heartbeat(key, maker.events.clone()));
+                shell.go_on(work, signal, heartbeat).then_some(Begun::Runs(wish)).ok_or_else(|| NO_THREAD.to_owned())
             }
         }
     }
@@ -387,7 +394,7 @@ impl Server<'_> {
                 let left = "the shell had come to a directory that is not allowed; its state is lost";
                 let distrust = std::mem::take(&mut self.shell.has_left).then(|| left.to_owned());
                 let job = ShellJob { context, distrust, task, start_directory, limits };
-                self.shell.begin(job).map(|begun| (begun, before))
+                self.shell.begin(job, pending.feedback.wants_progress()).map(|begun| (begun, before))
             });
             self.shell.directories = decided_in;
             self.shell.is_used = true;

@@ -85,6 +85,11 @@ impl Until {
         }
     }
 
+    /// The last line of the output so far, of at most so many bytes.
+    pub(super) fn last_line(&self, longest: usize) -> Vec<u8> {
+        self.capture.last_line(longest)
+    }
+
     /// Whether the second marker has come, with its line end.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Complete

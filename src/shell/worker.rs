@@ -15,7 +15,7 @@ use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
 use super::marker::Marker;
 use super::session::{Ending, Order, Ran, Session, Watch, Watched, end_of, how};
-use crate::exec::{Captured, End, Environment, Host, Limits, StopSignal};
+use crate::exec::{Beats, Captured, End, Environment, Heartbeat, Host, Limits, StopSignal};
 use crate::policy::ShellCommand;
 use crate::sandbox::Sandbox;
 
@@ -77,6 +77,12 @@ enum Stage {
     Watching { begun: Begun, watch: Box<Watch> },
     /// The line has ended, or can't be watched any more.
     Ran { begun: Begun, ran: io::Result<Ran> },
+}
+
+/// What a call on the thread has to do with the loop before it ends.
+struct Aside {
+    stop: StopSignal,
+    heartbeat: Option<Heartbeat>,
 }
 
 /// What is known of a call since its turn.
@@ -162,7 +168,7 @@ pub struct Answer {
 pub struct Shell<T> {
     /// Locked by who runs a call, and by the thread while it starts the first shell.
     worker: Arc<Mutex<Worker>>,
-    work: Option<Sender<(Work<T>, StopSignal)>>,
+    work: Option<Sender<(Work<T>, Aside)>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -181,7 +187,7 @@ impl<T: Send + 'static> Shell<T> {
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
     ) -> io::Result<Self> {
         let worker = Arc::new(Mutex::new(Worker { settings, session: None, directory: PathBuf::new(), lost: None }));
-        let (sender, received) = mpsc::channel::<(Work<T>, StopSignal)>();
+        let (sender, received) = mpsc::channel::<(Work<T>, Aside)>();
         let shared = Arc::clone(&worker);
         let work = move || {
             // Who begins a call before this finds no session, and hands the call over.
@@ -189,8 +195,8 @@ impl<T: Send + 'static> Shell<T> {
             // The first call tells what goes wrong here.
             opening.lost = opening.open(&directory).err().or(reason);
             drop(opening);
-            for (work, stop) in received {
-                let ended = lock(&shared).serve(work, Some(&stop));
+            for (work, aside) in received {
+                let ended = lock(&shared).serve(work, Some(aside));
                 finished(ended);
             }
         };
@@ -214,9 +220,10 @@ impl<T: Send + 'static> Shell<T> {
         if has_answered { First::Finished(worker.serve(work, None)) } else { First::Work(work) }
     }
 
-    /// Hands a call over to the thread; says whether there still is one.
-    pub fn go_on(&self, work: Work<T>, stop: StopSignal) -> bool {
-        self.work.as_ref().is_some_and(|sender| sender.send((work, stop)).is_ok())
+    /// Hands a call over to the thread, with who may end it and who hears of it; says whether there still is a thread.
+    pub fn go_on(&self, work: Work<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
+        let aside = Aside { stop, heartbeat };
+        self.work.as_ref().is_some_and(|sender| sender.send((work, aside)).is_ok())
     }
 }
 
@@ -265,11 +272,11 @@ impl Worker {
         }
     }
 
-    /// Sees a call through. Without `stop` only for one that has run.
-    fn serve<T>(&mut self, work: Work<T>, stop: Option<&StopSignal>) -> Finished<T> {
+    /// Sees a call through; with nothing aside only one that has run.
+    fn serve<T>(&mut self, work: Work<T>, aside: Option<Aside>) -> Finished<T> {
         let Work { context, start_directory, stage } = work;
         // A panic ends a call with an error, and neither the thread nor the server.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, stop)));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, aside)));
         let answer = answer.unwrap_or_else(|_| {
             self.lose("the server failed while the shell ran a command".to_owned());
             Err(PANICKED.to_owned())
@@ -278,7 +285,7 @@ impl Worker {
         Finished { context, answer, host }
     }
 
-    fn answer(&mut self, stage: Stage, start: &Path, stop: Option<&StopSignal>) -> Result<Answer, String> {
+    fn answer(&mut self, stage: Stage, start: &Path, aside: Option<Aside>) -> Result<Answer, String> {
         let (begun, ran) = match stage {
             Stage::New { task: Task::Restart(reason), .. } => return self.restart(start, reason),
             Stage::New { distrust, task, limits } => {
@@ -288,9 +295,13 @@ impl Worker {
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let order = task.order(limits)?;
                 let begun = Begun { restarted: self.revive(start)?, ..begun };
-                (begun, self.watch(Session::begin(order), stop))
+                let ran = self.watch(Session::begin(order), aside, begun.started);
+                (begun, ran)
             }
-            Stage::Watching { begun, watch } => (begun, self.watch(*watch, stop)),
+            Stage::Watching { begun, watch } => {
+                let ran = self.watch(*watch, aside, begun.started);
+                (begun, ran)
+            }
             Stage::Ran { begun, ran } => (begun, ran),
         };
         match ran {
@@ -302,9 +313,13 @@ impl Worker {
         }
     }
 
-    fn watch(&mut self, watch: Watch, stop: Option<&StopSignal>) -> io::Result<Ran> {
+    fn watch(&mut self, mut watch: Watch, aside: Option<Aside>, started: Instant) -> io::Result<Ran> {
         let session = self.session.as_mut().ok_or_else(|| io::Error::other("there is no shell"))?;
-        match session.watch(watch, stop, None)? {
+        let (stop, heartbeat) = aside.map_or((None, None), |aside| (Some(aside.stop), aside.heartbeat));
+        if let Some(heartbeat) = heartbeat {
+            watch.hear(Beats::new(heartbeat, started));
+        }
+        match session.watch(watch, stop.as_ref(), None)? {
             Watched::Ended(ran) => Ok(ran),
             Watched::Waits(_) => Err(io::Error::other("a watch without an end of its patience ended")),
         }

@@ -13,8 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
 
-use crate::exec::heartbeat::{LONGEST_LINE, printable};
-use crate::exec::{Capture, End, Heartbeat, Limits, Output, StopReason, StopSignal};
+use crate::exec::{Beats, Capture, End, Heartbeat, Limits, Output, StopReason, StopSignal};
 
 /// How long what a command left running in its group has to end politely, once the command itself has ended.
 const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
@@ -77,7 +76,8 @@ pub(in crate::exec) fn supervise(
         phase: Phase::Running { until: started + limits.timeout },
         ended_by_us: None,
         limits,
-        beats: heartbeat.map(|heartbeat| Beats { started, next: started + heartbeat.every, heartbeat, stream: 0 }),
+        beats: heartbeat.map(|heartbeat| Beats::new(heartbeat, started)),
+        heard: 0,
     }
     .run(&mut tree, &mut streams, &mut input);
     if watched.is_err() {
@@ -115,28 +115,8 @@ struct Watch<'a> {
     ended_by_us: Option<End>,
     limits: Limits,
     beats: Option<Beats>,
-}
-
-/// When the heartbeat beats, and what it tells.
-struct Beats {
-    heartbeat: Heartbeat,
-    started: Instant,
-    next: Instant,
     /// The place of the stream that something was read from last.
-    stream: usize,
-}
-
-impl Beats {
-    /// Beats where it is time.
-    fn beat(&mut self, streams: &[Stream; 2]) {
-        let now = Instant::now();
-        if now < self.next {
-            return;
-        }
-        self.next = now + self.heartbeat.every;
-        let line = streams.get(self.stream).map(|stream| stream.capture.last_line(LONGEST_LINE)).unwrap_or_default();
-        (self.heartbeat.tell)(now - self.started, printable(&line));
-    }
+    heard: usize,
 }
 
 impl Watch<'_> {
@@ -153,13 +133,12 @@ impl Watch<'_> {
                 wait = wait.min(TICK);
             }
             if let (Phase::Running { .. }, Some(beats)) = (self.phase, &mut self.beats) {
-                beats.beat(streams);
-                wait = wait.min(beats.next.saturating_duration_since(Instant::now()));
+                let heard = streams.get(self.heard);
+                let beat = beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.capture.last_line(longest)));
+                wait = wait.min(beat);
             }
             let ready = wait_for(&self, streams, input, wait)?;
-            if let (Some(place), Some(beats)) = (ready.streams.iter().position(|ready| *ready), &mut self.beats) {
-                beats.stream = place;
-            }
+            self.heard = ready.streams.iter().position(|ready| *ready).unwrap_or(self.heard);
             streams
                 .iter_mut()
                 .zip(ready.streams)

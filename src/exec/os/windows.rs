@@ -17,8 +17,7 @@ use std::time::{Duration, Instant};
 use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWrapper};
 use win32job::{ExtendedLimitInfo, Job};
 
-use crate::exec::heartbeat::{LONGEST_LINE, printable};
-use crate::exec::{Capture, Captured, End, Heartbeat, Limits, Output, StopReason, StopSignal};
+use crate::exec::{Beats, Capture, Captured, End, Heartbeat, Limits, Output, StopReason, StopSignal};
 
 /// See "Process Creation Flags" in Microsoft's documentation.
 const CREATE_SUSPENDED: u32 = 0x0000_0004;
@@ -113,18 +112,13 @@ pub(in crate::exec) fn supervise(
     let mut open = streams.len();
     let (mut status, mut ended_by_us) = (None, None);
     let mut until = started + limits.timeout;
-    let mut beats = heartbeat.map(|heartbeat| (started + heartbeat.every, heartbeat));
+    let mut beats = heartbeat.map(|heartbeat| Beats::new(heartbeat, started));
     while open > 0 || status.is_none() {
-        let now = Instant::now();
-        let mut wait = until.saturating_duration_since(now);
-        if let Some((next, heartbeat)) = beats.as_mut().filter(|_| job.is_some()) {
-            if now >= *next {
-                *next = now + heartbeat.every;
-                let stream = streams.get(last.load(Ordering::Relaxed));
-                let line = stream.map(|stream| stream.lock().last_line(LONGEST_LINE)).unwrap_or_default();
-                (heartbeat.tell)(now - started, printable(&line));
-            }
-            wait = wait.min(next.saturating_duration_since(now));
+        let mut wait = until.saturating_duration_since(Instant::now());
+        if let Some(beats) = beats.as_mut().filter(|_| job.is_some()) {
+            let heard = streams.get(last.load(Ordering::Relaxed));
+            let beat = beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.lock().last_line(longest)));
+            wait = wait.min(beat);
         }
         let wake = stop.wakes.recv_timeout(wait);
         let end = match wake {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Ending, Order, Ran, Watched, spawn};
-use crate::exec::{End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
+use crate::exec::{Beats, End, Environment, Host, Limits, StopReason, StopSignal, exit_descriptor, poll_ready};
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
 use crate::shell::marker::{Marker, Until};
@@ -166,6 +166,8 @@ impl Session {
             written: 0,
             outputs: [(); 2].map(|()| Until::new(&marker, dialect::LINE_END, limits.max_output)),
             open: [true, true],
+            heard: 0,
+            beats: None,
         }
     }
 
@@ -305,9 +307,17 @@ pub(in crate::shell) struct Watch {
     written: usize,
     outputs: [Until; 2],
     open: [bool; 2],
+    /// The place of the stream that something was read from last.
+    heard: usize,
+    beats: Option<Beats>,
 }
 
 impl Watch {
+    /// Has somebody hear of the command, as long as it runs.
+    pub(in crate::shell) fn hear(&mut self, beats: Beats) {
+        self.beats = Some(beats);
+    }
+
     fn run(
         &mut self,
         session: &mut Session,
@@ -328,7 +338,7 @@ impl Watch {
             }
             let input = Some(session.input.as_fd()).filter(|_| self.written < self.line.len());
             let wait = gives_up.unwrap_or(until).min(until).saturating_duration_since(Instant::now());
-            let wait = if is_first { wait.min(SHORT) } else { wait };
+            let wait = if is_first { wait.min(SHORT) } else { self.beat().map_or(wait, |beat| wait.min(beat)) };
             is_first = false;
             let sources = [
                 stdout,
@@ -360,6 +370,13 @@ impl Watch {
                 return Ok(Step::Waits);
             }
         }
+    }
+
+    /// Beats where it is time; says how long it is until the next beat, where there is one.
+    fn beat(&mut self) -> Option<Duration> {
+        let heard = self.outputs.get(self.heard);
+        let beats = self.beats.as_mut().filter(|_| matches!(self.phase, Phase::Running { .. }))?;
+        Some(beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.last_line(longest))))
     }
 
     /// Reads the rest of what the shell has said on its error before the marker, after a read of `count` bytes. That is
@@ -415,6 +432,7 @@ impl Watch {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.heard = counts.iter().position(|&count| count > 0).unwrap_or(self.heard);
         Ok(counts)
     }
 

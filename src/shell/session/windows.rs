@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use win32job::Job;
 
 use super::{Ending, Order, Ran, Watched, spawn};
-use crate::exec::{End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
+use crate::exec::{Beats, End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
 use crate::shell::marker::{Marker, Until};
@@ -122,6 +122,8 @@ impl Session {
             status: None,
             ended_by_us: None,
             is_shutdown: false,
+            heard: 0,
+            beats: None,
         }
     }
 
@@ -188,18 +190,31 @@ pub(in crate::shell) struct Watch {
     status: Option<ExitStatus>,
     ended_by_us: Option<End>,
     is_shutdown: bool,
+    /// The place of the stream that something was heard on last.
+    heard: usize,
+    beats: Option<Beats>,
 }
 
 impl Watch {
+    /// Has somebody hear of the command, as long as it runs.
+    pub(in crate::shell) fn hear(&mut self, beats: Beats) {
+        self.beats = Some(beats);
+    }
+
     /// Returns `None` once both streams are complete.
     fn run(&mut self, session: &mut Session, stop: Option<&StopSignal>, limits: Limits) -> io::Result<Option<Ending>> {
         while !self.outputs.iter().all(Until::is_complete) {
             if self.open == 0 && self.status.is_some() {
                 break;
             }
+            let heard = self.outputs.get(self.heard);
+            if let Some(beats) = self.beats.as_mut().filter(|_| session.job.is_some()) {
+                beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.last_line(longest)));
+            }
             let left = self.until.saturating_duration_since(Instant::now());
             match session.said.recv_timeout(left.min(TICK)) {
                 Ok(Said::Piece(stream, piece)) => {
+                    self.heard = stream;
                     if let Some(output) = self.outputs.get_mut(stream) {
                         output.push(&piece);
                     }
