@@ -182,9 +182,10 @@ impl Worker {
                 return Ok(answer(End::Exited(0), nothing.clone(), nothing, self.directory.clone(), Some(reason)));
             }
             Task::Run(command) => command.words().to_vec(),
-            Task::ChangeDirectory(path) => dialect::change_to(
-                path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?,
-            ),
+            Task::ChangeDirectory(path) => {
+                let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
+                dialect::change_to(path).map_err(|refused| refused.to_string())?
+            }
         };
         let mut restarted = self.revive(start)?;
         let marker = Marker::fresh();
