@@ -237,4 +237,23 @@ fn of_two_servers_with_one_file_the_last_one_has_it() {
     let text = fs::read_to_string(directory.path().join("s.transcript")).unwrap();
     assert!(text.contains("2025-11-25") && !text.contains("2025-06-18"), "{text}");
     Transcript::parse("s.transcript", text).unwrap();
+    // What the first one wrote is gone, with whatever name it had to have for a while.
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+#[cfg(windows)]
+fn a_file_that_another_program_keeps_for_itself_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.transcript");
+    fs::write(&path, "mine").unwrap();
+    let mut options = fs::OpenOptions::new();
+    let kept = std::os::windows::fs::OpenOptionsExt::share_mode(options.read(true), 0).open(&path).unwrap();
+    let mut server = Server::command(&["--record", "s.transcript"]).dir(directory.path()).start();
+    assert_eq!(server.wait_exit(), 2);
+    let stderr = server.stderr();
+    assert!(stderr.contains("can't record to `s.transcript` (`--record` or `ALLOWEXEC_RECORD`)"), "{stderr}");
+    drop(kept);
+    assert_eq!(fs::read_to_string(path).unwrap(), "mine");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

@@ -360,3 +360,78 @@ fn a_command_of_the_project_is_found_with_either_slash_and_without_its_ending() 
         assert!(error(&process(&mut server, word, &[])).contains("is not allowed"), "{word}");
     }
 }
+
+#[test]
+fn the_clients_roots_are_directories_of_a_drive() {
+    let place = Place::new();
+    for name in ["work/One Root", "work/two", "work/three"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    let path = format!(r"{};C:\windows\system32", place.text("bin"));
+    let command = Server::command(&["--allow", "probe", "--structured"]).dir(place.path("work")).env("PATH", path);
+    let mut server = command.start();
+    server.initialize_with("2025-11-25", json!({"roots": {}}));
+    let id = server.send_request(
+        "tools/call",
+        json!({"name": "execute_process", "arguments": {"file": "probe", "args": ["cwd"]}}),
+    );
+    let question = server.recv_until(|message| message["method"] == "roots/list");
+    let uri = |name: &str| format!("file:///{}", place.text(name).replace('\\', "/").replace(' ', "%20"));
+    // The case of neither counts, and a share of a machine that is not there is dropped.
+    let roots = [uri("work/One Root").to_lowercase(), uri("work/two"), "file://no.such.host.invalid/share".to_owned()];
+    let roots: Vec<Value> = roots.iter().map(|uri| json!({"uri": uri})).collect();
+    server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": roots}}));
+    let response = server.response(&json!(id));
+    assert_eq!(lines(&response["result"]), [place.text("work/One Root")]);
+    let mut cwd = |cwd: &str| server.call("execute_process", json!({"file": "probe", "args": ["cwd"], "cwd": cwd}));
+    assert_eq!(lines(&cwd(r"..\TWO")), [place.text("work/two")]);
+    assert!(error(&cwd(r"..\three")).contains("is not inside an allowed root"));
+}
+
+#[test]
+fn a_recorded_session_replays_without_a_difference() {
+    let place = Place::new();
+    let mut server = place.server(&["--allow", "probe", "--record", "s.transcript"]);
+    assert_eq!(lines(&process(&mut server, "probe", &["args", r"C:\x y", "\"z"])), [r#""C:\\x y""#, r#""\"z""#]);
+    assert!(error(&command(&mut server, "nosuch.exe")).contains("is not allowed"));
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    let text = fs::read_to_string(place.path("work/s.transcript")).unwrap();
+    assert!(text.contains("\nplatform: windows\n") && text.ends_with("==> eof\n<== exit 0\n"), "{text}");
+    let replay = || {
+        let mut replay = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let path = format!(r"{};C:\windows\system32", place.text("bin"));
+        let output = replay.args(["replay", "s.transcript"]).current_dir(place.path("work")).env("PATH", path).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(replay(), (Some(0), "1 the same of 1\n".to_owned()));
+    place.write("work/s.transcript", &text.replace("is not allowed", "is allowed"));
+    let (status, said) = replay();
+    assert_eq!(status, Some(1), "{said}");
+}
+
+#[test]
+fn doctor_tells_what_holds_commands_here() {
+    let place = Place::new();
+    let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    let output = doctor.args(["doctor", "--allow", "probe"]).env("PATH", place.text("bin")).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    for part in ["job object, which nothing leaves", "only Linux has Landlock", &place.text("bin/probe.exe")] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_there_is_not_stops_the_start_or_is_a_warning() {
+    for level in ["workspace", "strict"] {
+        let mut server = Server::command(&["--sandbox", level]).start();
+        assert_eq!(server.wait_exit(), 2);
+        assert!(server.stderr().contains("only Linux has Landlock"), "{}", server.stderr());
+        let mut server = Server::command(&["--sandbox", level, "--sandbox-best-effort"]).start();
+        server.initialize("2025-11-25");
+        server.close_stdin();
+        assert_eq!(server.wait_exit(), 0);
+        assert!(server.stderr().contains("only Linux has Landlock"), "{}", server.stderr());
+    }
+}

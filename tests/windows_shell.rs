@@ -302,6 +302,33 @@ fn the_shell_changes_its_directory_within_the_allowed_roots_alone() {
 }
 
 #[test]
+fn a_path_that_cmd_exe_would_expand_or_read_as_syntax_never_reaches_it() {
+    let place = Place::new();
+    // Where the second one is entered by the name of the first one, cmd.exe has put the value in place of the variable.
+    let pairs = [("%DIR%", "plain"), ("a&b", "a"), ("a^b", "ab"), ("(x86)", "x86"), ("a!b", "ab")];
+    for (held, misread) in pairs {
+        for name in [held, misread] {
+            fs::create_dir_all(place.path(&format!("work/{name}/sub"))).unwrap();
+        }
+        let start = place.text(&format!("work/{held}"));
+        let mut server = server(&place, "cd,probe,set", &["--cwd", &start]);
+        call(&mut server, "set", "DIR=plain");
+        let character = held.chars().find(|c| !c.is_alphanumeric()).unwrap();
+        for target in ["sub", "."] {
+            let result = call(&mut server, "cd", target);
+            let said = error(&result);
+            assert!(said.starts_with("the directory stays as it is: the path `"), "{said}");
+            let why = format!("holds `{character}`, which can't be given to cmd.exe; use a directory without it");
+            assert!(said.contains(&why), "{said}");
+            assert_eq!(lines(&call(&mut server, "probe", "cwd")), [start.as_str()]);
+        }
+        // It works there all the same, and can leave for where no such character is.
+        let result = call(&mut server, "cd", "..");
+        assert_eq!((cwd(&result), restarted(&result)), (place.text("work").as_str(), None), "{result}");
+    }
+}
+
+#[test]
 fn two_hundred_calls_at_once_get_their_own_answers() {
     let place = Place::new();
     let mut server = server(&place, "echo", &[]);

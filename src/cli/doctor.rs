@@ -48,6 +48,8 @@ struct Report {
 fn platform() -> Vec<(&'static str, String)> {
     let tree = if cfg!(target_os = "linux") {
         "process group, and what leaves it is found (subreaper)"
+    } else if cfg!(windows) {
+        "job object, which nothing leaves"
     } else {
         "process group; what leaves it is not found"
     };

@@ -23,9 +23,7 @@ pub(super) fn page() -> String {
     );
     for name in Name::SUBCOMMANDS {
         let (usage, what) = help::words(name);
-        // The lines are those of the help, so that the exit status begins one of its own.
-        let what = text(what).replace("\nExit status", "\n.br\nExit status");
-        let _ = writeln!(page, ".TP\n.B {}\n{what}", text(usage));
+        let _ = writeln!(page, ".TP\n.B {}\n{}", text(usage), broken(&text(what)));
     }
     page.push_str(".SH OPTIONS\nA flag beats its variable, which beats the file, which beats the default.\n");
     for group in Group::ALL {
@@ -45,6 +43,21 @@ pub(super) fn page() -> String {
          0; 1 where a call is an error, a command is refused or a problem is found; 2 for a wrong flag or configuration.\n",
     );
     page
+}
+
+/// Has flags and the exit status begin lines of their own, as they do in the help; roff would fill them into one paragraph.
+/// Behind an empty line they do so anyway.
+fn broken(what: &str) -> String {
+    let mut lines = Vec::new();
+    let mut begins = true;
+    for line in what.lines() {
+        if !begins && ["\\-\\-", "Exit status"].iter().any(|start| line.starts_with(start)) {
+            lines.push(".br");
+        }
+        lines.push(line);
+        begins = line.is_empty();
+    }
+    lines.join("\n")
 }
 
 /// Text that roff takes as it is: hyphens stay hyphens, and no line is a request.
@@ -68,6 +81,13 @@ mod tests {
             assert!(page.contains(&format!("\\fB{}\\fR", text(&format!("--{}", spec.flag)))), "{}", spec.flag);
             assert!(page.contains(spec.variable), "{}", spec.variable);
         }
+    }
+
+    #[test]
+    fn flags_and_the_exit_status_begin_lines_of_their_own() {
+        let help = text("Does it.\n\n--one    first\n--two    second\n\nExit status: 0.");
+        assert_eq!(broken(&help), "Does it.\n\n\\-\\-one    first\n.br\n\\-\\-two    second\n\nExit status: 0.");
+        assert_eq!(broken("Does it.\nExit status: 0.\n"), "Does it.\n.br\nExit status: 0.");
     }
 
     #[test]

@@ -46,17 +46,36 @@ pub(super) fn finish(recorder: &Recorder, config: &Config) -> Result<(), CliErro
     Ok(())
 }
 
-/// A new file in place of an old one, readable by its owner alone: a session may hold secrets. Where a client starts the
-/// server twice at once, the file is the second one's, and the first one writes on without a name.
+/// A new file in place of an old one, readable by its owner alone where the system knows modes: a session may hold secrets.
+/// Where a client starts the server twice at once, the file is the second one's, and the first one writes on without it.
 fn open(path: &Path) -> io::Result<File> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        fs::remove_file(path)?;
+        take_away(path)?;
     }
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+#[cfg(not(windows))]
+fn take_away(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// On Windows a deleted file may keep its name as long as anybody has it open, and then nothing else can have that name.
+/// So it gets another one first, beside the old one, which is what may stay until the other server ends.
+#[cfg(windows)]
+fn take_away(path: &Path) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".replaced-{}", uuid::Uuid::new_v4()));
+    let aside = path.with_file_name(name);
+    fs::rename(path, &aside)?;
+    fs::remove_file(&aside).inspect_err(|_| {
+        // It can't be deleted, and so it keeps its place; the error that is told is the one that says why.
+        let _ = fs::rename(&aside, path);
+    })
 }
 
 fn header(settings: &Replayable, placeholders: &Placeholders) -> Result<Header, Problem> {

@@ -58,12 +58,12 @@ pub struct Invocation {
 ///     }
 /// }
 ///
-/// let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
+/// let config = Config::builder(Surroundings::of_this_process()?).allow(["whoami"]).build()?;
 /// let mut parts = Parts::new(&config);
 /// parts.executor = Arc::new(Fake);
-/// let arguments = serde_json::json!({"command": "echo hello"});
+/// let arguments = serde_json::json!({"command": "whoami --help"});
 /// let result = parts.call("execute_command", arguments.as_object().cloned().unwrap_or_default())?;
-/// assert!(result.text.contains(r#"would run ["echo", "hello"]"#));
+/// assert!(result.text.contains(r#"would run ["whoami", "--help"]"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Executor: Send + Sync {

@@ -54,10 +54,10 @@ impl Parts {
     /// use allowexec::config::{Config, Surroundings};
     /// use allowexec::server::Parts;
     ///
-    /// let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
-    /// let arguments = serde_json::json!({"command": "echo hello"});
+    /// let config = Config::builder(Surroundings::of_this_process()?).allow(["whoami"]).build()?;
+    /// let arguments = serde_json::json!({"command": "whoami"});
     /// let result = Parts::new(&config).call("execute_command", arguments.as_object().cloned().unwrap_or_default())?;
-    /// assert_eq!(result.text, "exit_code: 0\nstdout: |\n  hello\nstderr: ''\n");
+    /// assert!(result.text.starts_with("exit_code: 0\nstdout: "), "{}", result.text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -286,9 +286,14 @@ impl ShellCalls {
             Change::To(target) => here.join(target),
         };
         let target = target.to_str().ok_or("the path is no UTF-8; name another directory")?;
-        let resolved =
-            directories.resolve(Some(target)).map_err(|error| format!("the directory stays as it is: {error}"))?;
-        Ok(resolved.path().to_owned())
+        let stays = |why: &dyn std::fmt::Display| format!("the directory stays as it is: {why}");
+        let resolved = directories.resolve(Some(target)).map_err(|error| stays(&error))?;
+        let path = resolved.path();
+        // The worker refuses too what the shell would read otherwise; here it is said before the shell has its turn.
+        if let Some(Err(refused)) = path.to_str().map(dialect::change_to) {
+            return Err(stays(&refused));
+        }
+        Ok(path.to_owned())
     }
 }
 

@@ -75,6 +75,8 @@ enum Stage {
     New { distrust: Option<String>, task: Task, limits: Limits },
     /// The shell has its line.
     Watching { begun: Begun, watch: Box<Watch> },
+    /// There is no line for it, and this is why.
+    Refused(String),
     /// The line has ended, or can't be watched any more.
     Ran { begun: Begun, ran: io::Result<Ran> },
 }
@@ -125,9 +127,10 @@ impl Task {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
             Self::Run(command) => command.words().to_vec(),
-            Self::ChangeDirectory(path) => dialect::change_to(
-                path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?,
-            ),
+            Self::ChangeDirectory(path) => {
+                let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
+                dialect::change_to(path).map_err(|refused| refused.to_string())?
+            }
         };
         let marker = Marker::fresh();
         let by_shell_alone = dialect::runs_alone(&words);
@@ -215,7 +218,8 @@ impl<T: Send + 'static> Shell<T> {
             return First::Work(Work { context, start_directory, stage });
         };
         let stage = worker.begin(task, limits);
-        let has_answered = matches!(&stage, Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
+        let has_answered =
+            matches!(&stage, Stage::Refused(_) | Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
         let work = Work { context, start_directory, stage };
         if has_answered { First::Finished(worker.serve(work, None)) } else { First::Work(work) }
     }
@@ -261,10 +265,11 @@ impl Worker {
             return Stage::New { distrust: None, task, limits };
         }
         let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-        let watch = || match task.order(limits) {
-            Ok(order) => session.watch(Session::begin(order), None, Some(BRIEF)),
-            Err(why) => Err(io::Error::other(why)),
+        let order = match task.order(limits) {
+            Ok(order) => order,
+            Err(why) => return Stage::Refused(why),
         };
+        let watch = || session.watch(Session::begin(order), None, Some(BRIEF));
         match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
             Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
             Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
@@ -302,6 +307,7 @@ impl Worker {
                 let ran = self.watch(*watch, aside, begun.started);
                 (begun, ran)
             }
+            Stage::Refused(why) => return Err(why),
             Stage::Ran { begun, ran } => (begun, ran),
         };
         match ran {

@@ -6,6 +6,7 @@
 #   vendor.sh    vendored, offline, reproducible, small     two release builds
 #   files.sh     completions, manual page, bundle, workflows
 #   ssh.sh       a session through sshd, broken in the middle
+#   minimum.sh   the oldest Rust that is promised checks all of it
 #   targets.sh   musl and aarch64 run; macOS and MSVC are checked
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,4 +24,5 @@ step() {
 step 1500 bash tests/package/vendor.sh "$binary"
 step 300 bash tests/package/files.sh "$binary"
 step 600 bash tests/remote/ssh.sh "$binary"
+step 1500 bash tests/package/minimum.sh
 step 1800 bash tests/package/targets.sh

@@ -11,10 +11,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=$(realpath "${1:-${CARGO_TARGET_DIR:-$here/../../target}/debug/allowexec}")
 tools=${ALLOWEXEC_TEST_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/allowexec-tests}
 
-command -v /usr/sbin/sshd ssh ssh-keygen > /dev/null || {
-    apt-get update -qq
+# Each by itself: `command -v` is content with one of its words.
+for program in /usr/sbin/sshd ssh ssh-keygen; do
+    command -v "$program" > /dev/null && continue
+    timeout 300 apt-get update -qq
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends openssh-server openssh-client > /dev/null
-}
+    break
+done
 python=$tools/mcp-2.3.0/bin/python
 if ! "$python" -c 'import mcp' 2> /dev/null; then
     python3 -m venv --clear "$tools/mcp-2.3.0"

@@ -2,8 +2,7 @@
 # The Windows leg on a Debian machine: sets up a toolchain from Debian's packages (once), runs clippy for x86_64-pc-windows-gnu,
 # and the tests under Wine. Usage: tests/windows/run.sh [setup | clippy | test [ARGUMENTS FOR cargo test]]; without a word, all three.
 #
-# The standard library for Windows is not installable here, so it is built: Debian's compiler (newer than our minimum) comes with the
-# source of its library. It is unpacked beside the system, so that it neither shadows nor is shadowed by another toolchain.
+# The standard library for Windows is not installable here, so it is built by the compiler of tests/package/toolchain.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,33 +15,6 @@ BUILD_STD=(-Zbuild-std=std,panic_unwind,test --target "$TARGET")
 
 within() {
     timeout --kill-after=10 "$@"
-}
-
-# Debian's compiler, its library's source and clippy, unpacked into $TOOLS/root, with a wrapper for each program.
-unpack_compiler() {
-    local debs=$TOOLS/debs version series llvm deb program
-    mkdir -p "$debs" "$TOOLS/bin"
-    version=$(apt-cache policy rustc-web | sed -n 's/ *Candidate: //p')
-    series=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
-    (
-        cd "$debs"
-        # The compiler and the source of its library must be of one version.
-        within 600 apt-get download -qq "rustc-web=$version" "libstd-rust-web-dev=$version" "libstd-rust-web-$series=$version" \
-            "rust-web-src=$version" "rust-web-clippy=$version"
-        llvm=$(dpkg -f libstd-rust-web-"$series"_*.deb Depends | grep -o 'libllvm[0-9]*' | head -n 1 || true)
-        if [ -n "$llvm" ]; then
-            within 600 apt-get download -qq "$llvm"
-        fi
-        for deb in *.deb; do
-            within 300 dpkg -x "$deb" "$TOOLS/root"
-        done
-    )
-    rm -rf "$debs"
-    for program in rustc rustdoc clippy-driver; do
-        printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/root/usr/lib/x86_64-linux-gnu exec %s/root/usr/bin/%s "$@"\n' \
-            "$TOOLS" "$TOOLS" "$program" >"$TOOLS/bin/$program"
-        chmod +x "$TOOLS/bin/$program"
-    done
 }
 
 # Wine 8 has no bcryptprimitives.dll, which the standard library takes its random numbers from: without it a program ends
@@ -66,16 +38,11 @@ C
 }
 
 setup() {
-    if ! [ -x "$WINE" ] || ! command -v x86_64-w64-mingw32-gcc >/dev/null || ! [ -e "$TOOLS/compiler-ready" ]; then
-        export DEBIAN_FRONTEND=noninteractive
+    if ! [ -x "$WINE" ] || ! command -v x86_64-w64-mingw32-gcc >/dev/null; then
         within 300 apt-get update -qq
-        within 900 apt-get install -y -qq --no-install-recommends gcc-mingw-w64-x86-64 wine64 >/dev/null
+        DEBIAN_FRONTEND=noninteractive within 900 apt-get install -y -qq --no-install-recommends gcc-mingw-w64-x86-64 wine64 >/dev/null
     fi
-    if ! [ -e "$TOOLS/compiler-ready" ]; then
-        rm -rf "$TOOLS/root"
-        unpack_compiler
-        touch "$TOOLS/compiler-ready"
-    fi
+    within 1500 bash tests/package/toolchain.sh "$TOOLS"
     if ! [ -e "$TOOLS/wine-ready" ]; then
         rm -rf "$WINEPREFIX"
         within 180 "$WINE" wineboot -i </dev/null >/dev/null 2>&1
@@ -106,8 +73,8 @@ clippy() {
 }
 
 tests() {
-    # Built first, so that the time limit of the tests is theirs alone.
-    within 1500 cargo test --locked "${BUILD_STD[@]}" --no-run "$@"
+    # Built first, so that the time limit of the tests is theirs alone; examples in the documentation can't be.
+    [[ " $* " == *" --doc "* ]] || within 1500 cargo test --locked "${BUILD_STD[@]}" --no-run "$@"
     within 600 cargo test --locked "${BUILD_STD[@]}" "$@"
 }
 

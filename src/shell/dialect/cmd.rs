@@ -194,8 +194,17 @@ pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
 }
 
 /// The words that change drive and directory to this absolute path.
-pub fn change_to(path: &str) -> Vec<String> {
-    vec!["cd".to_owned(), format!("/d \"{path}\"")]
+///
+/// # Errors
+/// [`Refused`], where the path holds what arguments may not hold either: the shell can have come, by its start or by a link,
+/// to where no call could have named the directory, and `%NAME%` is expanded within quotes too.
+pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
+    let is_refused = |c: &char| SYNTAX.contains(c) || c.is_control() || *c == '"';
+    if let Some(character) = path.chars().find(is_refused) {
+        return Err(Refused::Path { path: path.to_owned(), character, shell: SHELL });
+    }
+    let words = vec!["cd".to_owned(), format!("/d \"{path}\"")];
+    refuse(&words).map(|()| words)
 }
 
 /// The one line of a command, with its standard input from nowhere, and behind it the marker on both streams. The
@@ -322,10 +331,11 @@ mod tests {
         for long in ["x".repeat(MOST - 3), "\u{1F600}".repeat(MOST / 2)] {
             assert!(matches!(decide("echo", &long), Err(Refused::TooLong { .. })), "{}", long.len());
         }
-        let longest = [vec!["echo".to_owned(), "x".repeat(MOST - 4)], change_to(&"x".repeat(MOST))];
+        let longest = [vec!["echo".to_owned(), "x".repeat(MOST - 4)], change_to(&"x".repeat(MOST - 7)).unwrap()];
         for words in longest {
             assert!(line(&words, &Marker::fresh()).len() < 8191);
         }
+        assert!(matches!(change_to(&"x".repeat(MOST)), Err(Refused::TooLong { .. })));
     }
 
     #[test]
@@ -373,5 +383,22 @@ mod tests {
             assert!(matches!(read(arguments), Err(Refused::ChangeArguments { .. })), "{arguments}");
         }
         assert_eq!(change_of(&["dir".to_owned()]), Ok(None));
+    }
+
+    #[test]
+    fn a_path_that_cmd_exe_would_read_otherwise_is_never_changed_to() {
+        for path in ["C:\\a b\\ü", "C:\\$x;y`z,=@~'[]{}", "\\\\server\\share"] {
+            assert_eq!(change_to(path).unwrap(), ["cd".to_owned(), format!("/d \"{path}\"")]);
+        }
+        for character in SYNTAX.iter().chain(&['"', '\n', '\r', '\t', '\u{7f}']) {
+            for path in [format!("C:\\a{character}b"), format!("C:\\{character}TEMP{character}\\sub")] {
+                let expected = Refused::Path { path: path.clone(), character: *character, shell: SHELL };
+                assert_eq!(change_to(&path), Err(expected));
+            }
+        }
+        let said = change_to("C:\\100%\\sub").unwrap_err().to_string();
+        let expected =
+            "the path `C:\\100%\\sub` holds `%`, which can't be given to cmd.exe; use a directory without it";
+        assert_eq!(said, expected);
     }
 }

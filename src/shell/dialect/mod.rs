@@ -37,6 +37,17 @@ pub enum Refused {
         /// The shell.
         shell: &'static str,
     },
+    /// A path that the shell would read otherwise.
+    #[error("the path {} holds {}, which can't be given to {shell}; use a directory without it", quoted(.path), shown(*.character))]
+    #[cfg_attr(not(windows), allow(dead_code, reason = "a POSIX shell is given every path in quotes"))]
+    Path {
+        /// The path.
+        path: String,
+        /// The first such character.
+        character: char,
+        /// The shell.
+        shell: &'static str,
+    },
     /// More than the shell reads as one line.
     #[error("the command is longer than the {most} characters that {shell} takes; pass less, or by a file")]
     #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a bound"))]

@@ -138,8 +138,11 @@ pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
 }
 
 /// The words that change the directory to this absolute path, and nowhere else, whatever variables say.
-pub fn change_to(path: &str) -> Vec<String> {
-    ["cd", "-P", "--", path].map(str::to_owned).into()
+///
+/// # Errors
+/// None here: quoted, every path is what it is.
+pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
+    Ok(["cd", "-P", "--", path].map(str::to_owned).into())
 }
 
 /// Whether the shell runs these words by itself: it starts nothing for them, and waits for nothing outside.
