@@ -3,6 +3,8 @@
 //! They have a queue of their own beside the calls that run one process each, and run one by one in the order of their
 //! arrival. Where a `cd` may lead is decided when its turn comes, since only then it is known where the shell stands.
 
+mod turns;
+
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,18 +13,15 @@ use std::sync::Arc;
 
 use super::calls::{MOST_WAITING, MOST_WAITING_BYTES, Pending};
 use super::event::Event;
-use super::feedback::Feedback;
-use super::replies::ReplyTo;
 use super::workers::{Ended, heartbeat};
-use super::{CommandEnded, CommandOutcome, Decided, EventSender, Observer, RequestContext, Server};
-use crate::config::LogLevel;
+use super::{CommandEnded, CommandOutcome, EventSender, Observer};
 use crate::exec::{ExecError, Host, Limits, Output, Stop, StopReason, StopSignal, stop};
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{CallToolResult, Revision};
-use crate::policy::{Directories, DirectoryError, Explanation, ShellCommand, allow_in_shell};
+use crate::policy::{Directories, ShellCommand};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Answer, Finished, First, Shell, ShellJob, ShellSettings, Task};
-use crate::tools::{ReportSettings, ShellCall, ShellCommandFacts, ShellRequest, shell_result};
+use crate::shell::{Answer, Finished, First, Shell, ShellJob, ShellSettings};
+use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
 
 /// Why a call is not run.
 const NO_THREAD: &str = "the persistent shell has no thread to run on";
@@ -295,139 +294,6 @@ impl ShellCalls {
         }
         Ok(path.to_owned())
     }
-}
-
-impl Server<'_> {
-    /// Has the policy decide, and queues what is allowed. The error is the sentence for the model.
-    pub(super) fn queue_for_shell(
-        &mut self,
-        call: ShellCall,
-        directories: Option<Arc<Directories>>,
-        tool: &str,
-        id: RequestId,
-        request: &RequestContext,
-        reply_to: ReplyTo,
-    ) -> Result<(), String> {
-        let ShellCall { what, timeout } = call;
-        self.last_key += 1;
-        let (turn, facts, line) = match what {
-            ShellRequest::List(_) | ShellRequest::Restart => {
-                (Turn::Restart, ShellCommandFacts::default(), String::new())
-            }
-            ShellRequest::Command { entry, arguments, literal_pattern } => {
-                let arguments = arguments.map_err(|refused| refused.to_string())?;
-                let explanation = Explanation {
-                    words: std::iter::once(&entry).chain(&arguments).cloned().collect(),
-                    rule: self.policy.allow_list().rule_for(&entry),
-                    literal_pattern,
-                    ..Explanation::default()
-                };
-                let decided = allow_in_shell(self.policy.allow_list(), &entry, arguments);
-                self.observer.decided(&Decided {
-                    call: self.last_key,
-                    tool,
-                    explanation: &explanation,
-                    refusal: decided.as_ref().err(),
-                });
-                let command = decided.map_err(|refusal| refusal.to_string())?;
-                dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
-                let line = command.words().join(" ");
-                let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
-                    // Only shown, it is the shell's to print.
-                    Some(Change::Show) | None => Turn::Run(command),
-                    Some(change) => Turn::Change(change),
-                };
-                (turn, ShellCommandFacts { word: entry, literal_pattern }, line)
-            }
-        };
-        let size = line.len() + 256;
-        let description = if self.log.writes(LogLevel::Info) {
-            format!("tool={tool} shell command={line:?}{}", request.trace)
-        } else {
-            String::new()
-        };
-        let feedback = Box::new(Feedback::new(&id, tool, request));
-        let allowed = feedback.allowed(&facts.word, "the allow-list");
-        self.shell.queue(Waiting {
-            pending: Pending { id, reply_to, description, feedback },
-            turn,
-            context: Context { key: self.last_key, facts, revision: request.revision },
-            limits: Limits { timeout, ..self.limits },
-            size,
-            directories,
-        })?;
-        self.tell(allowed).map_err(|error| error.message)?;
-        self.start_shell_call().map_err(|error| error.to_string())
-    }
-
-    /// Makes sure that the shell stands where the operator allows: a directory that was moved or linked anew between the
-    /// check of a `cd` and its run could have led it elsewhere. Then it is started anew before anything else runs.
-    pub(super) fn hold_to_roots(&mut self, before: Option<PathBuf>) {
-        let decided_in = self.shell.directories.clone();
-        let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
-        let Some(here) = self.shell.directory.as_deref().filter(|here| before.as_deref() != Some(here)) else { return };
-        // Where calls start that name no directory is the operator's choice, and is allowed wherever it lies.
-        let is_start = start_of(directories).is_some_and(|start| start == here);
-        let resolved = here.to_str().map(|here| directories.resolve(Some(here)));
-        let is_outside = matches!(
-            resolved,
-            None | Some(Err(DirectoryError::OutsideRoots { .. } | DirectoryError::OutsideWorkspace { .. }))
-        );
-        self.shell.has_left = !is_start && is_outside;
-    }
-
-    /// Starts the next call of the shell's, where none runs; those that are refused at their turn are answered.
-    pub(super) fn start_shell_call(&mut self) -> io::Result<()> {
-        while self.shell.is_idle() {
-            let Some(call) = self.shell.waiting.pop_front() else { return Ok(()) };
-            self.shell.waiting_bytes -= call.size;
-            let Waiting { pending, turn, context, limits, directories: decided_in, .. } = call;
-            let revision = context.revision;
-            let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
-            let followed = self.shell.follow(directories);
-            let task = followed.and_then(|()| match turn {
-                Turn::Run(command) => Ok((Task::Run(command), None)),
-                Turn::Restart => Ok((Task::Restart("it was asked for".to_owned()), None)),
-                Turn::Change(change) => self.shell.target(&change, directories).map(|target| {
-                    let before = self.shell.directory.clone().or_else(|| start_of(directories));
-                    (Task::ChangeDirectory(target), before)
-                }),
-            });
-            let key = context.key;
-            let begun = task.and_then(|(task, before)| {
-                let start_directory = directories.base().path;
-                let left = "the shell had come to a directory that is not allowed; its state is lost";
-                let distrust = std::mem::take(&mut self.shell.has_left).then(|| left.to_owned());
-                let job = ShellJob { context, distrust, task, start_directory, limits };
-                self.shell.begin(job, pending.feedback.wants_progress()).map(|begun| (begun, before))
-            });
-            self.shell.directories = decided_in;
-            self.shell.is_used = true;
-            match begun {
-                Ok((begun, before)) => {
-                    let stop = match begun {
-                        Begun::Runs(stop) => Some(stop),
-                        Begun::Ended(finished) => {
-                            self.inbox.tell_oneself(Event::ShellFinished(finished));
-                            None
-                        }
-                    };
-                    self.shell.running = Some(Running { key, pending: Some(pending), stop, before });
-                }
-                Err(sentence) => {
-                    let line = format!("call id={} {} refused={sentence:?}", pending.id, pending.description);
-                    self.log.write(LogLevel::Info, &line);
-                    let result = encode::to_json(&CallToolResult::error(sentence).for_revision(revision));
-                    self.reply(pending.reply_to, Some(encode::result(&pending.id, &result)))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn start_of(directories: &Directories) -> Option<PathBuf> {
-    directories.resolve(None).ok().map(|directory| directory.path().to_owned())
 }
 
 fn ended(finished: Finished<Context>, observer: &dyn Observer, report: ReportSettings) -> ShellFinished {

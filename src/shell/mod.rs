@@ -8,12 +8,14 @@
 //! - `session` is the process, as each platform watches it.
 //! - [`Shell`] runs the calls of the session one by one, the longer ones on a thread of its own.
 
+mod call;
 pub(crate) mod dialect;
 mod error;
 mod marker;
 mod session;
 mod worker;
 
+pub use call::{Answer, Finished, ShellJob, ShellSettings, Task};
 pub use error::ShellError;
 pub use marker::Marker;
-pub use worker::{Answer, Finished, First, Shell, ShellJob, ShellSettings, Task, Work};
+pub use worker::{First, Shell, Work};

@@ -11,45 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::dialect::{Status, current as dialect};
+use super::call::{Answer, Finished, ShellJob, ShellSettings, Task};
+use super::dialect::Status;
 use super::error::ShellError;
-use super::marker::Marker;
-use super::session::{Ending, Order, Ran, Session, Watch, Watched, end_of, how};
-use crate::exec::{Beats, Captured, End, Environment, Heartbeat, Host, Limits, StopSignal};
-use crate::policy::ShellCommand;
-use crate::sandbox::Sandbox;
+use super::session::{Ending, Ran, Session, Watch, Watched, end_of, how};
+use crate::exec::{Beats, Captured, End, Heartbeat, Limits, StopSignal};
 
 /// How long a call is watched by who begins it. Nothing else is served in this time.
 const BRIEF: Duration = Duration::from_micros(300);
 
 /// What a call comes to in which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
-
-/// What the shell is made of.
-#[derive(Debug, Clone)]
-pub struct ShellSettings {
-    /// The program, by its absolute path, or why there is none.
-    pub program: Result<PathBuf, String>,
-    /// What it and its commands find in their environment.
-    pub environment: Environment,
-    /// What it and its commands are confined to; `None` for nothing.
-    pub sandbox: Option<Arc<Sandbox>>,
-}
-
-/// One call, ready to run.
-#[derive(Debug)]
-pub struct ShellJob<T> {
-    /// What the caller wants back with the call's end.
-    pub context: T,
-    /// Why the shell that is there must not be used any more, where it must not.
-    pub distrust: Option<String>,
-    /// What to do.
-    pub task: Task,
-    /// Where a shell starts that has to be started for this call.
-    pub start_directory: PathBuf,
-    /// Its bounds.
-    pub limits: Limits,
-}
 
 /// What became of a call's first moments.
 #[derive(Debug)]
@@ -94,76 +66,6 @@ struct Begun {
     restarted: Option<String>,
     /// Whether the shell itself runs a command, which leaves it where it stood.
     stays: bool,
-}
-
-/// What a call asks of the shell.
-#[derive(Debug)]
-pub enum Task {
-    /// To run a command, which is used up.
-    Run(ShellCommand),
-    /// To change its directory to this canonical path, which was checked.
-    ChangeDirectory(PathBuf),
-    /// To end, and to be started anew, for this reason.
-    Restart(String),
-}
-
-impl Task {
-    /// Whether the shell does it by itself, and so mostly in no time.
-    fn is_brief(&self) -> bool {
-        match self {
-            Self::Run(command) => dialect::runs_alone(command.words()),
-            Self::ChangeDirectory(_) => true,
-            Self::Restart(_) => false,
-        }
-    }
-
-    /// Whether the shell stands afterwards where it stood before.
-    fn stays(&self) -> bool {
-        matches!(self, Self::Run(_)) && self.is_brief()
-    }
-
-    /// What the shell is given for it.
-    fn order(self, limits: Limits) -> Result<Order, String> {
-        let words = match self {
-            Self::Restart(_) => return Err("a new shell is no command".to_owned()),
-            Self::Run(command) => command.words().to_vec(),
-            Self::ChangeDirectory(path) => {
-                let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
-                dialect::change_to(path).map_err(|refused| refused.to_string())?
-            }
-        };
-        let marker = Marker::fresh();
-        let by_shell_alone = dialect::runs_alone(&words);
-        Ok(Order { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
-    }
-}
-
-/// A call that has ended.
-#[derive(Debug)]
-pub struct Finished<T> {
-    /// As the job brought it.
-    pub context: T,
-    /// What it came to, or why there is no shell to ask.
-    pub answer: Result<Answer, String>,
-    /// Tells what the call left behind; of no shell, where there is none.
-    pub host: Host,
-}
-
-/// What a call came to.
-#[derive(Debug)]
-pub struct Answer {
-    /// How the command ended.
-    pub end: End,
-    /// What was kept of its standard output.
-    pub stdout: Captured,
-    /// What was kept of its standard error.
-    pub stderr: Captured,
-    /// Where the shell stands now.
-    pub directory: PathBuf,
-    /// Why the shell had to be started anew.
-    pub restarted: Option<String>,
-    /// From the call's turn to its end.
-    pub elapsed: Duration,
 }
 
 /// The shell, and the thread that sees its longer calls through. Dropping it ends both.
