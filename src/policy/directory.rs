@@ -1,14 +1,10 @@
 //! Where a command runs: a `cwd` becomes a directory that was checked, and that is held until it is used.
 
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-use super::ClientRoots;
-use super::quoted::quoted;
+use super::directory_error::{DirectoryError, ROOTS, WORKSPACE};
+use super::{ClientRoots, WorkingDirectory};
 
 /// What the operator said of directories. Relative ones are relative to `cwd`, then the project, then the server's.
 #[derive(Debug, Clone, Default)]
@@ -44,188 +40,6 @@ pub struct Base {
     pub path: PathBuf,
     /// The setting it comes from, for messages.
     pub setting: &'static str,
-}
-
-/// Why a call can't run where it asked to.
-#[derive(Debug, Error)]
-pub enum DirectoryError {
-    /// `cwd` is the empty string.
-    #[error("`cwd` is empty; name a directory, or leave `cwd` out to run in {}", shown(.base))]
-    Empty {
-        /// Where a call without `cwd` runs.
-        base: PathBuf,
-    },
-    /// `cwd` holds a NUL.
-    #[error("`cwd` {} holds a NUL character, which no path can hold; name an existing directory", quoted(.cwd))]
-    Nul {
-        /// As the client gave it.
-        cwd: String,
-    },
-    /// Nothing is there.
-    #[error("`cwd` {} does not exist (looked for {}); name an existing directory", quoted(.cwd), shown(.path))]
-    NotFound {
-        /// As the client gave it.
-        cwd: String,
-        /// Where it was looked for.
-        path: PathBuf,
-    },
-    /// Something else is there.
-    #[error("`cwd` {} is not a directory; name an existing directory", quoted(.cwd))]
-    NotADirectory {
-        /// As the client gave it.
-        cwd: String,
-    },
-    /// It is there, but can't be entered or resolved.
-    #[error("`cwd` {} can't be used: {source}; name another directory", quoted(.cwd))]
-    Unusable {
-        /// As the client gave it.
-        cwd: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// It lies outside what the operator allows.
-    #[error("`cwd` {} is not allowed: it is not inside an allowed root; allowed roots: {}", quoted(.cwd), list(.roots))]
-    OutsideRoots {
-        /// As the client gave it.
-        cwd: String,
-        /// The canonical roots.
-        roots: Vec<PathBuf>,
-    },
-    /// It lies outside the workspace.
-    #[error("`cwd` {} is not allowed: it is not inside the workspace directory {}", quoted(.cwd), shown(.workspace))]
-    OutsideWorkspace {
-        /// As the client gave it.
-        cwd: String,
-        /// The canonical workspace directory.
-        workspace: PathBuf,
-    },
-    /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
-    #[error(
-        "configuration problem with {setting}: {} can't be resolved ({source}), so no call that names a `cwd` is served; \
-         leave `cwd` out, or ask the operator to mend the setting",
-        shown(.path)
-    )]
-    Unresolvable {
-        /// The setting that names it.
-        setting: &'static str,
-        /// As the operator gave it.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The operator's list of roots is set and holds none.
-    #[error(
-        "configuration problem with {ROOTS}: it is set but holds no directory, so no call that names a `cwd` is \
-         served; leave `cwd` out, or ask the operator to mend the setting"
-    )]
-    NoRoots,
-    /// The directory for calls that name none is not usable.
-    #[error("the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; ask the operator to mend it", shown(.path))]
-    BaseUnusable {
-        /// The setting that names it.
-        setting: &'static str,
-        /// As configured.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-}
-
-const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
-const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
-
-fn shown(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(", ")
-}
-
-/// A directory to run in. On Linux it holds a handle to the very directory that was checked, so that nothing that is
-/// renamed or linked anew between the check and the use changes where a command runs.
-#[derive(Debug)]
-pub struct WorkingDirectory {
-    path: PathBuf,
-    #[cfg(target_os = "linux")]
-    handle: OwnedFd,
-}
-
-impl WorkingDirectory {
-    /// Opens the directory at `path`, links followed, and finds out its canonical path.
-    ///
-    /// # Errors
-    /// What resolving, opening or entering it fails with; `NotADirectory` where it is none.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Self::hold(path)
-    }
-
-    /// Opens first and asks the kernel then where that is, so that what is compared is what is used.
-    #[cfg(target_os = "linux")]
-    fn hold(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-        rustix::fs::accessat(&handle, ".", Access::EXEC_OK, AtFlags::EACCESS)?;
-        match std::fs::read_link(proc_path(&handle)) {
-            Ok(path) => Ok(Self { path, handle }),
-            // Without `/proc` there is only the path to ask for.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { path: dunce::canonicalize(path)?, handle })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn hold(path: &Path) -> io::Result<Self> {
-        let path = dunce::canonicalize(path)?;
-        if path.is_dir() { Ok(Self { path }) } else { Err(io::ErrorKind::NotADirectory.into()) }
-    }
-
-    /// The canonical path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The path to start a process in while this value lives: on Linux the held handle's, as long as `/proc` is there.
-    pub fn spawn_path(&self) -> PathBuf {
-        #[cfg(target_os = "linux")]
-        {
-            if *HAS_PROC {
-                return proc_path(&self.handle);
-            }
-        }
-        #[cfg(windows)]
-        if let Some(path) = without_verbatim_share(&self.path) {
-            return path;
-        }
-        self.path.clone()
-    }
-}
-
-/// The plain form of `\\?\UNC\server\share`, which dunce leaves as it is, and which no process can start in.
-#[cfg(windows)]
-fn without_verbatim_share(path: &Path) -> Option<PathBuf> {
-    use std::path::{Component, Prefix};
-    let mut components = path.components();
-    let Some(Component::Prefix(prefix)) = components.next() else { return None };
-    let Prefix::VerbatimUNC(server, share) = prefix.kind() else { return None };
-    let mut plain = std::ffi::OsString::from(r"\\");
-    plain.push(server);
-    plain.push(r"\");
-    plain.push(share);
-    plain.push(r"\");
-    Some(PathBuf::from(plain).join(components.as_path().strip_prefix(r"\").ok()?))
-}
-
-/// Whether `/proc` is there, looked up once.
-#[cfg(target_os = "linux")]
-static HAS_PROC: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| Path::new("/proc/self/fd").exists());
-
-#[cfg(target_os = "linux")]
-fn proc_path(handle: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }
 
 /// Resolves the `cwd` of calls, and says why not.
@@ -377,13 +191,13 @@ impl Directories {
             io::ErrorKind::NotADirectory => DirectoryError::NotADirectory { cwd: cwd.clone() },
             _ => DirectoryError::Unusable { cwd: cwd.clone(), source },
         })?;
-        if !self.client.is_empty() && !self.client.iter().any(|root| directory.path.starts_with(root)) {
+        if !self.client.is_empty() && !self.client.iter().any(|root| directory.path().starts_with(root)) {
             return Err(DirectoryError::OutsideRoots { cwd, roots: self.client.clone() });
         }
-        if let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| directory.path.starts_with(root))) {
+        if let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| directory.path().starts_with(root))) {
             return Err(DirectoryError::OutsideRoots { cwd, roots: roots.into_iter().map(Path::to_owned).collect() });
         }
-        if let Some(workspace) = workspace.filter(|workspace| !directory.path.starts_with(workspace)) {
+        if let Some(workspace) = workspace.filter(|workspace| !directory.path().starts_with(workspace)) {
             return Err(DirectoryError::OutsideWorkspace { cwd, workspace: workspace.to_owned() });
         }
         Ok(directory)

@@ -15,6 +15,7 @@ mod client_roots;
 mod command_line;
 mod decision;
 mod directory;
+mod directory_error;
 mod file_uri;
 mod program;
 mod quoted;
@@ -23,19 +24,22 @@ mod syntax;
 mod tool_name;
 mod windows_line;
 mod windows_name;
+mod working_directory;
 pub mod wrappers;
 
 pub use allow_list::{AllowList, Rule};
 pub use client_roots::ClientRoots;
 pub use command_line::{CommandLine, CommandLineError};
 pub use decision::{AllowedCommand, Decision, Explanation, NOT_FOUND_NOTE, Refusal, decide};
-pub use directory::{Base, Directories, DirectoryError, DirectorySettings, Roots, WorkingDirectory};
+pub use directory::{Base, Directories, DirectorySettings, Roots};
+pub use directory_error::DirectoryError;
 pub use file_uri::{FileUriError, parse_file_uri};
 pub use program::{Program, Programs, SearchPath};
 pub use quoted::quoted;
 pub use shell_command::{ShellCommand, allow_in_shell};
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use tool_name::{ToolNameError, WhichTools, tool_name, tool_names};
+pub use working_directory::WorkingDirectory;
 
 /// Everything that decides: made once from what the operator configured, then only asked.
 #[derive(Debug)]

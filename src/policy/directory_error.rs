@@ -1,0 +1,104 @@
+//! Why a call can't run where it asked to, as sentences for the model.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::quoted::quoted;
+
+/// Why a call can't run where it asked to.
+#[derive(Debug, Error)]
+pub enum DirectoryError {
+    /// `cwd` is the empty string.
+    #[error("`cwd` is empty; name a directory, or leave `cwd` out to run in {}", shown(.base))]
+    Empty {
+        /// Where a call without `cwd` runs.
+        base: PathBuf,
+    },
+    /// `cwd` holds a NUL.
+    #[error("`cwd` {} holds a NUL character, which no path can hold; name an existing directory", quoted(.cwd))]
+    Nul {
+        /// As the client gave it.
+        cwd: String,
+    },
+    /// Nothing is there.
+    #[error("`cwd` {} does not exist (looked for {}); name an existing directory", quoted(.cwd), shown(.path))]
+    NotFound {
+        /// As the client gave it.
+        cwd: String,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("`cwd` {} is not a directory; name an existing directory", quoted(.cwd))]
+    NotADirectory {
+        /// As the client gave it.
+        cwd: String,
+    },
+    /// It is there, but can't be entered or resolved.
+    #[error("`cwd` {} can't be used: {source}; name another directory", quoted(.cwd))]
+    Unusable {
+        /// As the client gave it.
+        cwd: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It lies outside what the operator allows.
+    #[error("`cwd` {} is not allowed: it is not inside an allowed root; allowed roots: {}", quoted(.cwd), list(.roots))]
+    OutsideRoots {
+        /// As the client gave it.
+        cwd: String,
+        /// The canonical roots.
+        roots: Vec<PathBuf>,
+    },
+    /// It lies outside the workspace.
+    #[error("`cwd` {} is not allowed: it is not inside the workspace directory {}", quoted(.cwd), shown(.workspace))]
+    OutsideWorkspace {
+        /// As the client gave it.
+        cwd: String,
+        /// The canonical workspace directory.
+        workspace: PathBuf,
+    },
+    /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
+    #[error(
+        "configuration problem with {setting}: {} can't be resolved ({source}), so no call that names a `cwd` is served; \
+         leave `cwd` out, or ask the operator to mend the setting",
+        shown(.path)
+    )]
+    Unresolvable {
+        /// The setting that names it.
+        setting: &'static str,
+        /// As the operator gave it.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The operator's list of roots is set and holds none.
+    #[error(
+        "configuration problem with {ROOTS}: it is set but holds no directory, so no call that names a `cwd` is \
+         served; leave `cwd` out, or ask the operator to mend the setting"
+    )]
+    NoRoots,
+    /// The directory for calls that name none is not usable.
+    #[error("the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; ask the operator to mend it", shown(.path))]
+    BaseUnusable {
+        /// The setting that names it.
+        setting: &'static str,
+        /// As configured.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
+pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
+
+fn shown(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(", ")
+}
