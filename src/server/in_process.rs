@@ -10,7 +10,7 @@ use super::{CommandEnded, CommandOutcome, Decided, Parts};
 use crate::exec::{ExecError, Invocation, Limits, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
 use crate::policy::Refusal;
-use crate::tools::{ArgumentError, Call, Called, Report};
+use crate::tools::{ArgumentError, Call, Called, execute_result};
 
 /// Why a call has no result. What a command itself makes of its call, a non-zero exit or a deadline, is a result.
 #[derive(Debug, Error)]
@@ -99,7 +99,7 @@ impl Parts {
         let outcome = self.run(invocation);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);
         observe_end(self, call, seen);
-        Ok(Report::result(outcome?, decision.explanation.literal_pattern, self.report))
+        Ok(execute_result(outcome?, decision.explanation.literal_pattern, self.report))
     }
 }
 

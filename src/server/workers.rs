@@ -13,7 +13,7 @@ use crate::exec::{End, ExecError, Executor, Heartbeat, Invocation, Output};
 use crate::jsonrpc::encode;
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::NOT_FOUND_NOTE;
-use crate::tools::{Report, ReportSettings};
+use crate::tools::{ReportSettings, execute_result};
 
 /// One call, ready to run.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ fn run(executor: &dyn Executor, observer: &dyn Observer, job: Job, report: Repor
     let (result, end) = match outcome {
         Ok(Ok(output)) => {
             let Output { end, elapsed, .. } = output;
-            (Report::result(output, literal_pattern, report), Ended::Ran { end, elapsed })
+            (execute_result(output, literal_pattern, report), Ended::Ran { end, elapsed })
         }
         Ok(Err(error)) => (failure(&word, &error), Ended::Failed(error.to_string())),
         Err(_) => {

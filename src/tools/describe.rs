@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ExecuteTool, ToolSettings};
+use super::{ExecuteTool, ToolSettings, outcome};
 use crate::mcp::{Tool, ToolAnnotations};
 
 /// Makes the entry of the list for one tool.
@@ -37,7 +37,7 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
         title: title.to_owned(),
         description: description(kind, what, settings),
         input_schema: input_schema(own_arguments, required, settings),
-        output_schema: settings.structured.then(output_schema),
+        output_schema: settings.structured.then(|| outcome::output_schema(&json!({}), &[])),
         annotations: ToolAnnotations { read_only: false, destructive: true, idempotent: false, open_world: true },
     }
 }
@@ -110,31 +110,4 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
         );
     }
     json!({"type": "object", "properties": properties, "required": [required], "additionalProperties": false})
-}
-
-fn output_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "exit_code": {"type": "integer", "description": "The command's exit status; 128 + N after signal N."},
-            "stdout": {"type": "string", "description": "What the command wrote to its standard output."},
-            "stderr": {"type": "string", "description": "What the command wrote to its standard error."},
-            "signal": {"type": "string", "description": "The signal that ended the command."},
-            "timed_out": {"type": "boolean", "description": "Whether the command was ended at its deadline."},
-            "truncated": {
-                "type": "object",
-                "description": "The bytes that were left out of the middle of a stream.",
-                "properties": {"stdout": {"type": "integer", "minimum": 1}, "stderr": {"type": "integer", "minimum": 1}},
-                "additionalProperties": false,
-            },
-            "lossy": {
-                "type": "array",
-                "description": "The streams that held bytes that are no UTF-8, each shown as U+FFFD.",
-                "items": {"type": "string", "enum": ["stdout", "stderr"]},
-            },
-            "hint": {"type": "string", "description": "What to do better next time."},
-        },
-        "required": ["exit_code", "stdout", "stderr"],
-        "additionalProperties": false,
-    })
 }

@@ -5,13 +5,15 @@
 
 mod arguments;
 mod describe;
+mod outcome;
 mod report;
 mod shell;
 mod shell_report;
+mod text;
 mod yaml;
 
 pub use arguments::{ArgumentError, Arguments};
-pub use report::{Report, ReportSettings};
+pub use report::{ReportSettings, execute_result};
 pub use shell::{ShellCall, ShellRequest, ShellTool};
 pub use shell_report::{ShellCommandFacts, shell_result};
 pub use yaml::{write_text, write_value};

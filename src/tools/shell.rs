@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::describe::{duration, output_bound};
-use super::{ArgumentError, Arguments, ToolSettings, write_text};
+use super::{ArgumentError, Arguments, ToolSettings, outcome, write_text};
 use crate::mcp::{CallToolResult, Tool, ToolAnnotations};
 use crate::policy::{find_literal_pattern, tool_name, wrappers};
 use crate::shell::dialect::{Refused, current as dialect};
@@ -187,31 +187,12 @@ fn list(settings: &ToolSettings) -> CallToolResult {
 }
 
 fn output_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "exit_code": {"type": "integer", "description": "The command's exit status."},
-            "output": {"type": "string", "description": "The standard output, and behind it the standard error."},
-            "cwd": {"type": "string", "description": "Where the shell stands now."},
-            "shell_restarted": {"type": "string", "description": "Why the shell was started anew, its state lost."},
-            "stdout": {"type": "string", "description": "What the command wrote to its standard output."},
-            "stderr": {"type": "string", "description": "What the command wrote to its standard error."},
-            "truncated": {
-                "type": "object",
-                "description": "The bytes that were left out of the middle of a stream.",
-                "properties": {"stdout": {"type": "integer", "minimum": 1}, "stderr": {"type": "integer", "minimum": 1}},
-                "additionalProperties": false,
-            },
-            "lossy": {
-                "type": "array",
-                "description": "The streams that held bytes that are no UTF-8, each shown as U+FFFD.",
-                "items": {"type": "string", "enum": ["stdout", "stderr"]},
-            },
-            "hint": {"type": "string", "description": "What to do better next time."},
-        },
-        "required": ["exit_code", "output", "cwd", "stdout", "stderr"],
-        "additionalProperties": false,
-    })
+    let own = json!({
+        "output": {"type": "string", "description": "The standard output, and behind it the standard error."},
+        "cwd": {"type": "string", "description": "Where the shell stands now."},
+        "shell_restarted": {"type": "string", "description": "Why the shell was started anew, its state lost."},
+    });
+    outcome::output_schema(&own, &["output", "cwd"])
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::ReportSettings;
-use super::report::{MOST, Text, fit, signal_name, timeout_hint};
-use super::yaml::{write_text, write_value};
-use crate::exec::{Captured, End};
+use super::outcome::{self, Outcome, Own};
+use super::yaml::write_text;
 use crate::mcp::CallToolResult;
 use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
@@ -22,139 +21,55 @@ pub struct ShellCommandFacts {
     pub literal_pattern: Option<&'static str>,
 }
 
-/// One result, field by field in the order of its text.
-struct ShellReport<'a> {
-    exit_code: i32,
-    stdout: Text,
-    stderr: Text,
-    directory: &'a Path,
-    restarted: Option<&'a str>,
-    signal: Option<String>,
-    timed_out: bool,
-    hint: Option<String>,
-}
-
 /// Makes the result of an answer of the shell's.
 pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportSettings) -> CallToolResult {
     let Answer { end, stdout, stderr, directory, restarted, .. } = answer;
-    fit(MOST, stdout, stderr, |stdout, stderr| {
-        ShellReport::new(end, [stdout, stderr], &directory, restarted.as_deref(), facts).to_result(settings)
-    })
+    outcome::result(end, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
 }
 
-impl<'a> ShellReport<'a> {
-    fn new(
-        end: End,
-        streams: [&Captured; 2],
-        directory: &'a Path,
-        restarted: Option<&'a str>,
-        facts: &ShellCommandFacts,
-    ) -> Self {
-        let (exit_code, signal) = match end {
-            End::Exited(code) => (code, None),
-            End::Signaled(number) => (128 + number, Some(signal_name(number))),
-            End::TimedOut(_) => (124, None),
-            End::Stopped => (128 + 15, Some(signal_name(15))),
-        };
-        let hint = match end {
-            End::TimedOut(timeout) => Some(timeout_hint(timeout)),
-            End::Exited(code) => match (dialect::hint_for(code, &facts.word), facts.literal_pattern) {
-                (Some(hint), _) => Some(format!("{hint}. {NOT_FOUND_NOTE}")),
-                (None, Some(pattern)) if code != 0 => {
-                    Some(format!("arguments are never expanded, so the unquoted `{pattern}` was passed on literally"))
-                }
-                (None, _) => None,
-            },
-            End::Signaled(_) | End::Stopped => None,
-        };
-        let [stdout, stderr] = streams.map(Text::new);
-        let timed_out = matches!(end, End::TimedOut(_));
-        Self { exit_code, stdout, stderr, directory, restarted, signal, timed_out, hint }
+struct InShell<'a> {
+    facts: &'a ShellCommandFacts,
+    directory: &'a Path,
+    restarted: Option<String>,
+}
+
+impl Own for InShell<'_> {
+    fn hint(&self, exit_code: i32) -> Option<String> {
+        if let Some(hint) = dialect::hint_for(exit_code, &self.facts.word) {
+            return Some(format!("{hint}. {NOT_FOUND_NOTE}"));
+        }
+        let pattern = self.facts.literal_pattern.filter(|_| exit_code != 0)?;
+        Some(format!("arguments are never expanded, so the unquoted `{pattern}` was passed on literally"))
     }
 
-    fn to_result(&self, settings: ReportSettings) -> CallToolResult {
-        let failed = self.timed_out || self.signal.is_some();
-        let is_error = failed || (settings.exit_error && self.exit_code != 0);
-        CallToolResult {
-            text: self.yaml(),
-            structured_content: (settings.structured && !is_error).then(|| self.structured()),
-            is_error,
+    fn write(&self, outcome: &Outcome, yaml: &mut String) {
+        write_text(yaml, "output", &both(outcome));
+        write_text(yaml, "cwd", &self.directory.to_string_lossy());
+        if let Some(reason) = &self.restarted {
+            write_text(yaml, "shell_restarted", reason);
         }
     }
 
-    /// The standard output, and behind it, on a line of its own, the standard error where there is any.
-    fn output(&self) -> String {
-        let (stdout, stderr) = (&self.stdout.text, &self.stderr.text);
-        let between = if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
-        [stdout, between, stderr].concat()
-    }
-
-    fn streams(&self) -> [(&'static str, &Text); 2] {
-        [("stdout", &self.stdout), ("stderr", &self.stderr)]
-    }
-
-    fn yaml(&self) -> String {
-        let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
-        write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
-        write_text(&mut yaml, "output", &self.output());
-        write_text(&mut yaml, "cwd", &self.directory.to_string_lossy());
-        if let Some(reason) = self.restarted {
-            write_text(&mut yaml, "shell_restarted", reason);
-        }
-        if let Some(signal) = &self.signal {
-            write_value(&mut yaml, "signal", signal);
-        }
-        if self.timed_out {
-            write_value(&mut yaml, "timed_out", "true");
-        }
-        let cut = self.streams().into_iter().filter(|(_, text)| text.left_out > 0);
-        let cut: Vec<String> = cut.map(|(name, text)| format!("{name}: {}", text.left_out)).collect();
-        if !cut.is_empty() {
-            write_value(&mut yaml, "truncated", &format!("{{{}}}", cut.join(", ")));
-        }
-        let lossy = self.lossy();
-        if !lossy.is_empty() {
-            write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
-        }
-        if let Some(hint) = &self.hint {
-            write_text(&mut yaml, "hint", hint);
-        }
-        yaml
-    }
-
-    fn lossy(&self) -> Vec<&'static str> {
-        self.streams().into_iter().filter(|(_, text)| text.lossy).map(|(name, _)| name).collect()
-    }
-
-    fn structured(&self) -> Value {
-        let mut content = Map::new();
-        content.insert("exit_code".into(), json!(self.exit_code));
-        content.insert("output".into(), json!(self.output()));
+    fn insert(&self, outcome: &Outcome, content: &mut Map<String, Value>) {
+        content.insert("output".into(), json!(both(outcome)));
         content.insert("cwd".into(), json!(self.directory.to_string_lossy()));
-        if let Some(reason) = self.restarted {
+        if let Some(reason) = &self.restarted {
             content.insert("shell_restarted".into(), json!(reason));
         }
-        content.insert("stdout".into(), json!(self.stdout.text));
-        content.insert("stderr".into(), json!(self.stderr.text));
-        let cut = self.streams().into_iter().filter(|(_, text)| text.left_out > 0);
-        let cut: Map<String, Value> = cut.map(|(name, text)| (name.to_owned(), json!(text.left_out))).collect();
-        if !cut.is_empty() {
-            content.insert("truncated".into(), Value::Object(cut));
-        }
-        let lossy = self.lossy();
-        if !lossy.is_empty() {
-            content.insert("lossy".into(), json!(lossy));
-        }
-        if let Some(hint) = &self.hint {
-            content.insert("hint".into(), json!(hint));
-        }
-        Value::Object(content)
     }
+}
+
+/// The standard output, and behind it, on a line of its own, the standard error where there is any.
+fn both(outcome: &Outcome) -> String {
+    let (stdout, stderr) = (&outcome.stdout.text, &outcome.stderr.text);
+    let between = if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
+    [stdout, between, stderr].concat()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::{Captured, End};
     use std::path::PathBuf;
     use std::time::Duration;
 

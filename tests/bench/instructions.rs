@@ -20,7 +20,7 @@ use allowexec::exec::{Captured, End, Output};
 use allowexec::jsonrpc::{Incoming, encode};
 use allowexec::mcp::Revision;
 use allowexec::policy::{AllowList, CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
-use allowexec::tools::{Report, ReportSettings};
+use allowexec::tools::{ReportSettings, execute_result};
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
@@ -74,7 +74,7 @@ fn work(part: &str, count: usize) {
             let stdout = Captured { head: "a line of output\n".repeat(60).into_bytes(), ..Captured::default() };
             let output = Output { end: End::Exited(0), stdout, stderr: Captured::default(), elapsed: Duration::ZERO };
             repeat(count, || {
-                let result = Report::result(black_box(&output).clone(), None, ReportSettings::default());
+                let result = execute_result(black_box(&output).clone(), None, ReportSettings::default());
                 encode::result(&7.into(), &encode::to_json(&result.for_revision(Revision::V2025_06_18))).len() > 1000
             });
         }

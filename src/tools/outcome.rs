@@ -1,0 +1,238 @@
+//! What the results of all commands have in common: how the command ended, and what it printed.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::text::{MOST, Text, fit};
+use super::yaml::{write_text, write_value};
+use super::{ReportSettings, describe};
+use crate::exec::{Captured, End};
+use crate::mcp::CallToolResult;
+
+/// How a command ended, and what it printed.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub exit_code: i32,
+    pub stdout: Text,
+    pub stderr: Text,
+    signal: Option<String>,
+    timed_out: bool,
+    hint: Option<String>,
+}
+
+/// What one kind of result has of its own.
+pub(super) trait Own {
+    /// What to do better next time, where the command has exited with this code by itself.
+    fn hint(&self, exit_code: i32) -> Option<String>;
+
+    /// Writes the fields that stand behind the exit code in the text.
+    fn write(&self, outcome: &Outcome, yaml: &mut String);
+
+    /// Adds the fields that are not every result's to the structured content.
+    fn insert(&self, outcome: &Outcome, content: &mut Map<String, Value>);
+}
+
+/// Makes the result. Output that no message could carry is cut further, and the result says so.
+pub(super) fn result(end: End, streams: [Captured; 2], settings: ReportSettings, own: &impl Own) -> CallToolResult {
+    result_within(MOST, end, streams, settings, own)
+}
+
+fn result_within(
+    most: usize,
+    end: End,
+    [stdout, stderr]: [Captured; 2],
+    settings: ReportSettings,
+    own: &impl Own,
+) -> CallToolResult {
+    fit(most, stdout, stderr, |stdout, stderr| Outcome::new(end, [stdout, stderr], own).to_result(settings, own))
+}
+
+impl Outcome {
+    fn new(end: End, streams: [&Captured; 2], own: &impl Own) -> Self {
+        let (exit_code, signal) = match end {
+            End::Exited(code) => (code, None),
+            End::Signaled(number) => (128 + number, Some(signal_name(number))),
+            End::TimedOut(_) => (124, None),
+            End::Stopped => (128 + 15, Some(signal_name(15))),
+        };
+        let hint = match end {
+            End::TimedOut(timeout) => Some(timeout_hint(timeout)),
+            End::Exited(code) => own.hint(code),
+            End::Signaled(_) | End::Stopped => None,
+        };
+        let [stdout, stderr] = streams.map(Text::new);
+        Self { exit_code, stdout, stderr, signal, timed_out: matches!(end, End::TimedOut(_)), hint }
+    }
+
+    fn to_result(&self, settings: ReportSettings, own: &impl Own) -> CallToolResult {
+        let failed = self.timed_out || self.signal.is_some();
+        let is_error = failed || (settings.exit_error && self.exit_code != 0);
+        CallToolResult {
+            text: self.yaml(own),
+            structured_content: (settings.structured && !is_error).then(|| self.structured(own)),
+            is_error,
+        }
+    }
+
+    fn streams(&self) -> [(&'static str, &Text); 2] {
+        [("stdout", &self.stdout), ("stderr", &self.stderr)]
+    }
+
+    fn lossy(&self) -> Vec<&'static str> {
+        self.streams().into_iter().filter(|(_, text)| text.lossy).map(|(name, _)| name).collect()
+    }
+
+    fn truncated(&self) -> Vec<(&'static str, u64)> {
+        let cut = self.streams().into_iter().filter(|(_, text)| text.left_out > 0);
+        cut.map(|(name, text)| (name, text.left_out)).collect()
+    }
+
+    fn yaml(&self, own: &impl Own) -> String {
+        let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
+        write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
+        own.write(self, &mut yaml);
+        if let Some(signal) = &self.signal {
+            write_value(&mut yaml, "signal", signal);
+        }
+        if self.timed_out {
+            write_value(&mut yaml, "timed_out", "true");
+        }
+        let truncated = self.truncated();
+        if !truncated.is_empty() {
+            let counts: Vec<String> = truncated.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+            write_value(&mut yaml, "truncated", &format!("{{{}}}", counts.join(", ")));
+        }
+        let lossy = self.lossy();
+        if !lossy.is_empty() {
+            write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
+        }
+        if let Some(hint) = &self.hint {
+            write_text(&mut yaml, "hint", hint);
+        }
+        yaml
+    }
+
+    /// What ended by a signal or at its deadline is an error, which has no structured content.
+    fn structured(&self, own: &impl Own) -> Value {
+        let mut content = Map::new();
+        content.insert("exit_code".into(), json!(self.exit_code));
+        own.insert(self, &mut content);
+        content.insert("stdout".into(), json!(self.stdout.text));
+        content.insert("stderr".into(), json!(self.stderr.text));
+        let truncated: Map<String, Value> =
+            self.truncated().into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
+        if !truncated.is_empty() {
+            content.insert("truncated".into(), Value::Object(truncated));
+        }
+        let lossy = self.lossy();
+        if !lossy.is_empty() {
+            content.insert("lossy".into(), json!(lossy));
+        }
+        if let Some(hint) = &self.hint {
+            content.insert("hint".into(), json!(hint));
+        }
+        Value::Object(content)
+    }
+}
+
+/// The schema of structured content: what all results have, and the properties of one kind, of which some are `required`.
+pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
+    let mut properties = json!({
+        "exit_code": {"type": "integer", "description": "The command's exit status; 128 + N after signal N."},
+        "stdout": {"type": "string", "description": "What the command wrote to its standard output."},
+        "stderr": {"type": "string", "description": "What the command wrote to its standard error."},
+        "signal": {"type": "string", "description": "The signal that ended the command."},
+        "timed_out": {"type": "boolean", "description": "Whether the command was ended at its deadline."},
+        "truncated": {
+            "type": "object",
+            "description": "The bytes that were left out of the middle of a stream.",
+            "properties": {"stdout": {"type": "integer", "minimum": 1}, "stderr": {"type": "integer", "minimum": 1}},
+            "additionalProperties": false,
+        },
+        "lossy": {
+            "type": "array",
+            "description": "The streams that held bytes that are no UTF-8, each shown as U+FFFD.",
+            "items": {"type": "string", "enum": ["stdout", "stderr"]},
+        },
+        "hint": {"type": "string", "description": "What to do better next time."},
+    });
+    if let (Some(properties), Some(own)) = (properties.as_object_mut(), own.as_object()) {
+        properties.extend(own.clone());
+    }
+    let required = [&["exit_code", "stdout", "stderr"], required].concat();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// What helps a model whose command was ended at its deadline.
+fn timeout_hint(timeout: Duration) -> String {
+    format!(
+        "ended after {}; pass a larger `timeout_ms` if the command needs longer, and make sure that it waits for nobody",
+        describe::duration(timeout)
+    )
+}
+
+/// The name of a signal by signal(7); a number without a name is `SIG` and itself.
+fn signal_name(number: i32) -> String {
+    const NAMES: [(i32, &str); 14] = [
+        (1, "HUP"),
+        (2, "INT"),
+        (3, "QUIT"),
+        (4, "ILL"),
+        (5, "TRAP"),
+        (6, "ABRT"),
+        (8, "FPE"),
+        (9, "KILL"),
+        (11, "SEGV"),
+        (13, "PIPE"),
+        (14, "ALRM"),
+        (15, "TERM"),
+        (24, "XCPU"),
+        (25, "XFSZ"),
+    ];
+    // These have other numbers on other systems.
+    const LINUX: [(i32, &str); 5] = [(7, "BUS"), (10, "USR1"), (12, "USR2"), (19, "STOP"), (31, "SYS")];
+    const APPLE: [(i32, &str); 5] = [(10, "BUS"), (30, "USR1"), (31, "USR2"), (17, "STOP"), (12, "SYS")];
+    let own = if cfg!(target_vendor = "apple") { APPLE } else { LINUX };
+    let name = NAMES.into_iter().chain(own).find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("SIG{number}"), |(_, name)| format!("SIG{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result with nothing of its own.
+    struct Nothing;
+
+    impl Own for Nothing {
+        fn hint(&self, _exit_code: i32) -> Option<String> {
+            None
+        }
+
+        fn write(&self, outcome: &Outcome, yaml: &mut String) {
+            write_text(yaml, "stdout", &outcome.stdout.text);
+            write_text(yaml, "stderr", &outcome.stderr.text);
+        }
+
+        fn insert(&self, _outcome: &Outcome, _content: &mut Map<String, Value>) {}
+    }
+
+    #[test]
+    fn no_result_is_larger_than_a_message_may_be() {
+        let most = 64 * 1024;
+        for (unit, structured) in
+            [("x", false), ("\n", true), ("\u{1}", true), ("a\n", true), ("\u{1}\u{feff}漢", false)]
+        {
+            let head = unit.repeat(most / unit.len()).into_bytes();
+            let whole = Captured { head, ..Captured::default() };
+            let settings = ReportSettings { structured, exit_error: false };
+            let result = result_within(most, End::Exited(0), [whole.clone(), whole], settings, &Nothing);
+            let encoded = serde_json::to_vec(&result.for_revision(crate::mcp::Revision::V2026_07_28)).unwrap();
+            let envelope = 512;
+            assert!(encoded.len() < most + envelope, "{} bytes for {unit:?}", encoded.len());
+            assert!(encoded.len() > most / 4, "{} bytes for {unit:?}", encoded.len());
+            assert!(result.text.contains("\ntruncated: {"), "{}", result.text);
+        }
+    }
+}
