@@ -3,6 +3,7 @@
 # itself; the order lets a wrong one be known early. Needs a Debian machine with cargo, git, node and python3, installs the rest
 # of Debian's packages by name, and needs the right to (root).
 #
+#   deny.sh      cargo-deny: bans, licences, sources
 #   vendor.sh    vendored, offline, reproducible, small     two release builds
 #   files.sh     completions, manual page, bundle, workflows
 #   ssh.sh       a session through sshd, broken in the middle
@@ -21,6 +22,7 @@ step() {
     printf -- '-- took %s s\n' $((SECONDS - began))
 }
 
+step 500 bash tests/package/deny.sh
 step 1500 bash tests/package/vendor.sh "$binary"
 step 300 bash tests/package/files.sh "$binary"
 step 600 bash tests/remote/ssh.sh "$binary"
