@@ -93,8 +93,13 @@ fn the_workflows_cover_each_system_and_the_minimum_rust() {
     for system in ["ubuntu-", "macos-", "windows-"] {
         assert!(check.contains(system), "no tests on {system}");
     }
-    let minimum = concat!("cargo +", env!("CARGO_PKG_RUST_VERSION"), ".0 check --locked");
+    let minimum = concat!("cargo +", env!("CARGO_PKG_RUST_VERSION"), ".0 check --locked --all-targets");
     assert!(check.contains(minimum), "{minimum}");
+    // What is more than a line is the project's own script, which CI runs beside the workflows.
+    for script in ["tests/package/vendor.sh", "tests/package/files.sh", "tests/remote/ssh.sh"] {
+        assert!(check.contains(script), "{script}");
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(script).is_file(), "{script}");
+    }
     let release = text("workflows/release.yml");
     for part in
         ["cargo auditable build", "cargo cyclonedx", "attest-build-provenance@", "SHA256SUMS", "completions", "pack.sh"]
