@@ -114,10 +114,11 @@ pub(super) fn line_or_end(read: io::Result<Option<Line>>) -> Event {
     }
 }
 
+// With braces, so that it is made in the same words as where it holds something.
 /// Nobody sleeps beside the channel here.
 #[cfg(not(unix))]
 #[derive(Debug, Default)]
-struct Bell;
+struct Bell {}
 
 #[cfg(not(unix))]
 impl Bell {

@@ -29,6 +29,7 @@ pub(super) struct Order {
     pub marker: Marker,
     pub limits: Limits,
     /// Whether the shell does it by itself, so that nothing else writes: then the marker stands on the standard output alone.
+    #[cfg_attr(windows, expect(dead_code, reason = "there the marker always stands on both"))]
     pub by_shell_alone: bool,
 }
 
