@@ -15,7 +15,7 @@ cd "$here/../.."
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR
 tools=$CARGO_TARGET_DIR/windows-toolchain
-export RUSTC=$tools/bin/rustc RUSTDOC=$tools/bin/rustdoc RUSTC_BOOTSTRAP=1
+export RUSTC=$tools/bin/rustc RUSTDOC=$tools/bin/rustdoc RUSTC_BOOTSTRAP=1 CARGO_PROFILE_DEV_DEBUG=0
 
 packages() {
     dpkg -s "$@" > /dev/null 2>&1 && return

@@ -75,6 +75,12 @@ clippy() {
 tests() {
     # Built first, so that the time limit of the tests is theirs alone; examples in the documentation can't be.
     [[ " $* " == *" --doc "* ]] || within 1500 cargo test --locked "${BUILD_STD[@]}" --no-run "$@"
+    local log=$TOOLS/tests.log
+    within 600 cargo test --locked "${BUILD_STD[@]}" "$@" 2>&1 | tee "$log" && return
+    # About one process in some thousands does not start under Wine 8, with an error of its own that names no reason. Then, and
+    # only then, the whole is run again, once.
+    grep -q -e 'code: 1359' -e 'os error 1359' "$log" || return 1
+    echo "Wine failed to start a process (1359); all tests once more"
     within 600 cargo test --locked "${BUILD_STD[@]}" "$@"
 }
 
