@@ -81,7 +81,11 @@ tests() {
     # Built first, so that the time limit of the tests is theirs alone; examples in the documentation can't be.
     [[ " $* " == *" --doc "* ]] || within 1500 cargo test --locked "${BUILD_STD[@]}" --no-run "$@"
     local log=$TOOLS/tests.log
-    within 600 cargo test --locked "${BUILD_STD[@]}" "$@" 2>&1 | tee "$log" && return
+    (
+        # What Wine leaves behind holds the pipe open, and has to end before its end is waited for.
+        trap end_wine EXIT
+        within 600 cargo test --locked "${BUILD_STD[@]}" "$@" 2>&1
+    ) | tee "$log" && return
     # Where addresses are random (see above), a process of a test may be the one that does not start. Then, and only then, all
     # is run again, once.
     grep -q -e 'code: 1359' -e 'os error 1359' "$log" || return 1
