@@ -51,7 +51,7 @@ fn processes() -> Vec<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn processes() -> Vec<String> {
-    let listed = std::process::Command::new("ps").args(["-axww", "-o", "pid=,args="]).output().unwrap();
+    let listed = Command::new("ps").args(["-axww", "-o", "pid=,args="]).output().unwrap();
     String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect()
 }
 
