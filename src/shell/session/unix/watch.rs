@@ -21,6 +21,8 @@ const LEAST_ANSWER: Duration = Duration::from_millis(500);
 /// How long only that stream is waited for where the last marker comes: what ends within this time wakes the server once
 /// instead of once a write.
 const SHORT: Duration = Duration::from_micros(200);
+/// How long the shell is given to do what it does by itself, before the server sleeps: to be woken costs more than that.
+const SOON: Duration = Duration::from_micros(30);
 /// How much a pipe holds at most.
 const PIPE: usize = 64 * 1024;
 /// The most grace that is given when the server ends.
@@ -115,6 +117,9 @@ impl Watch {
         let gives_up = patience.map(|patience| Instant::now() + patience);
         // What has already run for a while is no longer short.
         let mut is_first = self.written == 0;
+        if is_first && self.by_shell_alone && self.ends_soon(session)? {
+            return Ok(Step::Complete);
+        }
         loop {
             self.write(&mut session.input)?;
             let (Phase::Running { until } | Phase::Ending { until } | Phase::Killed { until }) = self.phase;
@@ -158,6 +163,22 @@ impl Watch {
                 return Ok(Step::Waits);
             }
         }
+    }
+
+    /// Sends the line and looks for its end, without a sleep; says whether it has come.
+    fn ends_soon(&mut self, session: &mut Session) -> io::Result<bool> {
+        self.write(&mut session.input)?;
+        let until = Instant::now() + SOON;
+        while Instant::now() < until {
+            std::thread::yield_now();
+            self.read(session, [true, false])?;
+            if self.is_complete() {
+                let [_, error] = self.read(session, [false, true])?;
+                self.drain_error(session, error)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Beats where it is time; says how long it is until the next beat, where there is one.
