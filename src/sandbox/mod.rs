@@ -33,8 +33,8 @@ pub use grant::{Access, Grant};
 use landlock::{Domain, kernel};
 pub use level::{Enforcement, Kernel, Level};
 #[cfg(not(target_os = "linux"))]
-use no_landlock::{Domain, fixed_grants, kernel, work_grants};
+use no_landlock::{Domain, kernel, own_grants, system_grants};
 pub use sandbox::{Sandbox, SandboxSettings};
 #[cfg(target_os = "linux")]
-use system::{fixed_grants, work_grants};
+use system::{own_grants, system_grants};
 pub use temporary::TemporaryDirectory;

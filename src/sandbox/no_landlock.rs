@@ -1,6 +1,6 @@
 //! The platforms without Landlock: nothing is enforced, and a level that asks for more than nothing is an error.
 
-use super::{Enforcement, Grant, Kernel, SandboxError, SandboxSettings};
+use super::{Enforcement, Grant, Kernel, Level, SandboxError, SandboxSettings};
 
 /// Says that there is none.
 pub(super) fn kernel() -> Kernel {
@@ -8,12 +8,12 @@ pub(super) fn kernel() -> Kernel {
 }
 
 /// Grants nothing, since nothing is held back.
-pub(super) fn fixed_grants(_settings: &SandboxSettings) -> Vec<Grant> {
+pub(super) fn system_grants(_level: Level) -> Vec<Grant> {
     Vec::new()
 }
 
 /// Grants nothing, for the same reason.
-pub(super) fn work_grants(_settings: &SandboxSettings) -> Vec<Grant> {
+pub(super) fn own_grants(_settings: &SandboxSettings) -> Vec<Grant> {
     Vec::new()
 }
 

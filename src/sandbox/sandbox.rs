@@ -35,8 +35,8 @@ pub struct SandboxSettings {
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
-    /// What does not depend on the directories of the work; shared with the sandboxes that are made of this one.
-    fixed: Arc<OnceLock<Vec<Grant>>>,
+    /// What the level grants of the system; shared with the sandboxes that are made of this one.
+    system: Arc<OnceLock<Vec<Grant>>>,
     domain: OnceLock<Domain>,
     /// Tells this sandbox from every other one of the process; never 0.
     number: u64,
@@ -53,7 +53,7 @@ impl Sandbox {
     /// Makes the sandbox; nothing is confined yet.
     pub fn new(settings: SandboxSettings) -> Self {
         let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { settings, fixed: Arc::default(), domain: OnceLock::new(), number }
+        Self { settings, system: Arc::default(), domain: OnceLock::new(), number }
     }
 
     /// A sandbox that grants these directories of the work as well.
@@ -61,7 +61,7 @@ impl Sandbox {
     pub fn with_directories(&self, directories: &[PathBuf]) -> Self {
         let mut settings = self.settings.clone();
         settings.directories.extend_from_slice(directories);
-        Self { fixed: Arc::clone(&self.fixed), ..Self::new(settings) }
+        Self { system: Arc::clone(&self.system), ..Self::new(settings) }
     }
 
     /// The same sandbox, in which this program may be executed as well.
@@ -69,7 +69,7 @@ impl Sandbox {
     pub fn with_program(&self, program: PathBuf) -> Self {
         let mut settings = self.settings.clone();
         settings.programs.push(program);
-        Self::new(settings)
+        Self { system: Arc::clone(&self.system), ..Self::new(settings) }
     }
 
     /// Whether it confines anything, or refuses to run what it can't confine.
@@ -115,12 +115,37 @@ impl Sandbox {
 
     /// Everything that is granted; nothing on a platform that can't confine.
     pub fn grants(&self) -> Vec<Grant> {
-        let fixed = self.fixed.get_or_init(|| super::fixed_grants(&self.settings));
-        fixed.iter().cloned().chain(super::work_grants(&self.settings)).collect()
+        let system = self.system.get_or_init(|| super::system_grants(self.settings.level));
+        system.iter().cloned().chain(super::own_grants(&self.settings)).collect()
     }
 
     /// Finds out beforehand what confining the first thread would have to wait for.
     pub fn prepare(&self) {
         self.grants();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_of_a_sandbox_does_not_look_through_the_system_again() {
+        let settings = SandboxSettings {
+            level: Level::Strict,
+            kernel: Kernel::Landlock(4),
+            best_effort: false,
+            programs: Vec::new(),
+            search_path: Vec::new(),
+            directories: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            exec: Vec::new(),
+        };
+        let one = Sandbox::new(settings);
+        for other in [one.with_program("/bin/sh".into()), one.with_directories(&["/tmp".into()])] {
+            assert!(Arc::ptr_eq(&one.system, &other.system));
+            assert!(other.grants().len() > other.system.get().unwrap().len() || cfg!(not(target_os = "linux")));
+        }
     }
 }

@@ -55,27 +55,28 @@ const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];
 /// Names of directories of programs, wherever they are met.
 const PROGRAM_DIRECTORIES: &[&str] = &["bin", "sbin", "libexec", "games"];
 
-/// What a sandbox grants of the system, of the programs, and by `--read`, `--write` and `--exec`.
-pub(super) fn fixed_grants(settings: &SandboxSettings) -> Vec<Grant> {
-    let SandboxSettings { programs, search_path, read, write, exec, .. } = settings;
-    let mut grants = match settings.level {
-        Level::Off => return Vec::new(),
+/// What a level grants of the system.
+pub(super) fn system_grants(level: Level) -> Vec<Grant> {
+    match level {
+        Level::Off => Vec::new(),
         Level::Workspace => workspace(),
         Level::Strict => strict(),
-    };
+    }
+}
+
+/// What a sandbox grants of the programs, by `--read`, `--write` and `--exec`, and of the directories of the work.
+pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
+    let SandboxSettings { level, programs, search_path, directories, read, write, exec, .. } = settings;
+    if *level == Level::Off {
+        return Vec::new();
+    }
     let mut executed: BTreeSet<PathBuf> = exec.iter().cloned().collect();
     for program in programs.iter().chain(exec) {
         executed.extend(programs::executed(program, search_path));
     }
-    grants.extend(executed.into_iter().map(|path| Grant::new(path, Access::ReadAndExecute)));
-    grants.extend(write.iter().map(|path| Grant::new(path, work(settings.level))));
-    grants.extend(read.iter().map(|path| Grant::new(path, Access::Read)));
-    grants
-}
-
-/// What it grants of the directories of the work.
-pub(super) fn work_grants(settings: &SandboxSettings) -> Vec<Grant> {
-    settings.directories.iter().map(|path| Grant::new(path, work(settings.level))).collect()
+    let executed = executed.into_iter().map(|path| Grant::new(path, Access::ReadAndExecute));
+    let written = write.iter().chain(directories).map(|path| Grant::new(path, work(*level)));
+    executed.chain(written).chain(read.iter().map(|path| Grant::new(path, Access::Read))).collect()
 }
 
 /// At `workspace` what can be read can be executed anyway, by the loader or an interpreter, so projects may run their own.
