@@ -5,6 +5,7 @@
 //! for programs.
 //!
 //! - [`client`]: a client of the server, as thin as one can be.
+//! - [`cores`]: where the two ends of a round trip run.
 //! - [`limits`]: the same work without the server.
 //! - [`measure`]: two things in turns, and their medians.
 //! - [`report`]: the table and the plot.
@@ -18,6 +19,7 @@
 )]
 
 mod client;
+mod cores;
 mod limits;
 mod measure;
 mod report;
@@ -179,24 +181,31 @@ impl Run<'_> {
 
     /// Requests that run nothing.
     fn protocol(&mut self) {
-        let mut client = self.client(&["--allow", "true"]);
-        let mut cat = limits::Lines::start("cat");
-        for (method, bound) in [("ping", self.plain(Bound::AtMost(2.5))), ("tools/list", None)] {
-            let line = client::request(1, method, "{}");
-            let work = (|| client.round_trip(&line), || cat.round_trip(&line));
-            self.ratio(&format!("`{method}`"), "a line through `cat`", self.rounds(3000), work, bound);
-        }
+        let subject = self.subject;
+        let start = || (Client::start(subject, &["--allow", "true"]), limits::Lines::start("cat"));
+        cores::on_each(start, |cores, (mut client, mut cat)| {
+            for (method, bound) in [("ping", self.plain(Bound::AtMost(2.5))), ("tools/list", None)] {
+                let line = client::request(1, method, "{}");
+                let name = format!("`{method}`{}", cores.name());
+                let work = (|| client.round_trip(&line), || cat.round_trip(&line));
+                self.ratio(&name, "a line through `cat`", self.rounds(3000), work, bound);
+            }
+        });
     }
 
     /// A command that is built into the persistent shell, and one that it starts.
     fn shell(&mut self) {
-        let mut client = self.client(&["--tools", "shell", "--allow", "echo,env"]);
-        let mut sh = limits::Lines::start("sh");
+        let subject = self.subject;
+        let flags = ["--tools", "shell", "--allow", "echo,env"];
+        let start = || (Client::start(subject, &flags), limits::Lines::start("sh"));
         let limit = "the line to a bare `sh`";
-        let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
-        let work = (|| client.round_trip(&line), || sh.round_trip("echo hello\n"));
-        let bound = self.plain(Bound::AtMost(2.5));
-        self.ratio("`echo hello` on the persistent shell", limit, self.rounds(3000), work, bound);
+        cores::on_each(start, |cores, (mut client, mut sh)| {
+            let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
+            let name = format!("`echo hello` on the persistent shell{}", cores.name());
+            let work = (|| client.round_trip(&line), || sh.round_trip("echo hello\n"));
+            self.ratio(&name, limit, self.rounds(3000), work, self.plain(Bound::AtMost(2.5)));
+        });
+        let (mut client, mut sh) = start();
         let line = client::request(1, "tools/call", r#"{"name":"env","arguments":{"arguments":"echo hello"}}"#);
         let work = (|| client.round_trip(&line), || sh.round_trip("env echo hello\n"));
         self.ratio("`env echo hello` on the persistent shell", limit, self.rounds(600), work, None);

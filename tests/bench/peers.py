@@ -34,6 +34,9 @@ def peers(home):
     python = home / "python" / "bin"
     node = home / "node" / "node_modules" / ".bin"
     rust = home / "rust" / "bin"
+    root = home / "root"
+    root.mkdir(exist_ok=True)
+    (root / ".shell-mcp.toml").write_text('allow = ["true"]\n')
     return [
         ("mcp-shell-server 1.1.14 (PyPI)", pip(home, "mcp-shell-server==1.1.14"), [python / "mcp-shell-server"],
          {"ALLOW_COMMANDS": "true"}, {"name": "shell_execute", "arguments": {"command": ["true"], "directory": "/tmp"}}),
@@ -44,7 +47,7 @@ def peers(home):
         ("desktop-commander 0.2.52 (npm)", npm(home, "@wonderwhy-er/desktop-commander@0.2.52"), [node / "desktop-commander"],
          {}, text_command("start_process", timeout_ms=5000)),
         ("shell-mcp 0.1.1 (crate)", ["cargo", "install", "--quiet", "shell-mcp@0.1.1", "--root", home / "rust"],
-         [rust / "shell-mcp", "--root", "/tmp"], {}, text_command("shell_exec")),
+         [rust / "shell-mcp", "--root", root.resolve()], {}, text_command("shell_exec")),
     ]
 
 
@@ -87,7 +90,8 @@ class Server:
             except ValueError:
                 continue  # Some peers print other things beside the protocol.
             if message.get("id") == self.last and "method" not in message:
-                if "error" in message or message["result"].get("isError"):
+                # A refusal may come as a result like any other.
+                if "error" in message or message["result"].get("isError") or '\\"ok\\": false' in json.dumps(message):
                     raise RuntimeError(json.dumps(message)[:300])
                 return message["result"]
 

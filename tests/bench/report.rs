@@ -108,10 +108,10 @@ impl Report {
     /// Bars in parts of their bounds: what ends left of the line holds.
     pub fn to_svg(&self) -> String {
         let bounded: Vec<(&Row, Bound)> = self.rows.iter().filter_map(|row| Some((row, row.bound?))).collect();
-        let (line_height, left, scale) = (26, 300.0, 320.0);
+        let (line_height, left, scale) = (26, 340.0, 320.0);
         let height = bounded.len() * line_height + 60;
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"860\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
              <text x=\"10\" y=\"22\" font-size=\"15\">Each figure as a part of its bound</text>\n"
         );
