@@ -142,11 +142,7 @@ impl Watch {
             ];
             let [stdout_ready, stderr_ready, _, exit, wish] = poll_ready(&sources, wait)?;
             // Where something has come on one, the other may have come before it: that needs no other wait.
-            let [_, error] = self.read(session, [stdout_ready || stderr_ready; 2])?;
-            if self.is_complete() {
-                if self.by_shell_alone {
-                    self.drain_error(session, error)?;
-                }
+            if self.completes(session, [stdout_ready || stderr_ready; 2])? {
                 return Ok(Step::Complete);
             }
             if exit {
@@ -171,10 +167,7 @@ impl Watch {
         let until = Instant::now() + SOON;
         while Instant::now() < until {
             std::thread::yield_now();
-            self.read(session, [true, false])?;
-            if self.is_complete() {
-                let [_, error] = self.read(session, [false, true])?;
-                self.drain_error(session, error)?;
+            if self.completes(session, [true, false])? {
                 return Ok(true);
             }
         }
@@ -188,13 +181,26 @@ impl Watch {
         Some(beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.last_line(longest))))
     }
 
-    /// Reads the rest of what the shell has said on its error before the marker, after a read of `count` bytes. That is
-    /// no more than its pipe holds; what still comes then is another process's.
-    fn drain_error(&mut self, session: &mut Session, mut count: usize) -> io::Result<()> {
-        let mut pieces = PIPE / PIECE;
-        while count == PIECE && pieces > 0 {
-            [_, count] = self.read(session, [false, true])?;
-            pieces -= 1;
+    /// Reads a piece of the streams that may have one; says whether that was the end of the line's output.
+    fn completes(&mut self, session: &mut Session, ready: [bool; 2]) -> io::Result<bool> {
+        self.read(session, ready)?;
+        if !self.is_complete() {
+            return Ok(false);
+        }
+        if self.by_shell_alone {
+            self.drain_error(session)?;
+        }
+        Ok(true)
+    }
+
+    /// Reads what the shell has said on its error before the marker. That is no more than its pipe holds; what still comes
+    /// then is another process's.
+    fn drain_error(&mut self, session: &mut Session) -> io::Result<()> {
+        for _ in 0..=PIPE / PIECE {
+            let [_, count] = self.read(session, [false, true])?;
+            if count < PIECE {
+                break;
+            }
         }
         Ok(())
     }
