@@ -197,6 +197,7 @@ fn sh_gets_nowhere() {
             (Said, &["-c", "kill -0 $PPID && echo it-worked"]),
             (Said, &["-c", "read x < /proc/$PPID/environ; test -n \"$x\" && echo it-worked"]),
             (Said, &["-c", "test -e /proc/$PPID/fd/2 && echo it-worked"]),
+            (Said, &["-c", "for t in /proc/$PPID/task/*; do kill -0 ${t##*/} && echo it-worked; done"]),
             (Said, &["-c", "for t in /proc/$PPID/task/*; do : < $t/mem && echo it-worked; done"]),
             (Said, &["-c", "for t in /proc/$PPID/task/*; do test -e $t/fd/2 && echo it-worked; done"]),
             (Said, &["-c", "for t in /proc/$PPID/task/*; do cd -P $t/cwd && echo it-worked; done"]),
@@ -271,6 +272,7 @@ fn workspace_confines_to_the_work_and_leaves_the_system_as_it_is() {
         (Read, "cat [base]/home/letter"),
         (Read, "ls [base]/home"),
         (Said, "kill -0 $PPID && echo it-worked"),
+        (Said, "for t in /proc/$PPID/task/*; do kill -0 ${t##*/} && echo it-worked; done"),
         (Said, "test -s /proc/$PPID/environ || head -c 1 /proc/$PPID/environ > /dev/null && echo it-worked"),
         (Said, "for t in /proc/$PPID/task/*; do head -c 1 $t/environ > /dev/null && echo it-worked; done"),
         (Said, "for t in /proc/$PPID/task/*; do : < $t/mem && echo it-worked; done"),
@@ -298,6 +300,34 @@ fn workspace_confines_to_the_work_and_leaves_the_system_as_it_is() {
             assert!(output.contains("it-worked"), "{user:?}, {level}: {line}:\n{output}");
         }
         fs::remove_file(world.base.join("project/marker")).ok();
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_of_another_convention_is_ended() {
+    if !is_installed("cc") {
+        return;
+    }
+    let world = World::new();
+    let program = world.base.join("project/other");
+    // exit(0) by the numbers of 32-bit programs.
+    let source = ".globl _start\n_start: mov $1, %eax\nxor %ebx, %ebx\nint $0x80\nhlt\n";
+    fs::write(world.base.join("project/other.s"), source).unwrap();
+    let mut built = Command::new("cc");
+    built.args(["-nostdlib", "-static", "-o"]).arg(&program).arg(program.with_extension("s"));
+    assert!(built.status().unwrap().success());
+    if !Command::new(&program).status().unwrap().success() {
+        eprintln!("this kernel knows no 32-bit programs, so nothing is shown of them");
+        return;
+    }
+    for (level, end) in [("off", "exit_code: 0"), ("workspace", "signal: SIGSYS"), ("strict", "signal: SIGSYS")] {
+        let project = world.fill("[base]/project");
+        let args = ["--sandbox", level, "--allow", "other", "--project-dir", &project];
+        let mut server = world.command(User::Own, &args).env("PATH", &project).start();
+        server.initialize("2025-06-18");
+        let output = call(&mut server, &["other".to_owned()]);
+        assert!(output.contains(end), "{level}: {output}");
     }
 }
 

@@ -47,6 +47,12 @@ fn the_shell_is_confined_as_commands_are() {
                     1,
                     Said,
                     "sh",
+                    "read x x x p x < /proc/$PPID/stat; for t in /proc/$p/task/*; do kill -0 ${t##*/} && echo it-worked; done",
+                ),
+                (
+                    1,
+                    Said,
+                    "sh",
                     "read x x x p x < /proc/$PPID/stat; for t in /proc/$p/task/*; do test -e $t/fd/2 && echo it-worked; done",
                 ),
                 (2, Started, "sh", "touch marker"),
@@ -65,6 +71,20 @@ fn the_shell_is_confined_as_commands_are() {
             let output = text(&server.call("sh", line));
             assert!(output.contains("got-t") && world.base.join("project/made").exists(), "{level}: {output}");
         }
+    }
+}
+
+#[test]
+fn at_the_deadline_a_confined_command_ends_with_what_it_has_started() {
+    for level in ["workspace", "strict"] {
+        let world = World::new();
+        let more = ["--tools", "shell", "--timeout", "500ms", "--grace", "100ms"];
+        let mut server = world.server_of(User::Own, level, "sh,sleep", &more);
+        let script = "-c 'trap : TERM; sleep 60 & echo started-$!; while :; do sleep 60; done'";
+        let output = text(&server.call("sh", json!({"arguments": script})));
+        assert!(output.contains("timed_out: true") && !output.contains("shell_restarted"), "{level}: {output}");
+        let started = output.split_once("started-").unwrap().1.split_whitespace().next().unwrap();
+        assert!(!std::path::Path::new("/proc").join(started).exists(), "{level}: {output}");
     }
 }
 

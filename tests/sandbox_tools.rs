@@ -18,7 +18,7 @@ use std::process::Command;
 
 use serde_json::json;
 use support::world::Sign::{Connected, Read, Said, Started, Written};
-use support::world::{User, World, is_installed, text};
+use support::world::{Sign, User, World, is_installed, text};
 
 /// The system's own programs: a version manager's in the home directory need grants of their own.
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -180,12 +180,22 @@ fn make_works_with_what_its_rules_start() {
 
 /// What comes before each attempt; one that fails raises, and nothing is said.
 const PRELUDE: &str = "
-import ctypes, os, socket
+import ctypes, fcntl, os, platform, resource, signal, socket, struct
 libc, server = ctypes.CDLL(None, use_errno=True), os.getppid()
 threads = [int(name) for name in os.listdir(f'/proc/{server}/task')]
+starters = [t for t in threads if str(os.getpid()) in open(f'/proc/{server}/task/{t}/children').read().split()]
 def check(result):
     if result:
         raise OSError(ctypes.get_errno(), 'refused')
+def call(*arguments):
+    result = libc.syscall(*arguments)
+    check(result < 0)
+    return result
+def is_filtered(*arguments):
+    return libc.syscall(*arguments) < 0 and ctypes.get_errno() == 1
+TKILL, TGKILL, SIGQUEUE, TGSIGQUEUE = (200, 234, 129, 297) if platform.machine() == 'x86_64' else (130, 131, 138, 240)
+PIDFD_OPEN, PIDFD_THREAD, IO_URING_SETUP = 434, os.O_EXCL, 425
+INFO = struct.pack('iii116x', 0, 0, -1)
 def any_of(attempt, things):
     for thing in things:
         try:
@@ -195,12 +205,31 @@ def any_of(attempt, things):
             pass
 ";
 
+/// The attempts that only some kernels can be seen to have a use for.
+fn attempts_of_this_kernel() -> Vec<(Sign, &'static str)> {
+    let is = |setting: &str, value: &str| fs::read_to_string(setting).is_ok_and(|text| text.trim() == value);
+    let of = [
+        ("/proc/sys/net/mptcp/enabled", "1", Connected, "socket.socket(proto=262).connect(('127.0.0.1', [port]))"),
+        (
+            "/proc/sys/kernel/io_uring_disabled",
+            "0",
+            Said,
+            "call(IO_URING_SETUP, 1, ctypes.create_string_buffer(120)); print('it-worked')",
+        ),
+    ];
+    let of =
+        of.into_iter().filter(|(setting, value, ..)| is(setting, value)).map(|(_, _, sign, attempt)| (sign, attempt));
+    // kill(2) by its other number: a kernel without x32 says that there is no such call.
+    let x32 = (Said, "is_filtered(0x4000003e, starters[0], 0) or print('it-worked')");
+    of.chain(cfg!(target_arch = "x86_64").then_some(x32)).collect()
+}
+
 #[test]
 fn an_interpreter_gets_nowhere_by_system_calls() {
     if !is_in_system("python3") || !is_in_system("touch") {
         return;
     }
-    let attempts = [
+    let mut attempts = vec![
         (Started, "os.execv('./program', ['touch', 'marker'])"),
         (Started, "os.execv('/usr/bin/touch', ['touch', 'marker'])"),
         (Started, "os.execv('/proc/self/root/usr/bin/touch', ['touch', 'marker'])"),
@@ -230,10 +259,32 @@ fn an_interpreter_gets_nowhere_by_system_calls() {
         (Said, "any_of(lambda thread: open(f'/proc/{server}/task/{thread}/mem', 'rb'), threads)"),
         (Said, "any_of(lambda thread: check(libc.ptrace(0x4206, thread, 0, 0)), threads)"),
         (Said, "os.kill(server, 0); print('it-worked')"),
+        (Said, "any_of(lambda thread: os.kill(thread, 0), threads)"),
+        (Said, "any_of(lambda thread: call(TKILL, thread, 0), threads)"),
+        (Said, "any_of(lambda thread: call(TGKILL, server, thread, 0), threads)"),
+        (Said, "any_of(lambda thread: call(SIGQUEUE, thread, 0, INFO), threads)"),
+        (Said, "any_of(lambda thread: call(TGSIGQUEUE, server, thread, 0, INFO), threads)"),
+        (Said, "any_of(lambda thread: signal.pidfd_send_signal(os.open(f'/proc/{thread}', 0), 0), threads)"),
+        (Said, "any_of(lambda thread: call(PIDFD_OPEN, thread, PIDFD_THREAD), starters)"),
+        (Said, "any_of(lambda thread: fcntl.fcntl(0, fcntl.F_SETOWN, thread), starters)"),
+        (Said, "any_of(lambda thread: fcntl.fcntl(0, 15, struct.pack('ii', 0, thread)), starters)"),
+        (
+            Said,
+            "any_of(lambda thread: fcntl.ioctl(socket.socketpair()[0], 0x8901, struct.pack('i', thread)), starters)",
+        ),
+        (
+            Said,
+            "any_of(lambda thread: fcntl.ioctl(socket.socketpair()[0], 0x8902, struct.pack('i', thread)), starters)",
+        ),
+        (Said, "any_of(lambda thread: resource.prlimit(thread, resource.RLIMIT_CPU), threads)"),
         (Connected, "socket.create_connection(('127.0.0.1', [port]))"),
+        (Connected, "socket.socket().sendto(b'x', socket.MSG_FASTOPEN, ('127.0.0.1', [port]))"),
         (Said, "socket.socket().bind(('127.0.0.1', 0)); print('it-worked')"),
+        (Said, "socket.socket().listen(); print('it-worked')"),
+        (Said, "socket.socket(socket.AF_INET6).listen(); print('it-worked')"),
         (Said, "socket.socket(socket.AF_UNIX).connect('\\0[base]'); print('it-worked')"),
     ];
+    attempts.extend(attempts_of_this_kernel());
     for user in User::all() {
         for (level, succeeds) in [("off", true), ("strict", false)] {
             let world = World::new();
@@ -245,7 +296,7 @@ fn an_interpreter_gets_nowhere_by_system_calls() {
             let args = ["--sandbox", level, "--allow", "python3", "--project-dir", &project, "--timeout", "20s"];
             let mut server = world.command(user, &args).env("PATH", SYSTEM_PATH).start();
             server.initialize("2025-06-18");
-            for (sign, attempt) in attempts {
+            for &(sign, attempt) in &attempts {
                 world.put_file(user);
                 for planted in ["planted", "home", "here"] {
                     fs::remove_file(world.base.join("project").join(planted)).ok();

@@ -1,4 +1,5 @@
-//! Landlock: what the kernel has of it, grants as its rules, and the thread that puts them on itself.
+//! Landlock: what the kernel has of it, grants as its rules, and the thread that puts them on itself, with the filters of
+//! `seccomp` behind them.
 //!
 //! See landlock(7). Rules are made once and cost a few microseconds each; to put them on a thread costs two system calls.
 
@@ -9,13 +10,14 @@ use landlock::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
-use super::{Access, Enforcement, Grant, Kernel, Level, SandboxError};
+use super::{Access, Enforcement, Grant, Kernel, Level, SandboxError, seccomp};
 
 /// Makes a rule and puts it on a thread that ends at once, which tells what the kernel does and not only what it says.
 pub(super) fn kernel() -> Kernel {
-    let probe = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
-    let probed = std::thread::Builder::new().name("landlock".into()).spawn(probe);
-    let Ok(Ok(status)) = probed.map(std::thread::JoinHandle::join) else {
+    let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
+    let probe = move || (landlock(), seccomp::confine_thread(Level::Strict).is_ok());
+    let probed = std::thread::Builder::new().name("sandbox".into()).spawn(probe);
+    let Ok(Ok((status, seccomp))) = probed.map(std::thread::JoinHandle::join) else {
         return Kernel::Without("it could not be found out whether this kernel has Landlock");
     };
     match status {
@@ -30,7 +32,7 @@ pub(super) fn kernel() -> Kernel {
         Ok(status) => match status.landlock {
             LandlockStatus::Available { effective_abi, kernel_abi } => {
                 let newest = kernel_abi.unwrap_or(effective_abi as i32);
-                Kernel::Landlock(u8::try_from(newest).unwrap_or(u8::MAX))
+                Kernel::Landlock { abi: u8::try_from(newest).unwrap_or(u8::MAX), seccomp }
             }
             LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => {
                 Kernel::Without("this kernel has no Landlock, or it is kept from this process")
@@ -42,7 +44,14 @@ pub(super) fn kernel() -> Kernel {
 
 /// The rules of one sandbox, ready for any number of threads; `None` where nothing is enforced.
 #[derive(Debug)]
-pub(super) struct Domain(Option<RulesetCreated>);
+pub(super) struct Domain(Option<Rules>);
+
+#[derive(Debug)]
+struct Rules {
+    landlock: RulesetCreated,
+    /// The level that system calls are refused by; `None` where the kernel can't.
+    seccomp: Option<Level>,
+}
 
 impl Domain {
     /// Makes the rules. What a grant names and does not exist is left out: it can't be reached either.
@@ -62,21 +71,24 @@ impl Domain {
             let access = handled.of(grant.access);
             ruleset = ruleset.add_rule(PathBeneath::new(path, access)).map_err(refused)?;
         }
-        Ok(Self(Some(ruleset)))
+        let seccomp = enforcement.kernel.has_seccomp().then_some(enforcement.level);
+        Ok(Self(Some(Rules { landlock: ruleset, seccomp })))
     }
 
     /// Puts the rules on the calling thread, for good, and on all that it starts from now on.
     pub(super) fn confine_thread(&self) -> Result<(), SandboxError> {
-        let Some(ruleset) = &self.0 else { return Ok(()) };
+        let Some(rules) = &self.0 else { return Ok(()) };
         // This thread is in one domain with its commands, so Landlock would let them trace it (`/proc/PID/task/TID/mem`, ptrace(2)),
-        // and with it the whole server. Of a process that is not dumpable only CAP_SYS_PTRACE traces anything.
+        // and with it the whole server. Of a process that is not dumpable only CAP_SYS_PTRACE traces anything. Their signals
+        // to it are what seccomp refuses.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused)?;
         give_up_capabilities().map_err(refused)?;
-        let status = ruleset.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
+        let status = rules.landlock.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
         match status.ruleset {
-            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => Ok(()),
-            _ => Err(refused("the rules are not enforced")),
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => {}
+            _ => return Err(refused("the rules are not enforced")),
         }
+        rules.seccomp.map_or(Ok(()), seccomp::confine_thread).map_err(refused)
     }
 }
 

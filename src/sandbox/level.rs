@@ -49,8 +49,13 @@ impl fmt::Display for Level {
 pub enum Kernel {
     /// It has no Landlock.
     Without(&'static str),
-    /// It has this ABI of Landlock.
-    Landlock(u8),
+    /// It has Landlock.
+    Landlock {
+        /// The ABI of it.
+        abi: u8,
+        /// Whether it has seccomp filters too, and this crate has them for its processor.
+        seccomp: bool,
+    },
 }
 
 impl Kernel {
@@ -65,8 +70,8 @@ impl Kernel {
     pub fn at_most(self, abi: u8) -> Self {
         match self {
             Self::Without(why) => Self::Without(why),
-            Self::Landlock(found) if found.min(abi) == 0 => Self::Without("Landlock is not used"),
-            Self::Landlock(found) => Self::Landlock(found.min(abi)),
+            Self::Landlock { abi: found, .. } if found.min(abi) == 0 => Self::Without("Landlock is not used"),
+            Self::Landlock { abi: found, seccomp } => Self::Landlock { abi: found.min(abi), seccomp },
         }
     }
 
@@ -74,8 +79,13 @@ impl Kernel {
     pub fn abi(self) -> u8 {
         match self {
             Self::Without(_) => 0,
-            Self::Landlock(abi) => abi,
+            Self::Landlock { abi, .. } => abi,
         }
+    }
+
+    /// Whether it has seccomp filters.
+    pub fn has_seccomp(self) -> bool {
+        matches!(self, Self::Landlock { seccomp: true, .. })
     }
 }
 
@@ -83,20 +93,52 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Without(why) => f.write_str(why),
-            Self::Landlock(abi) => write!(f, "this kernel has Landlock ABI {abi}"),
+            Self::Landlock { abi, .. } => write!(f, "this kernel has Landlock ABI {abi}"),
         }
     }
 }
 
-/// What each ABI of Landlock adds, in words for operators, and whether only `strict` uses it.
-const FEATURES: [(u8, bool, &str); 6] = [
-    (1, false, "access to files and directories"),
-    (2, false, "moving files between directories"),
-    (3, false, "truncating files"),
-    (4, true, "TCP"),
-    (5, false, "ioctl on devices"),
-    (6, false, "signals and abstract sockets"),
-];
+/// Something that a sandbox bounds.
+struct Feature {
+    needs: Needs,
+    /// The lowest level that bounds it.
+    since: Level,
+    /// In words for operators.
+    what: &'static str,
+}
+
+/// What a kernel must have to bound something.
+#[derive(Clone, Copy)]
+enum Needs {
+    /// This ABI of Landlock.
+    Landlock(u8),
+    /// Seccomp filters.
+    Seccomp,
+}
+
+const FEATURES: [Feature; 8] = {
+    use Level::{Strict, Workspace};
+    use Needs::{Landlock, Seccomp};
+    [
+        Feature { needs: Landlock(1), since: Workspace, what: "access to files and directories" },
+        Feature { needs: Landlock(2), since: Workspace, what: "moving files between directories" },
+        Feature { needs: Landlock(3), since: Workspace, what: "truncating files" },
+        Feature { needs: Landlock(4), since: Strict, what: "TCP" },
+        Feature { needs: Seccomp, since: Strict, what: "sockets that can become TCP" },
+        Feature { needs: Landlock(5), since: Workspace, what: "ioctl on devices" },
+        Feature { needs: Landlock(6), since: Workspace, what: "signals and abstract sockets" },
+        Feature { needs: Seccomp, since: Workspace, what: "signals to the server's threads and limits on it" },
+    ]
+};
+
+impl Needs {
+    fn are_met_by(self, kernel: Kernel) -> bool {
+        match self {
+            Self::Landlock(abi) => kernel.abi() >= abi,
+            Self::Seccomp => kernel.has_seccomp(),
+        }
+    }
+}
 
 /// What of a level is enforced on a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,8 +159,9 @@ impl Enforcement {
         if best_effort || kernel.abi() >= level.needs() {
             return Ok(enforcement);
         }
+        let is_needed = |needs: Needs| matches!(needs, Needs::Landlock(abi) if abi <= level.needs());
         let needed: Vec<&str> =
-            enforcement.lacking().filter(|(abi, _)| *abi <= level.needs()).map(|(_, what)| what).collect();
+            enforcement.lacking().filter(|feature| is_needed(feature.needs)).map(|feature| feature.what).collect();
         Err(SandboxError::NotEnforceable {
             level,
             needed: level.needs(),
@@ -129,7 +172,7 @@ impl Enforcement {
 
     /// What the level would bound on a newer kernel and does not on this one, in words.
     pub fn missing(&self) -> Vec<&'static str> {
-        self.lacking().map(|(_, what)| what).collect()
+        self.lacking().map(|feature| feature.what).collect()
     }
 
     /// Whether any of it is enforced.
@@ -145,11 +188,12 @@ impl Enforcement {
         if !self.is_any() {
             return format!("{}, but nothing of it is enforced: {}", self.level, self.kernel);
         }
-        let held = self.features().filter(|(abi, ..)| *abi <= self.kernel.abi()).map(|(_, _, what)| *what);
+        let held = self.features().filter(|feature| feature.needs.are_met_by(self.kernel)).map(|feature| feature.what);
         let mut text = format!(
-            "{}, enforced by the kernel (Landlock ABI {}): {}",
+            "{}, enforced by the kernel (Landlock ABI {}{}): {}",
             self.level,
             self.kernel.abi(),
+            if self.kernel.has_seccomp() { ", seccomp" } else { "" },
             held.collect::<Vec<_>>().join(", ")
         );
         if self.level == Level::Strict {
@@ -162,20 +206,24 @@ impl Enforcement {
         text
     }
 
-    fn features(&self) -> impl Iterator<Item = &'static (u8, bool, &'static str)> {
+    fn features(&self) -> impl Iterator<Item = &'static Feature> {
         let level = self.level;
-        FEATURES.iter().filter(move |(_, strict, _)| level == Level::Strict || level == Level::Workspace && !strict)
+        FEATURES.iter().filter(move |feature| feature.since <= level)
     }
 
-    fn lacking(&self) -> impl Iterator<Item = (u8, &'static str)> {
-        let abi = self.kernel.abi();
-        self.features().filter(move |(since, ..)| *since > abi).map(|(since, _, what)| (*since, *what))
+    fn lacking(&self) -> impl Iterator<Item = &'static Feature> {
+        let kernel = self.kernel;
+        self.features().filter(move |feature| !feature.needs.are_met_by(kernel))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn landlock(abi: u8) -> Kernel {
+        Kernel::Landlock { abi, seccomp: true }
+    }
 
     fn outcome(level: Level, kernel: Kernel, best_effort: bool) -> String {
         match Enforcement::new(level, kernel, best_effort) {
@@ -196,33 +244,34 @@ mod tests {
             )
         );
         assert_eq!(
-            outcome(Level::Strict, Kernel::Landlock(7).at_most(3), false),
+            outcome(Level::Strict, landlock(7).at_most(3), false),
             format!(
                 "`--sandbox strict` can't be enforced here: it needs Landlock ABI 4, and this kernel has Landlock ABI 3; \
                  missing: TCP; {advice}"
             )
         );
         for (level, abi) in [(Level::Workspace, 3), (Level::Strict, 4)] {
-            assert!(Enforcement::new(level, Kernel::Landlock(abi), false).is_ok());
-            assert!(Enforcement::new(level, Kernel::Landlock(abi - 1), false).is_err());
+            assert!(Enforcement::new(level, landlock(abi), false).is_ok());
+            assert!(Enforcement::new(level, landlock(abi - 1), false).is_err());
         }
-        assert!(Enforcement::new(Level::Off, Kernel::Landlock(0), false).is_ok());
+        assert!(Enforcement::new(Level::Off, landlock(0), false).is_ok());
     }
 
     #[test]
     fn the_best_effort_says_what_is_not_enforced() {
-        let none = Kernel::Landlock(7).at_most(0);
+        let none = landlock(7).at_most(0);
         assert_eq!(outcome(Level::Strict, none, true), "strict, but nothing of it is enforced: Landlock is not used");
         assert_eq!(
-            outcome(Level::Workspace, Kernel::Landlock(3), true),
+            outcome(Level::Workspace, Kernel::Landlock { abi: 3, seccomp: false }, true),
             "workspace, enforced by the kernel (Landlock ABI 3): access to files and directories, moving files between \
-             directories, truncating files; not enforced: ioctl on devices, signals and abstract sockets"
+             directories, truncating files; not enforced: ioctl on devices, signals and abstract sockets, signals to the \
+             server's threads and limits on it"
         );
         assert_eq!(
-            outcome(Level::Strict, Kernel::Landlock(7), false),
-            "strict, enforced by the kernel (Landlock ABI 7): access to files and directories, moving files between \
-             directories, truncating files, TCP, ioctl on devices, signals and abstract sockets, execution of the allowed \
-             programs alone"
+            outcome(Level::Strict, landlock(7), false),
+            "strict, enforced by the kernel (Landlock ABI 7, seccomp): access to files and directories, moving files \
+             between directories, truncating files, TCP, sockets that can become TCP, ioctl on devices, signals and abstract \
+             sockets, signals to the server's threads and limits on it, execution of the allowed programs alone"
         );
     }
 }

@@ -1,5 +1,5 @@
 //! What a command may touch once it runs: levels, what is granted, what the kernel can enforce, and the thread that
-//! confines itself (Linux, Landlock).
+//! confines itself (Linux: Landlock, and seccomp for what Landlock leaves open between threads).
 //!
 //! Decides nothing and starts nothing. A Landlock domain belongs to a thread and is inherited by what the thread starts,
 //! so the thread that spawns commands confines itself, once and for good, and the server's other threads stay free.
@@ -23,6 +23,8 @@ pub mod programs;
 // It is const; in what the macro makes of it for Windows the lint does not see that.
 #[cfg_attr(windows, allow(clippy::missing_const_for_thread_local, reason = "it is const"))]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod seccomp;
 #[cfg(target_os = "linux")]
 pub mod system;
 mod temporary;

@@ -133,7 +133,7 @@ mod tests {
     fn what_is_made_of_a_sandbox_does_not_look_through_the_system_again() {
         let settings = SandboxSettings {
             level: Level::Strict,
-            kernel: Kernel::Landlock(4),
+            kernel: Kernel::Landlock { abi: 4, seccomp: false },
             best_effort: false,
             programs: Vec::new(),
             search_path: Vec::new(),

@@ -163,8 +163,9 @@ pub(crate) fn signal_descendants(root: Pid, signal: Signal) -> usize {
     let signal_one = |process: &Process| {
         let Ok(held) = pidfd_open(process.pid, PidfdFlags::empty()) else { return false };
         let is_same = stat(process.pid).is_some_and(|(same, _)| same == *process) && !has_ended(process.pid);
-        // It fails where the system forbids it (a command that changed its user), and then nothing else can be done.
-        is_same && pidfd_send_signal(&held, signal).is_ok()
+        // A confined thread must not signal by pidfd, and by number only what it has confined itself. Both fail where the
+        // system forbids it (a command that changed its user), and then nothing else can be done.
+        is_same && (pidfd_send_signal(&held, signal).is_ok() || kill_process(process.pid, signal).is_ok())
     };
     parents.keys().filter(is_below).filter(|process| signal_one(process)).count()
 }

@@ -3,6 +3,7 @@
 //! The thread that watches is the only one that signals and the only one that reaps, so that no signal can meet a
 //! process of another command: as long as the command is not reaped, or its group has members, its number is taken.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -19,7 +20,7 @@ use crate::exec::{Beats, Capture, End, Heartbeat, Limits, Output, StopReason, St
 const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
 /// How long pipes are still read after everything was killed.
 const DRAIN: Duration = Duration::from_millis(80);
-/// How long a killed command has until it is reaped elsewhere, because the kernel holds it.
+/// How long a killed command has until it is left to be reaped later, because the kernel holds it.
 const UNKILLABLE: Duration = Duration::from_secs(1);
 /// The most grace that is given when the server ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
@@ -52,6 +53,7 @@ pub(in crate::exec) fn prepare(command: &mut Command, words: &[String]) {
 
 /// Starts the command.
 pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Child> {
+    reap_late();
     command.spawn()
 }
 
@@ -369,14 +371,23 @@ impl Tree {
 }
 
 impl Drop for Tree {
-    /// A command that even SIGKILL has not ended within its time is left to a thread that waits for it, so that it is
-    /// no zombie when the kernel lets it go.
+    /// A command that even SIGKILL has not ended within its time is left to a later one of this thread to reap. A thread
+    /// of its own would be in the sandbox of this one, and be met there by the signals of commands.
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take().filter(|_| self.status.is_none()) {
-            let wait = move || drop(child.wait());
-            drop(std::thread::Builder::new().name("reaper".into()).spawn(wait));
+        if let Some(child) = self.child.take().filter(|_| self.status.is_none()) {
+            UNREAPED.with_borrow_mut(|unreaped| unreaped.push(child));
         }
     }
+}
+
+thread_local! {
+    /// The commands of this thread that the kernel had not let go when their calls ended.
+    static UNREAPED: RefCell<Vec<Child>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Reaps what has ended since of the commands that outlived their calls.
+fn reap_late() {
+    UNREAPED.with_borrow_mut(|unreaped| unreaped.retain_mut(|child| matches!(child.try_wait(), Ok(None))));
 }
 
 /// A descriptor that becomes readable when the command has exited, before it is reaped.
