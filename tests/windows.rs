@@ -14,10 +14,14 @@
 mod support;
 
 use std::fs;
+use std::io::{Read, Write};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::Server;
 use support::place::{Place, TREE, assert_tree_is_gone, error, is_alive, lines, wait_for_tree, wait_until};
+use support::server::DEADLINE;
+use support::{Server, modern_meta};
 
 /// What came of `execute_process`.
 fn process(server: &mut Server, file: &str, args: &[&str]) -> Value {
@@ -193,6 +197,30 @@ fn commands_end_with_the_server_however_it_ends() {
     // Dropping it kills it, without a word to it.
     drop(server);
     assert_tree_is_gone(&place);
+}
+
+#[test]
+fn a_server_that_is_killed_while_it_starts_commands_leaves_none() {
+    let place = Place::new();
+    let arguments = json!({"file": "probe", "args": ["args"]});
+    let call = json!({"name": "execute_process", "arguments": arguments, "_meta": modern_meta()});
+    let line = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}).to_string();
+    let calls: String = (0..200).map(|id| line(id) + "\n").collect();
+    for round in 0..20 {
+        let command = Server::command(&["--allow", "probe"]).dir(place.path("work"));
+        let mut child = command.env("PATH", place.text("bin")).spawn();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        stdin.write_all(calls.as_bytes()).unwrap();
+        // The first answer: from now on there is always one that starts.
+        stdout.read_exact(&mut [0]).unwrap();
+        std::thread::sleep(Duration::from_millis(round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it has started holds the same pipe.
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(stdout.read_to_end(&mut Vec::new())));
+        receiver.recv_timeout(DEADLINE).expect("nothing is left").unwrap();
+    }
 }
 
 #[test]

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json, stdio};
 use crate::config::Config;
-use crate::exec::become_subreaper;
+use crate::exec::own_descendants;
 use crate::mcp::Revision;
 use crate::server::{Parts, Patience, Server};
 
 pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bool) -> Result<Outcome, CliError> {
-    become_subreaper();
+    own_descendants();
     let result = answer(config, &request(tool, arguments)?)?;
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
     if json {

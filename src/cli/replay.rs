@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::stdio::{self, Interrupt};
 use super::{Outcome, played, print, print_json};
 use crate::config::Surroundings;
-use crate::exec::become_subreaper;
+use crate::exec::own_descendants;
 use crate::transcript::{Comparison, Placeholders, Transcript};
 
 /// What was asked for beside the files.
@@ -43,7 +43,7 @@ enum Verdict {
 }
 
 pub(super) fn run(files: &[String], options: &Options) -> Result<Outcome, CliError> {
-    become_subreaper();
+    own_descendants();
     let interrupt = stdio::interrupt().map_err(|source| CliError::Serve { source })?;
     let own = Surroundings::of_this_process()?;
     let mut verdicts = Vec::new();

@@ -5,11 +5,11 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::error::CliError;
 use super::{Outcome, recording, stdio};
 use crate::config::{Config, Flags};
-use crate::exec::become_subreaper;
+use crate::exec::own_descendants;
 use crate::server::{Parts, Patience, Server};
 
 pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
-    become_subreaper();
+    own_descendants();
     let recorder = recording::start(config, flags)?;
     let failed = |source| CliError::Serve { source };
     if io::stdin().is_terminal() {

@@ -25,7 +25,7 @@ pub use environment::{Environment, EnvironmentSettings, Variable};
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
 pub(crate) use os::Orphans;
-pub use os::become_subreaper;
+pub use os::own_descendants;
 #[cfg(target_os = "linux")]
 pub(crate) use os::signal_descendants;
 #[cfg(windows)]

@@ -124,7 +124,7 @@ impl<'o> Server<'o> {
 
     /// Has the server end what left the tree of its command (Linux).
     ///
-    /// It is for programs that have called [`become_subreaper`](crate::exec::become_subreaper) and serve on their main
+    /// It is for programs that have called [`own_descendants`](crate::exec::own_descendants) and serve on their main
     /// thread. Whatever falls to that thread is ended, so the program must have no children of its own beside the
     /// server's; a library does without.
     #[must_use]

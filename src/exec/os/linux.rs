@@ -24,10 +24,11 @@ const ROUNDS: usize = 8;
 /// How long a killed orphan has to go.
 const KILL_WAIT: Duration = Duration::from_millis(50);
 
-/// Makes this process the one that orphans of its commands fall to, and so `Orphans` able to find them.
+/// Makes this process the one that ends what its commands leave behind: orphans fall to it from now on, so that `Orphans`
+/// finds them.
 ///
 /// It changes the whole process, so it is for programs to call, before they start threads, and not for libraries.
-pub fn become_subreaper() {
+pub fn own_descendants() {
     // Refused only by kernels that are older than all that this crate runs on; then orphans fall to init, unseen.
     let _ = set_child_subreaper(Some(getpid()));
 }

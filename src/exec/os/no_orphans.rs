@@ -6,7 +6,8 @@
 pub struct Orphans {}
 
 /// Does nothing on this platform.
-pub fn become_subreaper() {}
+#[cfg(not(windows))]
+pub fn own_descendants() {}
 
 impl Orphans {
     /// Does nothing on this platform.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWrapper};
-use win32job::{ExtendedLimitInfo, Job};
+use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use crate::exec::{Beats, Capture, Captured, End, Heartbeat, Limits, Output, StopReason, StopSignal};
 
@@ -49,11 +49,29 @@ pub(crate) struct Spawned {
 /// Does nothing: the first word of a command line can't differ from the program here, and the rest is done by [`spawn`].
 pub(in crate::exec) fn prepare(_command: &mut Command, _words: &[String]) {}
 
-/// Starts the command without a window, in a job of its own.
-pub(crate) fn spawn(command: Command) -> io::Result<Spawned> {
+/// Makes this process the one that ends what its commands leave behind: puts it into a job, together with all that it
+/// starts from now on, that ends with it. Where it is killed, a command that is not in its own job yet would stay suspended
+/// for ever.
+///
+/// It changes the whole process, so it is for programs to call, before they start threads, and not for libraries.
+pub fn own_descendants() {
+    // Refused where the process is in a job already and Windows is older than 8; then only the commands' own jobs are there.
+    if let Ok(job) = job().and_then(|job| job.assign_current_process().map(|()| job)) {
+        // The system closes it with the process.
+        let _ = job.into_handle();
+    }
+}
+
+/// A job that ends with its last handle.
+fn job() -> Result<Job, JobError> {
     let mut limits = ExtendedLimitInfo::new();
     limits.limit_kill_on_job_close();
-    let job = Arc::new(Job::create_with_limit_info(&limits).map_err(io::Error::other)?);
+    Job::create_with_limit_info(&limits)
+}
+
+/// Starts the command without a window, in a job of its own.
+pub(crate) fn spawn(command: Command) -> io::Result<Spawned> {
+    let job = Arc::new(job().map_err(io::Error::other)?);
     let mut command = StdCommandWrap::from(command);
     // In this order: `JobObject` sets flags that `InJob` sets again with others, and resumes what `InJob` has in its job. Its
     // own job lies within ours, which alone ends with its handle.
