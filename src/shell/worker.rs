@@ -171,7 +171,7 @@ impl Worker {
             Ok(order) => order,
             Err(why) => return Stage::Refused(why),
         };
-        let watch = || session.watch(Session::begin(order), None, Some(BRIEF));
+        let watch = || session.watch(Session::begin(order, begun.started), None, Some(BRIEF));
         match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
             Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
             Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
@@ -202,7 +202,7 @@ impl Worker {
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let order = task.order(limits)?;
                 let begun = Begun { restarted: self.revive(start)?, ..begun };
-                let ran = self.watch(Session::begin(order), aside, begun.started);
+                let ran = self.watch(Session::begin(order, Instant::now()), aside, begun.started);
                 (begun, ran)
             }
             Stage::Watching { begun, watch } => {

@@ -9,9 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ExitStatus};
-use std::time::Duration;
-#[cfg(target_os = "linux")]
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -70,7 +68,8 @@ impl Session {
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
         let line = dialect::opening_line(&marker);
-        match session.watch(Self::begin(Order { line, marker, limits, by_shell_alone: false }), None, None) {
+        let watch = Self::begin(Order { line, marker, limits, by_shell_alone: false }, Instant::now());
+        match session.watch(watch, None, None) {
             Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
                 Ok(session)
             }
@@ -148,12 +147,13 @@ impl Session {
         }
     }
 
-    /// Makes the watch of one line, which is sent as the watch begins.
-    pub(in crate::shell) fn begin(order: Order) -> Watch {
-        Watch::new(order)
+    /// Makes the watch of one line, whose time runs from `started` on, and which is sent as the watch begins.
+    pub(in crate::shell) fn begin(order: Order, started: Instant) -> Watch {
+        Watch::new(order, started)
     }
 
-    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience`, where there is one.
+    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience` from its start, where
+    /// there is one.
     pub(in crate::shell) fn watch(
         &mut self,
         mut watch: Watch,

@@ -80,7 +80,8 @@ impl Session {
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
         let line = dialect::opening_line(&marker);
-        match session.watch(Self::begin(Order { line, marker, limits, by_shell_alone: false }), None, None) {
+        let watch = Self::begin(Order { line, marker, limits, by_shell_alone: false }, Instant::now());
+        match session.watch(watch, None, None) {
             Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
                 Ok(session)
             }
@@ -109,8 +110,8 @@ impl Session {
         }
     }
 
-    /// Makes the watch of one line, which is sent as the watch begins.
-    pub(in crate::shell) fn begin(order: Order) -> Watch {
+    /// Makes the watch of one line, whose time runs from `started` on, and which is sent as the watch begins.
+    pub(in crate::shell) fn begin(order: Order, started: Instant) -> Watch {
         // What it starts stays in its job.
         let Order { line, marker, limits, by_shell_alone: _ } = order;
         Watch {
@@ -118,7 +119,7 @@ impl Session {
             limits,
             outputs: [(); 2].map(|()| Until::new(&marker, dialect::LINE_END, limits.max_output)),
             open: 2,
-            until: Instant::now() + limits.timeout,
+            until: started + limits.timeout,
             status: None,
             ended_by_us: None,
             is_shutdown: false,

@@ -54,6 +54,7 @@ pub(super) enum Step {
 pub(in crate::shell) struct Watch {
     /// Whether the server itself ends, which nothing can hurry further.
     is_shutdown: bool,
+    started: Instant,
     phase: Phase,
     ended_by_us: Option<End>,
     limits: Limits,
@@ -68,12 +69,13 @@ pub(in crate::shell) struct Watch {
 }
 
 impl Watch {
-    /// Makes the watch; its line is sent when it runs first.
-    pub(super) fn new(order: Order) -> Self {
+    /// Makes the watch of a line whose time runs from `started` on; it is sent when the watch runs first.
+    pub(super) fn new(order: Order, started: Instant) -> Self {
         let Order { line, marker, limits, by_shell_alone } = order;
         Self {
             is_shutdown: false,
-            phase: Phase::Running { until: Instant::now() + limits.timeout },
+            started,
+            phase: Phase::Running { until: started + limits.timeout },
             ended_by_us: None,
             limits,
             by_shell_alone,
@@ -107,14 +109,15 @@ impl Watch {
         self.beats = Some(beats);
     }
 
-    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience`, where there is one.
+    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience` from its start, where
+    /// there is one.
     pub(super) fn run(
         &mut self,
         session: &mut Session,
         stop: Option<&StopSignal>,
         patience: Option<Duration>,
     ) -> io::Result<Step> {
-        let gives_up = patience.map(|patience| Instant::now() + patience);
+        let gives_up = patience.map(|patience| self.started + patience);
         // What has already run for a while is no longer short.
         let mut is_first = self.written == 0;
         if is_first && self.by_shell_alone && self.ends_soon(session)? {
@@ -164,14 +167,14 @@ impl Watch {
     /// Sends the line and looks for its end, without a sleep; says whether it has come.
     fn ends_soon(&mut self, session: &mut Session) -> io::Result<bool> {
         self.write(&mut session.input)?;
-        let until = Instant::now() + SOON;
-        while Instant::now() < until {
-            std::thread::yield_now();
-            if self.completes(session, [true, false])? {
-                return Ok(true);
+        // The write itself may have made way for the shell.
+        while !self.completes(session, [true, false])? {
+            if self.started.elapsed() >= SOON {
+                return Ok(false);
             }
+            std::thread::yield_now();
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// Beats where it is time; says how long it is until the next beat, where there is one.
