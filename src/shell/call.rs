@@ -63,8 +63,8 @@ impl Task {
         matches!(self, Self::Run(_)) && self.is_brief()
     }
 
-    /// What the shell is given for it.
-    pub(super) fn order(self, limits: Limits) -> Result<Order, String> {
+    /// What the shell is given for it, with a marker that was never used before.
+    pub(super) fn order(self, limits: Limits, marker: Marker) -> Result<Order, String> {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
             Self::Run(command) => command.words().to_vec(),
@@ -73,7 +73,6 @@ impl Task {
                 dialect::change_to(path).map_err(|refused| refused.to_string())?
             }
         };
-        let marker = Marker::fresh();
         let by_shell_alone = dialect::runs_alone(&words);
         Ok(Order { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
     }

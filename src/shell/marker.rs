@@ -1,5 +1,9 @@
 //! The marker: fresh for every command, printed by the shell behind the command's output on both streams.
 
+use std::fmt;
+
+use uuid::{Builder, Uuid};
+
 use crate::exec::Capture;
 
 /// The most bytes that stand between a marker and its second half: an exit code and a path.
@@ -12,7 +16,11 @@ pub struct Marker(String);
 impl Marker {
     /// Makes one that was never used before.
     pub fn fresh() -> Self {
-        Self(format!("Marker_{}", uuid::Uuid::new_v4()))
+        Self::of(Uuid::new_v4())
+    }
+
+    fn of(uuid: Uuid) -> Self {
+        Self(["Marker_", uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer())].concat())
     }
 
     /// Its text, which holds nothing that any shell reads as syntax.
@@ -21,14 +29,44 @@ impl Marker {
     }
 }
 
+/// How many markers the randomness is drawn for at once.
+const AT_ONCE: usize = 16;
+
+/// Makes one fresh marker after another. Their randomness is the system's, drawn for several of them at once: to ask for
+/// each costs as much as to send its line.
+#[derive(Default)]
+pub(super) struct Markers {
+    /// Each is used once.
+    drawn: Vec<[u8; 16]>,
+}
+
+impl Markers {
+    pub(super) fn fresh(&mut self) -> Marker {
+        if self.drawn.is_empty() {
+            let mut drawn = [[0; 16]; AT_ONCE];
+            if getrandom::fill(drawn.as_flattened_mut()).is_ok() {
+                self.drawn.extend(drawn);
+            }
+        }
+        self.drawn.pop().map_or_else(Marker::fresh, |random| Marker::of(Builder::from_random_bytes(random).into_uuid()))
+    }
+}
+
+impl fmt::Debug for Markers {
+    /// What is still to be used is nobody's to read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Markers").finish_non_exhaustive()
+    }
+}
+
 /// Reads a stream up to a marker: what comes before is kept in a [`Capture`]; then comes a note, and the marker again.
 ///
 /// The marker is found wherever it stands, so that output without a line end, or with any bytes, arrives as it was.
 #[derive(Debug)]
 pub(super) struct Until {
-    marker: Vec<u8>,
-    /// The second marker with the line end that the shell prints behind it, which would else stand in the next answer.
-    last: Vec<u8>,
+    marker: Marker,
+    /// What the shell prints behind the second marker, which would else stand in the next answer.
+    line_end: &'static str,
     capture: Capture,
     /// What could still be the beginning of a marker; then the note.
     held: Vec<u8>,
@@ -44,11 +82,8 @@ enum State {
 }
 
 impl Until {
-    pub(super) fn new(marker: &Marker, line_end: &str, max_output: u64) -> Self {
-        let marker = marker.as_str();
-        let last = [marker, line_end].concat().into_bytes();
-        let marker = marker.as_bytes().to_vec();
-        Self { marker, last, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
+    pub(super) fn new(marker: Marker, line_end: &'static str, max_output: u64) -> Self {
+        Self { marker, line_end, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
     }
 
     /// Takes the next piece of the stream. What comes behind the second marker is no part of this command's output.
@@ -58,15 +93,16 @@ impl Until {
             // Only the end of what was held and the beginning of the piece can hold a marker between them.
             State::Output | State::Note => self.held.extend_from_slice(piece),
         }
+        let marker = self.marker.as_str().as_bytes();
         if self.state == State::Output {
-            match find(&self.held, &self.marker) {
+            match find(&self.held, marker, b"") {
                 Some(at) => {
                     self.capture.push(self.held.get(..at).unwrap_or_default());
-                    self.held.drain(..at + self.marker.len());
+                    self.held.drain(..at + marker.len());
                     self.state = State::Note;
                 }
                 None => {
-                    let keep = longest_prefix_at_end(&self.held, &self.marker);
+                    let keep = longest_prefix_at_end(&self.held, marker);
                     let out = self.held.len() - keep;
                     self.capture.push(self.held.get(..out).unwrap_or_default());
                     self.held.drain(..out);
@@ -74,7 +110,7 @@ impl Until {
             }
         }
         if self.state == State::Note {
-            match find(&self.held, &self.last) {
+            match find(&self.held, marker, self.line_end.as_bytes()) {
                 Some(at) => {
                     self.held.truncate(at);
                     self.state = State::Complete;
@@ -108,13 +144,14 @@ impl Until {
     }
 }
 
-fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
+/// The place of the first marker with this right behind it.
+fn find(bytes: &[u8], marker: &[u8], behind: &[u8]) -> Option<usize> {
     let first = *marker.first()?;
     let mut from = 0;
     loop {
         let rest = bytes.get(from..)?;
         let at = from + rest.iter().position(|&byte| byte == first)?;
-        if bytes.get(at..)?.starts_with(marker) {
+        if bytes.get(at..)?.strip_prefix(marker).is_some_and(|rest| rest.starts_with(behind)) {
             return Some(at);
         }
         from = at + 1;
@@ -137,9 +174,10 @@ fn longest_prefix_at_end(bytes: &[u8], marker: &[u8]) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::HashSet;
 
     fn read(pieces: &[&[u8]], marker: &str) -> (String, Option<String>) {
-        let mut until = Until::new(&Marker(marker.to_owned()), "\n", 0);
+        let mut until = Until::new(Marker(marker.to_owned()), "\n", 0);
         pieces.iter().for_each(|piece| until.push(piece));
         let (capture, note) = until.finish();
         let captured = capture.finish();
@@ -148,11 +186,14 @@ mod tests {
 
     #[test]
     fn a_marker_is_fresh_every_time() {
-        let (one, two) = (Marker::fresh(), Marker::fresh());
-        assert_ne!(one, two);
-        let uuid = one.as_str().strip_prefix("Marker_").unwrap();
-        assert_eq!(uuid.len(), 36);
-        assert_eq!(uuid.as_bytes()[14], b'4', "{uuid}");
+        let mut markers = Markers::default();
+        let drawn = (0..3 * AT_ONCE).map(|_| markers.fresh()).chain([Marker::fresh()]);
+        let drawn: HashSet<String> = drawn.map(|marker| marker.as_str().to_owned()).collect();
+        assert_eq!(drawn.len(), 3 * AT_ONCE + 1);
+        for marker in drawn {
+            let uuid = Uuid::parse_str(marker.strip_prefix("Marker_").unwrap()).unwrap();
+            assert_eq!((uuid.get_version_num(), uuid.get_variant()), (4, uuid::Variant::RFC4122), "{marker}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::call::{Answer, Finished, ShellJob, ShellSettings, Task};
 use super::dialect::Status;
 use super::error::ShellError;
+use super::marker::Markers;
 use super::session::{Ending, Ran, Session, Watch, Watched, end_of, how};
 use crate::exec::{Beats, Captured, End, Heartbeat, Limits, StopSignal};
 
@@ -91,7 +92,7 @@ impl<T: Send + 'static> Shell<T> {
         reason: Option<String>,
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
     ) -> io::Result<Self> {
-        let worker = Arc::new(Mutex::new(Worker { settings, session: None, directory: PathBuf::new(), lost: None }));
+        let worker = Arc::new(Mutex::new(Worker::new(settings)));
         let (sender, received) = mpsc::channel::<(Work<T>, Aside)>();
         let shared = Arc::clone(&worker);
         let work = move || {
@@ -151,6 +152,7 @@ fn lock(worker: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
 #[derive(Debug)]
 struct Worker {
     settings: ShellSettings,
+    markers: Markers,
     session: Option<Session>,
     directory: PathBuf,
     /// Why there is no session, where the next call has to tell it.
@@ -158,6 +160,10 @@ struct Worker {
 }
 
 impl Worker {
+    fn new(settings: ShellSettings) -> Self {
+        Self { settings, markers: Markers::default(), session: None, directory: PathBuf::new(), lost: None }
+    }
+
     /// Begins a call in the shell that there is, and watches it for a moment.
     fn begin(&mut self, task: Task, limits: Limits) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
@@ -167,7 +173,7 @@ impl Worker {
             return Stage::New { distrust: None, task, limits };
         }
         let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-        let order = match task.order(limits) {
+        let order = match task.order(limits, self.markers.fresh()) {
             Ok(order) => order,
             Err(why) => return Stage::Refused(why),
         };
@@ -200,7 +206,7 @@ impl Worker {
                     self.lose(why);
                 }
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-                let order = task.order(limits)?;
+                let order = task.order(limits, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start)?, ..begun };
                 let ran = self.watch(Session::begin(order, Instant::now()), aside, begun.started);
                 (begun, ran)

@@ -117,7 +117,7 @@ impl Session {
         Watch {
             line,
             limits,
-            outputs: [(); 2].map(|()| Until::new(&marker, dialect::LINE_END, limits.max_output)),
+            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.max_output)),
             open: 2,
             until: started + limits.timeout,
             status: None,
