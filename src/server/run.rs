@@ -304,10 +304,13 @@ impl<'o> Server<'o> {
         let before = self.shell.directory();
         let pending = self.shell.finish(&finished);
         self.hold_to_roots(before);
-        // Before the next call, so that nothing this one has left behind can write into its answer.
-        let running = self.running();
-        if let Some(orphans) = &mut self.orphans {
-            orphans.after_command_of(&finished.host, finished.key, &running);
+        // Before the next call, so that nothing this one has left behind can write into its answer. A call that the loop
+        // itself has watched from its begin to its end was running at no look for orphans, so it is nobody's suspect.
+        if let Some(host) = &finished.host {
+            let running = self.running();
+            if let Some(orphans) = &mut self.orphans {
+                orphans.after_command_of(host, finished.key, &running);
+            }
         }
         if let Some(why) = &finished.restarted {
             self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));

@@ -41,7 +41,8 @@ pub struct ShellFinished {
     /// The result, encoded.
     pub(super) result: Vec<u8>,
     pub(super) end: Ended,
-    pub(super) host: Host,
+    /// Tells what it left behind; `None` where there can be nothing.
+    pub(super) host: Option<Host>,
     pub(super) restarted: Option<String>,
     /// Where the shell stands now, where that is known.
     directory: Option<PathBuf>,

@@ -85,8 +85,9 @@ pub struct Finished<T> {
     pub context: T,
     /// What it came to, or why there is no shell to ask.
     pub answer: Result<Answer, String>,
-    /// Tells what the call left behind; of no shell, where there is none.
-    pub host: Host,
+    /// Tells what the call left behind; of no shell, where there is none. `None` where the shell did it by itself, and so
+    /// started nothing that could be left.
+    pub host: Option<Host>,
 }
 
 /// What a call came to.

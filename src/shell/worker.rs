@@ -124,7 +124,12 @@ impl<T: Send + 'static> Shell<T> {
         let has_answered =
             matches!(&stage, Stage::Refused(_) | Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
         let work = Work { context, start_directory, stage };
-        if has_answered { First::Finished(worker.serve(work, None)) } else { First::Work(work) }
+        if has_answered {
+            // Only what the shell does by itself is brief.
+            First::Finished(Finished { host: None, ..worker.serve(work, None) })
+        } else {
+            First::Work(work)
+        }
     }
 
     /// Hands a call over to the thread, with who may end it and who hears of it; says whether there still is a thread.
@@ -195,7 +200,7 @@ impl Worker {
             Err(PANICKED.to_owned())
         });
         let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
-        Finished { context, answer, host }
+        Finished { context, answer, host: Some(host) }
     }
 
     fn answer(&mut self, stage: Stage, start: &Path, aside: Option<Aside>) -> Result<Answer, String> {
