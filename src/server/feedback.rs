@@ -52,27 +52,33 @@ impl Feedback {
 
     /// The message that the call may run. It holds the command's name and none of its arguments: secrets stand in those.
     pub(super) fn allowed(&self, command: &str, rule: &str) -> Option<Vec<u8>> {
-        self.message(LoggingLevel::Info, "allowed", json!({"command": command, "rule": rule}))
+        self.message(LoggingLevel::Info, "allowed", || json!({"command": command, "rule": rule}))
     }
 
     /// The message that the call does not run. Why stands in the answer: the reason may quote the whole command line.
     pub(super) fn refused(&self) -> Option<Vec<u8>> {
-        self.message(LoggingLevel::Warning, "refused", json!({}))
+        self.message(LoggingLevel::Warning, "refused", || json!({}))
     }
 
     /// The message that the call has ended.
     pub(super) fn ended(&self, ended: &Ended) -> Option<Vec<u8>> {
-        let (level, how) = match ended {
-            Ended::Ran { end: End::Exited(code), .. } => (LoggingLevel::Info, json!({"exit_code": code})),
-            Ended::Ran { end: End::Signaled(number), .. } => (LoggingLevel::Warning, json!({"signal": number})),
-            Ended::Ran { end: End::TimedOut(_), .. } => (LoggingLevel::Warning, json!({"timed_out": true})),
-            Ended::Ran { end: End::Stopped, .. } => (LoggingLevel::Notice, json!({"stopped": true})),
-            Ended::Failed(why) => (LoggingLevel::Error, json!({"failed": why})),
+        let level = match ended {
+            Ended::Ran { end: End::Exited(_), .. } => LoggingLevel::Info,
+            Ended::Ran { end: End::Signaled(_) | End::TimedOut(_), .. } => LoggingLevel::Warning,
+            Ended::Ran { end: End::Stopped, .. } => LoggingLevel::Notice,
+            Ended::Failed(_) => LoggingLevel::Error,
         };
-        self.message(level, "ended", how)
+        self.message(level, "ended", || match ended {
+            Ended::Ran { end: End::Exited(code), .. } => json!({"exit_code": code}),
+            Ended::Ran { end: End::Signaled(number), .. } => json!({"signal": number}),
+            Ended::Ran { end: End::TimedOut(_), .. } => json!({"timed_out": true}),
+            Ended::Ran { end: End::Stopped, .. } => json!({"stopped": true}),
+            Ended::Failed(why) => json!({"failed": why}),
+        })
     }
 
-    fn message(&self, level: LoggingLevel, event: &str, more: Value) -> Option<Vec<u8>> {
+    /// The message, made only where the client wants messages of this level.
+    fn message(&self, level: LoggingLevel, event: &str, more: impl FnOnce() -> Value) -> Option<Vec<u8>> {
         if level < self.log_level? {
             return None;
         }
@@ -80,7 +86,7 @@ impl Feedback {
         data.insert("event".into(), json!(event));
         data.insert("request".into(), json!(self.request));
         data.insert("tool".into(), json!(self.tool));
-        if let Value::Object(more) = more {
+        if let Value::Object(more) = more() {
             data.extend(more);
         }
         Some(encode::notification("notifications/message", &message_params(level, &Value::Object(data))))
