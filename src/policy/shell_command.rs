@@ -15,6 +15,11 @@ impl ShellCommand {
     pub fn words(&self) -> &[String] {
         &self.words
     }
+
+    /// The same, to be used up.
+    pub(crate) fn into_words(self) -> Vec<String> {
+        self.words
+    }
 }
 
 /// Decides whether `entry` with `arguments` may be given to the shell: only where the list holds that very entry, since

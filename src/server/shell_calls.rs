@@ -20,7 +20,7 @@ use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Directories, ShellCommand};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Answer, Finished, First, Shell, ShellJob, ShellSettings};
+use crate::shell::{Finished, First, Shell, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
 
 /// Why a call is not run.
@@ -45,7 +45,7 @@ pub struct ShellFinished {
     pub(super) host: Option<Host>,
     pub(super) restarted: Option<String>,
     /// Where the shell stands now, where that is known.
-    directory: Option<PathBuf>,
+    directory: Option<Arc<Path>>,
 }
 
 /// What is to be done when a call's turn comes.
@@ -75,7 +75,7 @@ struct Running {
     /// `None` once it has ended, and the loop is about to come to its answer.
     stop: Option<Stop>,
     /// Where the shell stood before, where the call changes that.
-    before: Option<PathBuf>,
+    before: Option<Arc<Path>>,
 }
 
 /// What a shell is made of, and where its answers go.
@@ -118,9 +118,9 @@ pub(super) struct ShellCalls {
     waiting_bytes: usize,
     running: Option<Running>,
     /// Where the shell stands, as its last answer said; `None` before the first.
-    directory: Option<PathBuf>,
+    directory: Option<Arc<Path>>,
     /// Where it stood before its last change of directory.
-    previous: Option<PathBuf>,
+    previous: Option<Arc<Path>>,
     home: Option<PathBuf>,
     /// Whether it stands where the operator does not allow it to.
     has_left: bool,
@@ -218,7 +218,7 @@ impl ShellCalls {
     }
 
     /// Where the shell stands, as its last answer said.
-    pub(super) fn directory(&self) -> Option<PathBuf> {
+    pub(super) fn directory(&self) -> Option<Arc<Path>> {
         self.directory.clone()
     }
 
@@ -274,12 +274,16 @@ impl ShellCalls {
         let base = || directories.resolve(None).map(|directory| directory.path().to_owned());
         let here = match &self.directory {
             Some(here) => here.clone(),
-            None => base().map_err(|error| error.to_string())?,
+            None => base().map_err(|error| error.to_string())?.into(),
         };
         let target = match change {
-            Change::Show => return Ok(here),
+            Change::Show => return Ok(here.to_path_buf()),
             Change::Home => self.home.clone().ok_or("there is no home directory; name one to change to")?,
-            Change::Back => self.previous.clone().ok_or("the shell has stood nowhere else yet; name a directory")?,
+            Change::Back => {
+                let previous =
+                    self.previous.as_deref().ok_or("the shell has stood nowhere else yet; name a directory")?;
+                previous.to_owned()
+            }
             Change::To(target) if target.is_empty() => {
                 return Err("the directory to change to is empty; name an existing one".to_owned());
             }
@@ -310,10 +314,7 @@ fn observe_end(observer: &dyn Observer, finished: &Finished<Context>) {
         return;
     }
     let tell = || match &finished.answer {
-        Ok(Answer { end, stdout, stderr, elapsed, .. }) => {
-            let output = Output { end: *end, stdout: stdout.clone(), stderr: stderr.clone(), elapsed: *elapsed };
-            observer.ended(&CommandEnded { call, outcome: CommandOutcome::Ran(&output) });
-        }
+        Ok(answer) => observer.ended(&CommandEnded { call, outcome: CommandOutcome::Ran(&answer.output) }),
         Err(why) => {
             let lost = ExecError::Lost { source: io::Error::other(why.clone()) };
             observer.ended(&CommandEnded { call, outcome: CommandOutcome::Failed(&lost) });
@@ -324,10 +325,10 @@ fn observe_end(observer: &dyn Observer, finished: &Finished<Context>) {
 
 fn encoded(finished: Finished<Context>, report: ReportSettings) -> ShellFinished {
     let Finished { context: Context { key, facts, revision }, answer, host } = finished;
-    let directory = answer.as_ref().ok().map(|answer| Path::to_owned(&answer.directory));
+    let directory = answer.as_ref().ok().map(|answer| Arc::clone(&answer.directory));
     let (result, end, restarted) = match answer {
         Ok(answer) => {
-            let Answer { end, elapsed, .. } = answer;
+            let Output { end, elapsed, .. } = answer.output;
             let restarted = answer.restarted.clone();
             (shell_result(answer, &facts, report), Ended::Ran { end, elapsed }, restarted)
         }

@@ -1,13 +1,12 @@
 //! What is asked of the persistent shell, and what it answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::dialect::current as dialect;
 use super::marker::Marker;
 use super::session::Order;
-use crate::exec::{Captured, End, Environment, Host, Limits};
+use crate::exec::{Environment, Host, Limits, Output};
 use crate::policy::ShellCommand;
 use crate::sandbox::Sandbox;
 
@@ -67,7 +66,7 @@ impl Task {
     pub(super) fn order(self, limits: Limits, marker: Marker) -> Result<Order, String> {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
-            Self::Run(command) => command.words().to_vec(),
+            Self::Run(command) => command.into_words(),
             Self::ChangeDirectory(path) => {
                 let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
                 dialect::change_to(path).map_err(|refused| refused.to_string())?
@@ -93,16 +92,10 @@ pub struct Finished<T> {
 /// What a call came to.
 #[derive(Debug)]
 pub struct Answer {
-    /// How the command ended.
-    pub end: End,
-    /// What was kept of its standard output.
-    pub stdout: Captured,
-    /// What was kept of its standard error.
-    pub stderr: Captured,
+    /// How the command ended and what it printed, from the call's turn to its end.
+    pub output: Output,
     /// Where the shell stands now.
-    pub directory: PathBuf,
+    pub directory: Arc<Path>,
     /// Why the shell had to be started anew.
     pub restarted: Option<String>,
-    /// From the call's turn to its end.
-    pub elapsed: Duration,
 }

@@ -16,7 +16,7 @@ use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Ran, Session, Watch, Watched, end_of, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Limits, StopSignal};
+use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, StopSignal};
 
 /// How long a call is watched by who begins it. Nothing else is served in this time.
 const BRIEF: Duration = Duration::from_micros(300);
@@ -159,14 +159,14 @@ struct Worker {
     settings: ShellSettings,
     markers: Markers,
     session: Option<Session>,
-    directory: PathBuf,
+    directory: Arc<Path>,
     /// Why there is no session, where the next call has to tell it.
     lost: Option<String>,
 }
 
 impl Worker {
     fn new(settings: ShellSettings) -> Self {
-        Self { settings, markers: Markers::default(), session: None, directory: PathBuf::new(), lost: None }
+        Self { settings, markers: Markers::default(), session: None, directory: Path::new("").into(), lost: None }
     }
 
     /// Begins a call in the shell that there is, and watches it for a moment.
@@ -249,14 +249,9 @@ impl Worker {
         self.session = None;
         self.lost = None;
         self.open(start)?;
-        Ok(Answer {
-            end: End::Exited(0),
-            stdout: Captured::default(),
-            stderr: Captured::default(),
-            directory: self.directory.clone(),
-            restarted: Some(reason),
-            elapsed: started.elapsed(),
-        })
+        let nothing = Captured::default;
+        let output = Output { end: End::Exited(0), stdout: nothing(), stderr: nothing(), elapsed: started.elapsed() };
+        Ok(Answer { output, directory: Arc::clone(&self.directory), restarted: Some(reason) })
     }
 
     fn conclude(&mut self, begun: Begun, ran: Ran, start: &Path) -> Result<Answer, String> {
@@ -265,7 +260,7 @@ impl Worker {
         let end = match ending {
             Ending::Answered(status) => {
                 if let Some(session) = self.session.as_ref().filter(|_| !stays) {
-                    self.directory = session.directory(&status);
+                    self.directory = session.directory(&status).into();
                 }
                 ended_by_us.unwrap_or(End::Exited(status.code))
             }
@@ -290,8 +285,8 @@ impl Worker {
                 ended_by_us.unwrap_or(End::Stopped)
             }
         };
-        let directory = self.directory.clone();
-        Ok(Answer { end, stdout, stderr, directory, restarted, elapsed: started.elapsed() })
+        let output = Output { end, stdout, stderr, elapsed: started.elapsed() };
+        Ok(Answer { output, directory: Arc::clone(&self.directory), restarted })
     }
 
     /// Makes sure that there is a shell; says why, where it had to be started.
@@ -332,7 +327,8 @@ impl Worker {
         }
         let session =
             Session::start(&program, &self.settings.environment, start_directory).map_err(|error| error.to_string())?;
-        self.directory = session.directory(&Status { code: 0, directory: start_directory.display().to_string() });
+        let told = Status { code: 0, directory: start_directory.display().to_string() };
+        self.directory = session.directory(&told).into();
         self.session = Some(session);
         Ok(())
     }

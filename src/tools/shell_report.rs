@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::ReportSettings;
 use super::outcome::{self, Outcome, Own};
 use super::yaml::write_text;
+use crate::exec::Output;
 use crate::mcp::CallToolResult;
 use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
@@ -23,7 +24,7 @@ pub struct ShellCommandFacts {
 
 /// Makes the result of an answer of the shell's.
 pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportSettings) -> CallToolResult {
-    let Answer { end, stdout, stderr, directory, restarted, .. } = answer;
+    let Answer { output: Output { end, stdout, stderr, .. }, directory, restarted } = answer;
     outcome::result(end, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
 }
 
@@ -70,19 +71,12 @@ fn both(outcome: &Outcome) -> String {
 mod tests {
     use super::*;
     use crate::exec::{Captured, End};
-    use std::path::PathBuf;
     use std::time::Duration;
 
     fn answer(end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
         let captured = |bytes: &[u8]| Captured { head: bytes.to_vec(), ..Captured::default() };
-        Answer {
-            end,
-            stdout: captured(stdout),
-            stderr: captured(stderr),
-            directory: PathBuf::from("/w"),
-            restarted: None,
-            elapsed: Duration::ZERO,
-        }
+        let output = Output { end, stdout: captured(stdout), stderr: captured(stderr), elapsed: Duration::ZERO };
+        Answer { output, directory: Path::new("/w").into(), restarted: None }
     }
 
     fn facts(word: &str, literal_pattern: Option<&'static str>) -> ShellCommandFacts {

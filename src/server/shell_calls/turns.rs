@@ -1,7 +1,7 @@
 //! The loop's part in the calls of the persistent shell: what is decided before they wait, and when their turn comes.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Begun, Context, Running, Turn, Waiting};
@@ -32,9 +32,10 @@ impl Server<'_> {
     ) -> Result<(), String> {
         let ShellCall { what, timeout } = call;
         self.last_key += 1;
-        let (turn, facts, line) = match what {
+        let is_told = self.log.writes(LogLevel::Info);
+        let (turn, facts, line, size) = match what {
             ShellRequest::List(_) | ShellRequest::Restart => {
-                (Turn::Restart, ShellCommandFacts::default(), String::new())
+                (Turn::Restart, ShellCommandFacts::default(), String::new(), 0)
             }
             ShellRequest::Command { entry, arguments, literal_pattern } => {
                 let arguments = arguments.map_err(|refused| refused.to_string())?;
@@ -53,21 +54,19 @@ impl Server<'_> {
                 });
                 let command = decided.map_err(|refusal| refusal.to_string())?;
                 dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
-                let line = command.words().join(" ");
+                let words = command.words();
+                let line = if is_told { words.join(" ") } else { String::new() };
+                let size = words.iter().map(String::len).sum::<usize>();
                 let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
                     // Only shown, it is the shell's to print.
                     Some(Change::Show) | None => Turn::Run(command),
                     Some(change) => Turn::Change(change),
                 };
-                (turn, ShellCommandFacts { word: entry, literal_pattern }, line)
+                (turn, ShellCommandFacts { word: entry, literal_pattern }, line, size)
             }
         };
-        let size = line.len() + 256;
-        let description = if self.log.writes(LogLevel::Info) {
-            format!("tool={tool} shell command={line:?}{}", request.trace)
-        } else {
-            String::new()
-        };
+        let description =
+            if is_told { format!("tool={tool} shell command={line:?}{}", request.trace) } else { String::new() };
         let feedback = Box::new(Feedback::new(&id, tool, request));
         let allowed = feedback.allowed(&facts.word, "the allow-list");
         self.shell.queue(Waiting {
@@ -75,7 +74,7 @@ impl Server<'_> {
             turn,
             context: Context { key: self.last_key, facts, revision: request.revision },
             limits: Limits { timeout, ..self.limits },
-            size,
+            size: size + 256,
             directories,
         })?;
         self.tell(allowed).map_err(|error| error.message)?;
@@ -84,12 +83,12 @@ impl Server<'_> {
 
     /// Makes sure that the shell stands where the operator allows: a directory that was moved or linked anew between the
     /// check of a `cd` and its run could have led it elsewhere. Then it is started anew before anything else runs.
-    pub(in crate::server) fn hold_to_roots(&mut self, before: Option<PathBuf>) {
+    pub(in crate::server) fn hold_to_roots(&mut self, before: Option<Arc<Path>>) {
         let decided_in = self.shell.directories.clone();
         let directories = decided_in.as_deref().unwrap_or(self.policy.directories());
         let Some(here) = self.shell.directory.as_deref().filter(|here| before.as_deref() != Some(here)) else { return };
         // Where calls start that name no directory is the operator's choice, and is allowed wherever it lies.
-        let is_start = start_of(directories).is_some_and(|start| start == here);
+        let is_start = start_of(directories).is_some_and(|start| start == *here);
         let resolved = here.to_str().map(|here| directories.resolve(Some(here)));
         let is_outside = matches!(
             resolved,
@@ -111,7 +110,7 @@ impl Server<'_> {
                 Turn::Run(command) => Ok((Task::Run(command), None)),
                 Turn::Restart => Ok((Task::Restart("it was asked for".to_owned()), None)),
                 Turn::Change(change) => self.shell.target(&change, directories).map(|target| {
-                    let before = self.shell.directory.clone().or_else(|| start_of(directories));
+                    let before = self.shell.directory.clone().or_else(|| start_of(directories).map(Arc::from));
                     (Task::ChangeDirectory(target), before)
                 }),
             });
