@@ -3,6 +3,7 @@
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use super::shape::{Members, Shape};
 use super::{ErrorObject, INVALID_REQUEST, PARSE_ERROR, RequestId};
 
 /// One message of the client's.
@@ -66,43 +67,48 @@ pub struct Malformed {
 impl Incoming {
     /// Reads one line.
     ///
-    /// The line is read into a value once, and that value is what is looked at and what is run: of a key that stands
-    /// twice the last one counts, for the check as for the execution.
+    /// The line is read once, and what was read is what is looked at and what is run: of a key that stands twice the
+    /// last one counts, for the check as for the execution.
     ///
     /// # Errors
     /// [`Malformed`], with [`PARSE_ERROR`] for what is no JSON (or no UTF-8), [`INVALID_REQUEST`] for JSON that is no
     /// message, or that is valid but nested deeper than 128 levels or holds a number beyond a double's range.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
-        let value = serde_json::from_slice(line).map_err(|error| unreadable(line, &error))?;
-        match value {
-            Value::Array(elements) if elements.is_empty() => Err(invalid(None, "a batch holds at least one message")),
-            Value::Array(elements) => Ok(Self::Batch(elements.into_iter().map(Message::from_value).collect())),
-            single => Message::from_value(single).map(Self::Single),
+        // Of a whole line that is UTF-8 no string needs to be looked at again; what is wrong with any other is said the same.
+        let read = match std::str::from_utf8(line) {
+            Ok(text) => serde_json::from_str(text),
+            Err(_) => serde_json::from_slice(line),
+        };
+        match read.map_err(|error| unreadable(line, &error))? {
+            Shape::Array(elements) if elements.is_empty() => Err(invalid(None, "a batch holds at least one message")),
+            Shape::Array(elements) => Ok(Self::Batch(elements.into_iter().map(Message::from_value).collect())),
+            Shape::Object(members) => Message::from_members(members).map(Self::Single),
+            Shape::Scalar => Err(no_object()),
         }
     }
 }
 
 impl Message {
     fn from_value(value: Value) -> Result<Self, Malformed> {
-        let Value::Object(mut members) = value else {
-            return Err(invalid(None, "expected an object with `jsonrpc`, `method` and, for a request, `id`"));
-        };
-        let id = members.remove("id");
+        into_object(value).ok_or_else(no_object).and_then(|members| Self::from_members(members.into()))
+    }
+
+    fn from_members(members: Members) -> Result<Self, Malformed> {
+        let Members { jsonrpc, id, method, params, result, error } = members;
         let known_id = id.as_ref().and_then(RequestId::from_value);
-        let Some(method) = members.remove("method") else {
-            return response(known_id, members);
+        let Some(method) = method else {
+            return response(known_id, result, error);
         };
         let Value::String(method) = method else {
             return Err(invalid(known_id, "`method` must be a string"));
         };
-        let version_fits = members.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
-        let params = members.remove("params");
-        let Some(id) = id else {
+        let version_fits = jsonrpc.as_ref().and_then(Value::as_str) == Some("2.0");
+        if id.is_none() {
             // Nobody waits for an answer, so what is wrong with it is nobody's to hear.
             let params = params.and_then(into_object).unwrap_or_default();
             return Ok(Self::Notification(Notification { method, params }));
-        };
-        let Some(known_id) = RequestId::from_value(&id) else {
+        }
+        let Some(known_id) = known_id else {
             return Err(invalid(None, "`id` must be a string or an integer of 64 bits"));
         };
         if !version_fits {
@@ -117,8 +123,8 @@ impl Message {
     }
 }
 
-fn response(id: Option<RequestId>, mut members: Map<String, Value>) -> Result<Message, Malformed> {
-    let result = match (members.remove("result"), members.remove("error")) {
+fn response(id: Option<RequestId>, result: Option<Value>, error: Option<Value>) -> Result<Message, Malformed> {
+    let result = match (result, error) {
         (_, Some(error)) => Err(error),
         (Some(result), None) => Ok(result),
         (None, None) => return Err(invalid(id, "a message has a `method`, a `result` or an `error`")),
@@ -131,6 +137,10 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
         Value::Object(members) => Some(members),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
     }
+}
+
+fn no_object() -> Malformed {
+    invalid(None, "expected an object with `jsonrpc`, `method` and, for a request, `id`")
 }
 
 fn invalid(id: Option<RequestId>, why: &str) -> Malformed {

@@ -1,0 +1,191 @@
+//! A line as far as it matters what it is: an object with the members that messages have, an array of values, or neither.
+//! What no message has a use for is read into a value all the same, since a line must be JSON that a value can hold.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// What a line holds.
+#[derive(Debug, PartialEq)]
+pub(super) enum Shape {
+    /// Maybe a message.
+    Object(Members),
+    /// Maybe a batch.
+    Array(Vec<Value>),
+    /// No message.
+    Scalar,
+}
+
+/// The members of an object that a message can have, whatever their values are. Of a key that stands twice the last one
+/// counts.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Members {
+    pub jsonrpc: Option<Value>,
+    pub id: Option<Value>,
+    pub method: Option<Value>,
+    pub params: Option<Value>,
+    pub result: Option<Value>,
+    pub error: Option<Value>,
+}
+
+/// The key of a member.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl From<Map<String, Value>> for Members {
+    fn from(mut members: Map<String, Value>) -> Self {
+        let mut take = |key| members.remove(key);
+        Self {
+            jsonrpc: take("jsonrpc"),
+            id: take("id"),
+            method: take("method"),
+            params: take("params"),
+            result: take("result"),
+            error: take("error"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShapeVisitor)
+    }
+}
+
+struct ShapeVisitor;
+
+impl<'de> Visitor<'de> for ShapeVisitor {
+    type Value = Shape;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        let mut members = Members::default();
+        let mut other = None;
+        while let Some(key) = map.next_key()? {
+            let member = match key {
+                Key::Jsonrpc => &mut members.jsonrpc,
+                Key::Id => &mut members.id,
+                Key::Method => &mut members.method,
+                Key::Params => &mut members.params,
+                Key::Result => &mut members.result,
+                Key::Error => &mut members.error,
+                Key::Other => &mut other,
+            };
+            *member = Some(map.next_value()?);
+        }
+        Ok(Shape::Object(members))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Shape, A::Error> {
+        let mut array = Vec::new();
+        while let Some(element) = elements.next_element()? {
+            array.push(element);
+        }
+        Ok(Shape::Array(array))
+    }
+
+    fn visit_unit<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The shape by way of a value, which is what a line means.
+    fn by_value(line: &str) -> Result<Shape, String> {
+        match serde_json::from_str(line).map_err(|error| error.to_string())? {
+            Value::Object(members) => Ok(Shape::Object(members.into())),
+            Value::Array(elements) => Ok(Shape::Array(elements)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(Shape::Scalar),
+        }
+    }
+
+    fn check(line: &str) -> Result<(), TestCaseError> {
+        let read = serde_json::from_str::<Shape>(line).map_err(|error| error.to_string());
+        prop_assert_eq!(read, by_value(line), "{}", line);
+        Ok(())
+    }
+
+    #[test]
+    fn a_line_has_the_shape_of_its_value() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1]},"result":null,"error":{},"more":1}"#,
+            r#"{"id":1,"id":2,"more":1,"more":{}}"#,
+            r#"{"\u0069d":1}"#,
+            "{}",
+            "[]",
+            r#"[1,{"id":1},[{}],"x"]"#,
+            "null",
+            "true",
+            "-1",
+            "1",
+            "1.5",
+            r#""x""#,
+            "1e999",
+            r#"{"more":1e999}"#,
+            r#"{"more":"\ud800"}"#,
+            r#"{"\ud800":1}"#,
+            r#"{"id":1,}"#,
+            r#"{"id"}"#,
+            "{1:1}",
+            "[1,]",
+            "{} {}",
+            "",
+            &format!("{}{}", "[".repeat(128), "]".repeat(128)),
+            &format!("{}{}", "[".repeat(127), "]".repeat(127)),
+            &format!("{{\"more\":{}{}}}", "[".repeat(127), "]".repeat(127)),
+            &format!("{{\"more\":{}{}}}", "[".repeat(126), "]".repeat(126)),
+        ] {
+            check(line).unwrap();
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn any_line_has_the_shape_of_its_value(
+            line in r#"[\[{]{0,2}(("(jsonrpc|id|method|params|result|error|x)":)?("2\.0"|-?[0-9]{1,25}|1e[0-9]{3}|null|true|\{\}|\[1\]|"x\\u[0d]{4}"),?){0,7}[\]}]{0,2}"#
+        ) {
+            check(&line)?;
+        }
+    }
+}
