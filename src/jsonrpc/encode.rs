@@ -6,10 +6,10 @@ use super::{ErrorObject, RequestId};
 
 /// Encodes a response that brings a result; `result` is JSON that was encoded before.
 pub fn result(id: &RequestId, result: &[u8]) -> Vec<u8> {
-    let id = to_json(id);
-    let mut line = Vec::with_capacity(result.len() + id.len() + 40);
+    // With room for the ids that clients give.
+    let mut line = Vec::with_capacity(result.len() + 80);
     line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    line.extend_from_slice(&id);
+    write_json(&mut line, id);
     line.extend_from_slice(br#","result":"#);
     line.extend_from_slice(result);
     line.extend_from_slice(b"}\n");
@@ -62,8 +62,18 @@ pub fn batch(responses: &[Vec<u8>]) -> Vec<u8> {
 
 /// Encodes a value of ours as JSON.
 pub fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(256);
+    write_json(&mut json, value);
+    json
+}
+
+fn write_json(json: &mut Vec<u8>, value: &impl Serialize) {
+    let start = json.len();
     // Only a map with keys that are no strings, or a Serialize that fails by itself, can fail here; ours are neither.
-    serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec())
+    if serde_json::to_writer(&mut *json, value).is_err() {
+        json.truncate(start);
+        json.extend_from_slice(b"null");
+    }
 }
 
 fn line(value: &impl Serialize) -> Vec<u8> {
