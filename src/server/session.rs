@@ -1,5 +1,7 @@
 //! The seam between the eras: which revision a request is of, and what its client declared.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::RequestContext;
@@ -16,8 +18,8 @@ pub struct Session {
 #[derive(Debug)]
 struct Handshake {
     revision: Revision,
-    capabilities: Map<String, Value>,
-    client_info: Option<Implementation>,
+    capabilities: Arc<Map<String, Value>>,
+    client_info: Option<Arc<Implementation>>,
     /// What `logging/setLevel` asked for last.
     log_level: Option<LoggingLevel>,
 }
@@ -48,7 +50,7 @@ impl Session {
 
     /// What the client declared in the handshake; `None` before it.
     pub fn client_capabilities(&self) -> Option<&Map<String, Value>> {
-        self.handshake.as_ref().map(|handshake| &handshake.capabilities)
+        self.handshake.as_ref().map(|handshake| &*handshake.capabilities)
     }
 
     /// Decides what a request is of, by the request first and by what came before only then.
@@ -68,7 +70,7 @@ impl Session {
         };
         Ok(Served::Request(RequestContext {
             revision: handshake.revision,
-            client_capabilities: handshake.capabilities.clone(),
+            client_capabilities: Arc::clone(&handshake.capabilities),
             client_info: handshake.client_info.clone(),
             progress_token: meta.progress_token(),
             log_level: handshake.log_level,
@@ -83,8 +85,8 @@ impl Session {
         let revision = Revision::negotiate(&params.protocol_version);
         self.handshake = Some(Handshake {
             revision,
-            capabilities: params.capabilities,
-            client_info: params.client_info,
+            capabilities: params.capabilities.into(),
+            client_info: params.client_info.map(Arc::new),
             log_level: None,
         });
         Ok(Served::Handshake(revision))
@@ -101,8 +103,8 @@ fn modern(request: &Request, meta: RequestMeta<'_>) -> Result<Served, ErrorObjec
     }
     Ok(Served::Request(RequestContext {
         revision: envelope.revision,
-        client_capabilities: envelope.client_capabilities,
-        client_info: envelope.client_info,
+        client_capabilities: envelope.client_capabilities.into(),
+        client_info: envelope.client_info.map(Arc::new),
         progress_token: meta.progress_token(),
         log_level: envelope.log_level,
         trace: meta.trace_context(),
