@@ -1,5 +1,6 @@
 //! What a command in the persistent shell came to, as a client gets it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -61,10 +62,13 @@ impl Own for InShell<'_> {
 }
 
 /// The standard output, and behind it, on a line of its own, the standard error where there is any.
-fn both(outcome: &Outcome) -> String {
+fn both(outcome: &Outcome) -> Cow<'_, str> {
     let (stdout, stderr) = (&outcome.stdout.text, &outcome.stderr.text);
-    let between = if stdout.is_empty() || stderr.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
-    [stdout, between, stderr].concat()
+    match (stdout.as_str(), stderr.as_str()) {
+        (one, "") | ("", one) => Cow::Borrowed(one),
+        (_, _) if stdout.ends_with('\n') => Cow::Owned([stdout, stderr.as_str()].concat()),
+        (_, _) => Cow::Owned([stdout, "\n", stderr].concat()),
+    }
 }
 
 #[cfg(test)]

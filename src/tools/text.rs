@@ -25,9 +25,14 @@ pub(super) fn fit(
 ) -> CallToolResult {
     loop {
         let result = make(&stdout, &stderr);
-        let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
         let kept = stdout.len() + stderr.len();
-        if size <= most || kept == 0 {
+        // Without structured content there is the text alone, of which no byte takes more than six.
+        let surely_fits = result.structured_content.is_none() && result.text.len() <= most / 6;
+        if surely_fits || kept == 0 {
+            return result;
+        }
+        let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
+        if size <= most {
             return result;
         }
         // What fits if all of it grows alike by its encoding, with a sixteenth to spare; each round cuts more.
