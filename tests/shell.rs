@@ -182,12 +182,73 @@ fn syntax_and_control_characters_are_refused_and_nothing_runs() {
         let said = session.call(&word.replace('.', "_"), arguments);
         assert!(said.is_error && said.text.contains("never given to the persistent shell"), "{word}: {}", said.text);
     }
-    for variable in ["PATH=/x", "LD_PRELOAD=/x", "-n PATH", "IFS=x", "BASH_ENV=/x", "PATH"] {
+    for variable in ["PATH=/x", "LD_PRELOAD=/x", "-p PATH", "-- PATH=x", "IFS=x", "BASH_ENV=/x", "PATH", "A=b OPTIND=1"]
+    {
         let said = session.call("export", variable);
         assert!(said.is_error && said.text.contains("decides which code runs"), "{variable}: {}", said.text);
     }
     assert!(!session.dir.path().join("x").exists());
     assert_eq!(session.output("echo", "still one shell"), "still one shell\n");
+}
+
+/// What some shells compute, though it is quoted: `touch x` would run.
+const COMPUTED: &[(&str, &str)] = &[
+    ("test", "-v 'a[$(touch x)]'"),
+    ("test", "'a[$(touch x)]' -eq 0"),
+    ("[", "-v 'a[$(touch x)]' ]"),
+    ("printf", "-v 'a[$(touch x)]' y"),
+    ("printf", "'-va[$(touch x)]' y"),
+    ("printf", "%d 'a[$(touch x)]'"),
+    ("read", "'a[$(touch x)]'"),
+    ("read", "-a 'a[$(touch x)]'"),
+    ("export", "'OPTIND=a[$(touch x)]'"),
+    ("export", "'RANDOM=a[$(touch x)]'"),
+    ("export", "'COLUMNS=a[$(touch x)]'"),
+    ("export", "'BASHPID+=a[$(touch x)]'"),
+    ("export", "'a[$(touch x)]=1'"),
+    ("readonly", "-a 'a=($(touch x))'"),
+    ("readonly", "'SECONDS=a[$(touch x)]'"),
+    ("unset", "'a[$(touch x)]'"),
+    ("getopts", "ab 'a[$(touch x)]'"),
+    ("jobs", "-x touch x"),
+    ("hash", "-p /usr/bin/touch ls"),
+    ("wait", "-p 'a[$(touch x)]' -n"),
+    ("kill", "'a[$(touch x)]'"),
+    ("shift", "'a[$(touch x)]'"),
+    ("ulimit", "-n 'a[$(touch x)]'"),
+    ("umask", "'a[$(touch x)]'"),
+    ("exit", "'a[$(touch x)]'"),
+    ("echo", "'a[$(touch x)]'"),
+    ("type", "'a[$(touch x)]'"),
+    ("declare", "'a[$(touch x)]=1'"),
+    ("declare", "-i 'b=a[$(touch x)]'"),
+    ("typeset", "'a[$(touch x)]=1'"),
+    ("local", "'a[$(touch x)]=1'"),
+    ("let", "'a[$(touch x)]'"),
+    ("compgen", "-W '$(touch x)'"),
+    ("compgen", "-C 'touch x'"),
+    ("mapfile", "'a[$(touch x)]'"),
+    ("mapfile", "-C 'touch x' -c 1"),
+    ("bind", "-x 'a:touch x'"),
+    ("complete", "-C 'touch x' ls"),
+    ("integer", "'b=a[$(touch x)]'"),
+    ("coproc", "touch x"),
+];
+
+#[test]
+fn nothing_that_a_shell_computes_in_an_argument_runs() {
+    for shell in shells() {
+        let mut allow: Vec<&str> = COMPUTED.iter().map(|(word, _)| *word).chain(["ls"]).collect();
+        allow.sort_unstable();
+        allow.dedup();
+        let mut session = session(&shell, &allow.join(","), &[]);
+        for (word, arguments) in COMPUTED {
+            session.call(&word.replace('[', "_"), arguments);
+            assert!(!session.dir.path().join("x").exists(), "{shell:?}: {word} {arguments}");
+            session.call("ls", "x");
+            assert!(!session.dir.path().join("x").exists(), "{shell:?}: {word} {arguments}, then ls");
+        }
+    }
 }
 
 #[test]
@@ -235,29 +296,34 @@ fn ten_megabytes_arrive_whole_on_either_stream() {
 #[test]
 fn what_the_shell_itself_prints_arrives_whole_however_long_it_takes() {
     for shell in shells() {
-        let mut session = session(&shell, "printf,echo,export,test", &["--max-output", "0", "--grace", "100ms"]);
+        let mut session = session(&shell, "kill,echo,export", &["--max-output", "0", "--grace", "100ms"]);
         for length in [1, 4096, 32 * 1024, 64 * 1024, 100_000] {
             // It is not a number, which the shell says on its standard error.
             let word = "x".repeat(length);
-            let said = session.call("printf", &format!("%s%d out {word}"));
-            assert_eq!(said.code, Some(1), "{shell:?}");
-            assert!(said.output.starts_with("out0") && said.output.contains(&word), "{shell:?}: {length} bytes");
+            let said = session.call("kill", &word);
+            assert!(said.code.is_some_and(|code| code > 0), "{shell:?}: {:.300}", said.text);
+            assert!(said.output.contains(&word), "{shell:?}: {length} bytes: {:.300}", said.text);
             assert_eq!(session.output("echo", "mine"), "mine\n", "{shell:?}");
         }
         // More than a pipe holds, and more than a moment.
-        assert_eq!(session.output("printf", "%3000000d 7").len(), 3_000_000, "{shell:?}");
+        let long = "x".repeat(3_000_000);
+        assert_eq!(session.output("echo", &long).len(), long.len() + 1, "{shell:?}");
         session.output("export", "KEPT=yes");
-        assert_eq!(session.call("test", "1 -eq").code, Some(2), "{shell:?}");
-        assert_eq!(session.output("printf", "%s x"), "x", "{shell:?}");
+        assert_eq!(session.output("echo", "x"), "x\n", "{shell:?}");
     }
 }
 
 #[test]
 fn a_builtin_that_does_not_end_takes_its_shell_with_it_at_the_deadline() {
-    let mut session = session(Path::new("/bin/bash"), "printf,wait,echo", &["--grace", "100ms"]);
-    // There is nothing below the shell that could be ended in its place.
-    let arguments = json!({"arguments": "%2000000000d 7", "timeout_ms": 300});
-    let said = Said::of(&session.server.call("printf", arguments));
+    use std::os::unix::fs::PermissionsExt;
+    // Where `times` never ends: there is nothing below the shell that could be ended in its place.
+    let dir = tempfile::tempdir().unwrap();
+    let shell = dir.path().join("shell");
+    let script = "#!/bin/bash\ntimes() { while :; do :; done; }\nwhile IFS= read -r line; do eval \"$line\"; done\n";
+    fs::write(&shell, script).unwrap();
+    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut session = session(&shell, "times,echo", &["--grace", "100ms"]);
+    let said = Said::of(&session.server.call("times", json!({"timeout_ms": 300})));
     assert!(said.is_error && said.text.contains("timed_out: true") && said.restarted.is_some(), "{:.300}", said.text);
     assert_eq!(session.output("echo", "again"), "again\n");
 }
@@ -463,8 +529,60 @@ fn a_command_that_is_not_there_is_told() {
     for shell in shells() {
         let mut session = session(&shell, "no_such_command_anywhere", &[]);
         let said = session.call("no_such_command_anywhere", "");
-        assert_eq!((said.code, said.is_error), (Some(127), false), "{shell:?}");
+        assert_eq!((said.code, said.is_error), (None, true), "{shell:?}");
+        assert!(said.text.contains("was not found in the directories of the server's PATH"), "{}", said.text);
         assert!(said.text.contains("Note: This tool does not support interactive commands."), "{}", said.text);
+    }
+}
+
+#[test]
+fn a_check_and_the_prompt_decide_as_a_call_would() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    fs::create_dir(root.join("sub")).unwrap();
+    let root = root.to_str().unwrap();
+    let allow = "cd,printf,set,export,ls,no-such-program,test";
+    let flags = ["--tools", "shell", "--allow", allow, "--cwd-root", root, "--cwd", root, "--log", "off"];
+    let mut server = Server::command(&flags).dir(dir.path()).start();
+    server.initialize("2025-11-25");
+    for (command, expected) in [
+        ("ls -l 'a b'", Ok(())),
+        ("cd sub", Ok(())),
+        ("cd", Err("is not inside an allowed root")),
+        ("cd /", Err("is not inside an allowed root")),
+        ("cd sub/missing", Err("does not exist")),
+        ("export A=b", Ok(())),
+        ("export PATH=/x", Err("decides which code runs")),
+        ("export 'a[1]=x'", Err("is none of them")),
+        ("set -x", Err("changes how the shell reads its lines")),
+        ("printf 'a\tb'", Err("hold a tab")),
+        ("ls && ls", Err("outside quotes is shell syntax")),
+        ("no-such-program", Err("was not found")),
+        ("rm x", Err("is not allowed")),
+        ("/bin/ls", Err("call it by its name alone, `ls`")),
+    ] {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let output = check.arg("check").args(flags).args(["--", command]).env("HOME", "/").output().unwrap();
+        let checked = String::from_utf8(output.stdout).unwrap();
+        let explained =
+            server.request("prompts/get", json!({"name": "explain_refusal", "arguments": {"command": command}}));
+        let explained = explained["result"]["messages"][0]["content"]["text"].as_str().unwrap().to_owned();
+        let (tool, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        match expected {
+            Ok(()) => {
+                assert_eq!(output.status.code(), Some(0), "{command}: {checked}");
+                assert!(explained.contains("would not be refused"), "{explained}");
+            }
+            Err(why) => {
+                assert_eq!(output.status.code(), Some(1), "{command}: {checked}");
+                assert!(checked.contains(why) && explained.contains(why), "{command}: {checked}\n{explained}");
+            }
+        }
+        if allow.split(',').any(|name| name == tool) {
+            let said = Said::of(&server.call(tool, json!({"arguments": arguments})));
+            assert_eq!(said.code.is_some(), expected.is_ok(), "{command}: {}", said.text);
+            server.call("restart", json!({}));
+        }
     }
 }
 

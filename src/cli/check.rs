@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::Config;
-use crate::policy::{CommandLine, Decision, Rule, wrappers};
-use crate::server::Parts;
+use crate::policy::{Rule, Verdict, wrappers};
+use crate::server::{Asked, Parts};
 
 pub(super) fn run(
     config: &Config,
@@ -17,16 +17,15 @@ pub(super) fn run(
     let mut words = command.into_iter();
     let first = words.next().unwrap_or_default();
     let arguments: Vec<String> = words.collect();
-    let command =
-        if arguments.is_empty() { CommandLine::parse(&first) } else { CommandLine::from_process(first, arguments) };
-    let decision = Parts::new(config).policy.examine(command, directory);
-    let facts = Facts::new(&decision, config);
+    let asked = if arguments.is_empty() { Asked::Line(first) } else { Asked::Words(first, arguments) };
+    let verdict = Parts::new(config).examine(asked, directory);
+    let facts = Facts::new(&verdict, config);
     if json {
         print_json(&facts.to_json())?
     } else {
         print(&facts.to_text())?
     };
-    Ok(if decision.outcome.is_ok() { Outcome::Good } else { Outcome::Bad })
+    Ok(if verdict.refusal.is_none() { Outcome::Good } else { Outcome::Bad })
 }
 
 /// A decision, ready to be shown.
@@ -40,8 +39,8 @@ struct Facts {
 }
 
 impl Facts {
-    fn new(decision: &Decision, config: &Config) -> Self {
-        let explanation = &decision.explanation;
+    fn new(verdict: &Verdict, config: &Config) -> Self {
+        let explanation = &verdict.explanation;
         let rule = explanation.rule.as_ref().map(|rule| match rule {
             Rule::Entry(_) | Rule::Any => format!("{rule}, from the {}", config.allow.source),
             Rule::Project(_) => rule.to_string(),
@@ -55,7 +54,7 @@ impl Facts {
             .filter(|_| rule.is_some())
             .and_then(|word| wrappers::reach_of(word).map(|reach| format!("`{word}` {}", reach.meaning())));
         Self {
-            reason: decision.outcome.as_ref().err().map(ToString::to_string),
+            reason: verdict.refusal.as_ref().map(ToString::to_string),
             words: explanation.words.clone(),
             rule,
             program: explanation.program.as_ref().map(|path| path.display().to_string()),

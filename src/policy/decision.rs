@@ -42,6 +42,15 @@ pub struct Decision {
     pub outcome: Result<AllowedCommand, Refusal>,
 }
 
+/// What would be decided for a command that is not to be run, and why.
+#[derive(Debug)]
+pub struct Verdict {
+    /// What the decision rests on, as far as it came.
+    pub explanation: Explanation,
+    /// The reason why not; `None` where it would run.
+    pub refusal: Option<Refusal>,
+}
+
 /// What a decision rests on. A part that was not reached is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
@@ -74,6 +83,12 @@ pub enum Refusal {
     /// The directory is none, or not allowed.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// The persistent shell must not be given it, or not in this way.
+    #[error("{reason}")]
+    InShell {
+        /// Why, as a sentence.
+        reason: String,
+    },
     /// The rule lets it pass, but there is no such program.
     #[error("command {} was not found in the directories of the server's PATH. {NOT_FOUND_NOTE}", quoted(.word))]
     ProgramNotFound {

@@ -3,34 +3,33 @@
 use serde_json::json;
 
 use crate::mcp::Tool;
-use crate::policy::{AllowList, CommandLine, Decision, Policy, Refusal, quoted};
+use crate::policy::{AllowList, Refusal, Verdict, quoted};
 
-/// The text of the prompt: decided by the very code that decides for calls, without running anything.
-pub fn explain_refusal(command: &str, tools: &[&Tool], policy: &Policy) -> String {
-    let decision = policy.examine(CommandLine::parse(command), None);
+/// The text of the prompt, for what was decided by the very code that decides for calls.
+pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdict: &Verdict) -> String {
     let shown = quoted(command);
-    match &decision.outcome {
-        Ok(_) => format!(
+    match &verdict.refusal {
+        None => format!(
             "The command {shown} would not be refused: it may run by {}.\n\n{}\nNothing was run to find this out. Its result \
              tells the rest: `exit_code`, `stdout` and `stderr`; an `exit_code` other than 0 is the program's own word and no \
              refusal. Named with a `cwd`, a call can still be refused for its directory.\n",
-            rule(&decision),
+            rule(verdict),
             how_to_call(command, tools)
         ),
-        Err(refusal) => format!(
+        Some(refusal) => format!(
             "The command {shown} would be refused: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
              - The allowed commands are: {}. Names are compared exactly, and only the first word counts.\n\
              - A refusal is the operator's rule and no mistake of the server: do not try the same through another program, an \
              interpreter, a path or an encoding. Where no allowed command can do it, say so to the user, who can ask the \
              operator to allow more.\n",
-            instead(refusal, policy.allow_list()),
-            policy.allow_list().summary()
+            instead(refusal, allow),
+            allow.summary()
         ),
     }
 }
 
-fn rule(decision: &Decision) -> String {
-    decision.explanation.rule.as_ref().map_or_else(|| "a rule of the operator".to_owned(), ToString::to_string)
+fn rule(verdict: &Verdict) -> String {
+    verdict.explanation.rule.as_ref().map_or_else(|| "a rule of the operator".to_owned(), ToString::to_string)
 }
 
 fn how_to_call(command: &str, tools: &[&Tool]) -> String {
@@ -57,6 +56,9 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
                 |meant| format!("- Call `{meant}` by exactly that name.\n"),
             )
         }
+        Refusal::InShell { .. } => {
+            "- The command itself is allowed: call it in a way that the reason above does not rule out.\n".to_owned()
+        }
         Refusal::Directory(_) => {
             "- The command itself is allowed: name a `cwd` that the reason above does not rule out.\n".to_owned()
         }
@@ -72,7 +74,7 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Directories, DirectorySettings, Programs, Roots, SearchPath};
+    use crate::policy::{CommandLine, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath};
 
     fn explain(allowed: &[&str], command: &str) -> String {
         let directories = Directories::new(DirectorySettings {
@@ -85,7 +87,9 @@ mod tests {
         });
         let programs = Programs::new(SearchPath::new(Some("/bin:/usr/bin".as_ref())), "/".into());
         let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
-        explain_refusal(command, &[], &Policy::new(allow, directories, programs))
+        let decision = Policy::new(allow.clone(), directories, programs).examine(CommandLine::parse(command), None);
+        let verdict = Verdict { explanation: decision.explanation, refusal: decision.outcome.err() };
+        explain_refusal(command, &[], &allow, &verdict)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::mcp::{Prompt, PromptArgument, Tool};
-use crate::policy::{AllowList, Policy, WhichTools, quoted};
+use crate::policy::{AllowList, Verdict, WhichTools, quoted};
 
 /// The prompts, in the order of their list.
 pub const PROMPTS: &[Prompt] = &[INTRO, EXPLAIN_REFUSAL];
@@ -73,7 +73,8 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Fills in a prompt; gives it with its text. Arguments that it does not have are ignored.
+/// Fills in a prompt; gives it with its text. Arguments that it does not have are ignored. `examine` tells what would be
+/// decided for a command.
 ///
 /// # Errors
 /// [`PromptError`], where there is no such prompt or a required argument is missing.
@@ -82,15 +83,16 @@ pub fn get(
     arguments: &Map<String, Value>,
     tools: &[&Tool],
     which: WhichTools,
-    policy: &Policy,
+    allow: &AllowList,
+    examine: impl FnOnce(&str) -> Verdict,
 ) -> Result<(&'static Prompt, String), PromptError> {
     let prompt = find(name)?;
     let text = if prompt == &EXPLAIN_REFUSAL {
         let missing = PromptError::MissingArgument { prompt: prompt.name, argument: COMMAND.name };
         let command = arguments.get(COMMAND.name).and_then(Value::as_str).ok_or(missing)?;
-        explain_refusal(command, tools, policy)
+        explain_refusal(command, tools, allow, &examine(command))
     } else {
-        intro(tools.iter().copied(), policy.allow_list(), which)
+        intro(tools.iter().copied(), allow, which)
     };
     Ok((prompt, text))
 }

@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::{Confinement, Observer, Unobserved};
+use super::examine::examine;
+use super::shell_calls::Stand;
+use super::{Asked, Confinement, Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
-use crate::policy::{AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, wrappers};
+use crate::policy::{
+    AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, Verdict, wrappers,
+};
 use crate::sandbox::Sandbox;
 use crate::shell::ShellSettings;
 use crate::shell::dialect::current as dialect;
@@ -101,6 +105,12 @@ impl Parts {
             observer: Arc::new(Unobserved),
             calls: AtomicU64::new(0),
         }
+    }
+
+    /// What would be decided for a command that is called in `directory`, by the tools that there are; runs nothing.
+    pub fn examine(&self, asked: Asked, directory: Option<&str>) -> Verdict {
+        let home = self.shell.as_ref().and_then(ShellSettings::home);
+        examine(&self.policy, self.toolbox.which(), asked, directory, Stand { home, ..Stand::default() })
     }
 
     /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.

@@ -3,6 +3,7 @@
 //! They have a queue of their own beside the calls that run one process each, and run one by one in the order of their
 //! arrival. Where a `cd` may lead is decided when its turn comes, since only then it is known where the shell stands.
 
+mod stand;
 mod turns;
 
 use std::collections::VecDeque;
@@ -19,9 +20,11 @@ use crate::exec::{ExecError, Host, Limits, Output, Stop, StopReason, StopSignal,
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Directories, ShellCommand};
-use crate::shell::dialect::{Change, current as dialect};
+use crate::shell::dialect::Change;
 use crate::shell::{Finished, First, Shell, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
+
+pub(super) use stand::Stand;
 
 /// Why a call is not run.
 const NO_THREAD: &str = "the persistent shell has no thread to run on";
@@ -144,7 +147,7 @@ impl ShellCalls {
         events: EventSender,
     ) -> io::Result<Self> {
         let Some(settings) = settings else { return Ok(Self::default()) };
-        let home = settings.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| home.into());
+        let home = settings.home().map(Into::into);
         let maker = Maker { settings, report, observer, events };
         let shell = maker.make(&[], directory, None)?;
         Ok(Self { shell: Some(shell), maker: Some(maker), home, ..Self::default() })
@@ -269,35 +272,9 @@ impl ShellCalls {
         Ok(())
     }
 
-    /// Finds out where a change of the directory leads, and whether it may.
-    fn target(&self, change: &Change, directories: &Directories) -> Result<PathBuf, String> {
-        let base = || directories.resolve(None).map(|directory| directory.path().to_owned());
-        let here = match &self.directory {
-            Some(here) => here.clone(),
-            None => base().map_err(|error| error.to_string())?.into(),
-        };
-        let target = match change {
-            Change::Show => return Ok(here.to_path_buf()),
-            Change::Home => self.home.clone().ok_or("there is no home directory; name one to change to")?,
-            Change::Back => {
-                let previous =
-                    self.previous.as_deref().ok_or("the shell has stood nowhere else yet; name a directory")?;
-                previous.to_owned()
-            }
-            Change::To(target) if target.is_empty() => {
-                return Err("the directory to change to is empty; name an existing one".to_owned());
-            }
-            Change::To(target) => here.join(target),
-        };
-        let target = target.to_str().ok_or("the path is no UTF-8; name another directory")?;
-        let stays = |why: &dyn std::fmt::Display| format!("the directory stays as it is: {why}");
-        let resolved = directories.resolve(Some(target)).map_err(|error| stays(&error))?;
-        let path = resolved.path();
-        // The worker refuses too what the shell would read otherwise; here it is said before the shell has its turn.
-        if let Some(Err(refused)) = path.to_str().map(dialect::change_to) {
-            return Err(stays(&refused));
-        }
-        Ok(path.to_owned())
+    /// Where the shell stands, and what a change of the directory can be relative to.
+    pub(super) fn stand(&self) -> Stand<'_> {
+        Stand { here: self.directory.as_deref(), previous: self.previous.as_deref(), home: self.home.as_deref() }
     }
 }
 

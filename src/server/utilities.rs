@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Server;
+use super::examine::{Asked, examine};
 use super::replies::ReplyTo;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Request};
 use crate::mcp::{CompleteParams, LoggingLevel, Revision, check_listen_params, complete_result, prompt_result};
@@ -19,9 +20,12 @@ impl Server<'_> {
             Some(Value::Object(arguments)) => arguments,
             Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object of strings")),
         };
-        let (prompt, text) =
-            prompts::get(name, arguments, &self.toolbox.list().collect::<Vec<_>>(), self.toolbox.which(), &self.policy)
-                .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+        let which = self.toolbox.which();
+        let tools: Vec<_> = self.toolbox.list().collect();
+        let examine =
+            |command: &str| examine(&self.policy, which, Asked::Line(command.to_owned()), None, self.shell.stand());
+        let (prompt, text) = prompts::get(name, arguments, &tools, which, self.policy.allow_list(), examine)
+            .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
         Ok(prompt_result(prompt.description, &text, revision))
     }
 

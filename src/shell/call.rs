@@ -21,6 +21,13 @@ pub struct ShellSettings {
     pub sandbox: Option<Arc<Sandbox>>,
 }
 
+impl ShellSettings {
+    /// The home directory that the shell is given.
+    pub fn home(&self) -> Option<&Path> {
+        self.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| Path::new(home))
+    }
+}
+
 /// One call, ready to run.
 #[derive(Debug)]
 pub struct ShellJob<T> {
@@ -66,7 +73,7 @@ impl Task {
     pub(super) fn order(self, limits: Limits, marker: Marker) -> Result<Order, String> {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
-            Self::Run(command) => command.into_words(),
+            Self::Run(command) => command.into_shell_words(),
             Self::ChangeDirectory(path) => {
                 let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
                 dialect::change_to(path).map_err(|refused| refused.to_string())?

@@ -9,14 +9,14 @@ use crate::config::LogLevel;
 use crate::exec::Limits;
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::CallToolResult;
-use crate::policy::{Directories, DirectoryError, Explanation, allow_in_shell};
+use crate::policy::{Directories, DirectoryError};
 use crate::server::calls::Pending;
 use crate::server::event::Event;
 use crate::server::feedback::Feedback;
 use crate::server::replies::ReplyTo;
 use crate::server::{Decided, RequestContext, Server};
-use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{ShellJob, Task};
+use crate::shell::dialect::Change;
+use crate::shell::{ShellDecision, ShellJob, Task, decide};
 use crate::tools::{ShellCall, ShellCommandFacts, ShellRequest};
 
 impl Server<'_> {
@@ -38,26 +38,19 @@ impl Server<'_> {
                 (Turn::Restart, ShellCommandFacts::default(), String::new(), 0)
             }
             ShellRequest::Command { entry, arguments, literal_pattern } => {
-                let arguments = arguments.map_err(|refused| refused.to_string())?;
-                let explanation = Explanation {
-                    words: std::iter::once(&entry).chain(&arguments).cloned().collect(),
-                    rule: self.policy.allow_list().rule_for(&entry),
-                    literal_pattern,
-                    ..Explanation::default()
-                };
-                let decided = allow_in_shell(self.policy.allow_list(), &entry, arguments);
+                let ShellDecision { explanation, outcome, change } =
+                    decide(&self.policy, &entry, arguments, literal_pattern);
                 self.observer.decided(&Decided {
                     call: self.last_key,
                     tool,
                     explanation: &explanation,
-                    refusal: decided.as_ref().err(),
+                    refusal: outcome.as_ref().err(),
                 });
-                let command = decided.map_err(|refusal| refusal.to_string())?;
-                dialect::refuse(command.words()).map_err(|refused| refused.to_string())?;
+                let command = outcome.map_err(|refusal| refusal.to_string())?;
                 let words = command.words();
                 let line = if is_told { words.join(" ") } else { String::new() };
                 let size = words.iter().map(String::len).sum::<usize>();
-                let turn = match dialect::change_of(command.words()).map_err(|refused| refused.to_string())? {
+                let turn = match change {
                     // Only shown, it is the shell's to print.
                     Some(Change::Show) | None => Turn::Run(command),
                     Some(change) => Turn::Change(change),
@@ -109,7 +102,7 @@ impl Server<'_> {
             let task = followed.and_then(|()| match turn {
                 Turn::Run(command) => Ok((Task::Run(command), None)),
                 Turn::Restart => Ok((Task::Restart("it was asked for".to_owned()), None)),
-                Turn::Change(change) => self.shell.target(&change, directories).map(|target| {
+                Turn::Change(change) => self.shell.stand().target(&change, directories).map(|target| {
                     let before = self.shell.directory.clone().or_else(|| start_of(directories).map(Arc::from));
                     (Task::ChangeDirectory(target), before)
                 }),

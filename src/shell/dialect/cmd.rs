@@ -243,6 +243,21 @@ pub fn is_builtin(word: &str) -> bool {
     BUILTINS.iter().any(|builtin| builtin.eq_ignore_ascii_case(word))
 }
 
+/// The arguments of a call that come to these words; to none, where one of them can be in no argument.
+pub fn join(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| match word.is_empty() || word.contains(' ') {
+        true => format!("\"{word}\""),
+        false => word.clone(),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the shell is left to find what the word means: it reads paths by rules of its own, and does not look for programs
+/// in its directory.
+pub fn is_found_by_shell(_word: &str) -> bool {
+    true
+}
+
 /// What the answer to a command says that the shell did not find.
 pub fn hint_for(code: i32, word: &str) -> Option<String> {
     (code == 9009).then(|| format!("exit code 9009: the shell found no command {}", quoted(word)))

@@ -1,7 +1,7 @@
 //! What differs between shells: how a command becomes one line, how its end is read, and what is refused before.
 //!
-//! Pure functions, one file a dialect, under the same names: `SHELL`, `LINE_END`, `start_arguments`, `opening_line`, `words`, `refuse`, `change_of`,
-//! `change_to`, `line`, `status`, `is_builtin`. `current` is the one of this platform; all are built and tested on each.
+//! Pure functions, one file a dialect, under the same names: `SHELL`, `LINE_END`, `start_arguments`, `opening_line`, `words`, `join`, `refuse`, `change_of`,
+//! `change_to`, `line`, `status`, `is_builtin`, `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
 
 #[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
 pub mod cmd;
@@ -73,11 +73,24 @@ pub enum Refused {
     },
     /// A variable that decides which programs run.
     #[error(
-        "the variable `{name}` decides which code runs, so it can't be changed in the persistent shell; ask the operator to set it"
+        "the variable `{name}` decides which code runs, or is the shell's own, so it can't be changed in the persistent shell; ask \
+         the operator to set it"
     )]
     Variable {
         /// Its name.
         name: String,
+    },
+    /// What a builtin would do more with than a call may.
+    #[error(
+        "`{word}` is run by the shell itself, and takes plain names, numbers and its common options alone; {} is none of them",
+        quoted(.argument)
+    )]
+    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe computes nothing in what it may be given"))]
+    Operand {
+        /// The builtin.
+        word: String,
+        /// What it was given.
+        argument: String,
     },
     /// A change of the directory to several places at once, or by an option that is not known.
     #[error("`{word}` takes one directory here, and no options but `-L` and `-P`; found {}", quoted(.arguments))]

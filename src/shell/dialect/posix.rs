@@ -1,17 +1,12 @@
 //! POSIX shells: `/bin/sh`, dash, bash, busybox. Every word is quoted anew, so that nothing in it is ever syntax.
 
+mod builtins;
+
 use std::path::Path;
 
 use super::{Change, Refused, Status};
-use crate::policy::{find_syntax, quoted};
+use crate::policy::find_syntax;
 use crate::shell::Marker;
-
-/// What the builtins of the shell are that a call may use; programs are found in PATH.
-const BUILTINS: &[&str] = &[
-    ":", "[", "bg", "cd", "chdir", "echo", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "kill",
-    "printf", "pwd", "read", "readonly", "set", "shift", "test", "times", "true", "type", "ulimit", "umask", "unset",
-    "wait",
-];
 
 /// The builtin that reads its standard input; what else is built in never looks at it.
 const READING: &str = "read";
@@ -38,14 +33,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("popd", "changes the directory unchecked"),
     ("let", "computes with variables, and runs what stands in them"),
 ];
-
-/// Builtins whose arguments set variables.
-const ASSIGNING: &[&str] = &["export", "readonly", "declare", "typeset", "local", "unset", "read", "getopts"];
-
-/// Variables that decide which code runs, here or in the programs that the shell starts.
-const GUARDED: &[&str] =
-    &["PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "PWD", "OLDPWD"];
-const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH_FUNC_"];
 
 /// What this dialect is called in a sentence.
 pub const SHELL: &str = "a POSIX shell";
@@ -89,10 +76,15 @@ pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     shlex::split(arguments).ok_or_else(|| Refused::Unbalanced { arguments: arguments.to_owned() })
 }
 
+/// The arguments of a call that come to these words; to none, where one of them can be in no argument.
+pub fn join(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
 /// Refuses what this shell must not be given, whoever allows it.
 ///
 /// # Errors
-/// [`Refused::Word`] or [`Refused::Variable`].
+/// [`Refused::Word`], [`Refused::Variable`] or [`Refused::Operand`].
 pub fn refuse(words: &[String]) -> Result<(), Refused> {
     let Some((word, arguments)) = words.split_first() else { return Ok(()) };
     if let Some((word, why)) = REFUSED.iter().find(|(refused, _)| refused == word) {
@@ -104,17 +96,7 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
             why: "with options changes how the shell reads its lines",
         });
     }
-    if ASSIGNING.contains(&word.as_str()) {
-        let names = arguments.iter().map(|argument| argument.split(['=', '[', '+']).next().unwrap_or_default());
-        if let Some(name) = names.into_iter().find(|name| is_guarded(name)) {
-            return Err(Refused::Variable { name: name.to_owned() });
-        }
-    }
-    Ok(())
-}
-
-fn is_guarded(name: &str) -> bool {
-    GUARDED.contains(&name) || GUARDED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    builtins::check(word, arguments)
 }
 
 /// Where the words would change the directory to, if they are such a change.
@@ -229,12 +211,18 @@ pub fn status(note: &[u8]) -> Option<Status> {
 
 /// Whether the word is built into the shell, so that no program of that name is needed.
 pub fn is_builtin(word: &str) -> bool {
-    BUILTINS.contains(&word)
+    builtins::is_builtin(word)
 }
 
-/// What the answer to a command says that the shell did not find.
-pub fn hint_for(code: i32, word: &str) -> Option<String> {
-    (code == 127).then(|| format!("exit code 127: the shell found no command {}", quoted(word)))
+/// Whether the shell is left to find what the word means: it is given programs by their paths, so that no builtin, function or
+/// alias of its own stands in for one.
+pub fn is_found_by_shell(word: &str) -> bool {
+    is_builtin(word)
+}
+
+/// Nothing: what the shell does not find is refused before.
+pub fn hint_for(_code: i32, _word: &str) -> Option<String> {
+    None
 }
 
 #[cfg(test)]

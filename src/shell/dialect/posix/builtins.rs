@@ -1,0 +1,179 @@
+//! What of a POSIX shell's own commands a call may use, and with which arguments.
+//!
+//! A quoted argument is no syntax, but some builtins of some shells read their arguments once more: bash computes the
+//! subscript in `test -v 'a[$(x)]'`, `printf -v`, `read` and `unset`, and the value of a variable that is a number, and runs what
+//! stands in there. So the shell runs by itself what this table holds, with arguments of the kinds that it names, and all
+//! else is a program, which it is given by its path.
+
+use crate::shell::dialect::Refused;
+
+/// One command that is built into every POSIX shell.
+struct Builtin {
+    word: &'static str,
+    /// The letters that may stand behind a `-`, before the operands; `"*"` for all.
+    options: &'static str,
+    operands: Operands,
+}
+
+/// What the operands of a builtin may be.
+#[derive(Clone, Copy)]
+enum Operands {
+    /// Anything: they are printed, ignored, or checked elsewhere.
+    Any,
+    /// Numbers, jobs, signals, names of limits: nothing that could be computed.
+    Plain,
+    /// Names of variables.
+    Names,
+    /// Names of variables, or assignments to them.
+    Assignments,
+    /// Letters, a name of a variable, and anything.
+    Getopts,
+}
+
+const BUILTINS: &[Builtin] = {
+    use Operands::{Any, Assignments, Getopts, Names, Plain};
+    &[
+        Builtin { word: ":", options: "*", operands: Any },
+        Builtin { word: "bg", options: "", operands: Plain },
+        Builtin { word: "cd", options: "*", operands: Any },
+        Builtin { word: "chdir", options: "*", operands: Any },
+        Builtin { word: "echo", options: "*", operands: Any },
+        Builtin { word: "exit", options: "", operands: Plain },
+        Builtin { word: "export", options: "p", operands: Assignments },
+        Builtin { word: "false", options: "*", operands: Any },
+        Builtin { word: "fg", options: "", operands: Plain },
+        Builtin { word: "getopts", options: "", operands: Getopts },
+        Builtin { word: "hash", options: "r", operands: Plain },
+        Builtin { word: "jobs", options: "lp", operands: Plain },
+        Builtin { word: "kill", options: "*", operands: Plain },
+        Builtin { word: "pwd", options: "LP", operands: Plain },
+        Builtin { word: "read", options: "r", operands: Names },
+        Builtin { word: "readonly", options: "p", operands: Assignments },
+        // Its options are refused before.
+        Builtin { word: "set", options: "*", operands: Any },
+        Builtin { word: "shift", options: "", operands: Plain },
+        Builtin { word: "times", options: "", operands: Plain },
+        Builtin { word: "true", options: "*", operands: Any },
+        Builtin { word: "type", options: "*", operands: Any },
+        Builtin { word: "ulimit", options: "*", operands: Plain },
+        Builtin { word: "umask", options: "S", operands: Plain },
+        Builtin { word: "unset", options: "v", operands: Names },
+        Builtin { word: "wait", options: "", operands: Plain },
+    ]
+};
+
+/// Variables that decide which code runs, here or in the programs that the shell starts, or that the shell computes.
+const GUARDED: &[&str] = &[
+    "PATH",
+    "FPATH",
+    "IFS",
+    "ENV",
+    "SHELLOPTS",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "PROMPT",
+    "CDPATH",
+    "PWD",
+    "OLDPWD",
+    "ZDOTDIR",
+    "DIRSTACK",
+    "FUNCNAME",
+    "GROUPS",
+    "PIPESTATUS",
+    "MAPFILE",
+    "COPROC",
+    "EUID",
+    "UID",
+    "PPID",
+    "LINENO",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "OPTIND",
+    "OPTERR",
+    "TMOUT",
+    "MAILCHECK",
+    "IGNOREEOF",
+    "INPUTRC",
+    "EXECIGNORE",
+    "GLOBIGNORE",
+    "POSIXLY_CORRECT",
+];
+const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH", "HIST", "COMP_", "EPOCH", "READLINE_", "PROMPT_", "ZSH"];
+/// Variables that some shells compute from what they are set to.
+const NUMBERS: &[&str] = &["COLUMNS", "LINES", "SHLVL"];
+
+/// Whether every shell has the command built in, and a call may use it.
+pub(super) fn is_builtin(word: &str) -> bool {
+    find(word).is_some()
+}
+
+fn find(word: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.word == word)
+}
+
+/// Checks the arguments of a builtin; what is none takes what it likes.
+///
+/// # Errors
+/// [`Refused::Variable`] or [`Refused::Operand`].
+pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
+    let Some(Builtin { options, operands, .. }) = find(word) else { return Ok(()) };
+    if *options == "*" && matches!(operands, Operands::Any) {
+        return Ok(());
+    }
+    let is_option = |argument: &&String| argument.len() > 1 && argument.starts_with('-') && *argument != "--";
+    let count = arguments.iter().take_while(is_option).count();
+    let (given, rest) = arguments.split_at(count);
+    let refused = |argument: &String| Refused::Operand { word: word.to_owned(), argument: argument.clone() };
+    let is_known = |option: &&String| {
+        let mut letters = option.chars().skip(1);
+        if *options == "*" {
+            letters.all(|letter| letter.is_ascii_alphanumeric())
+        } else {
+            letters.all(|letter| options.contains(letter))
+        }
+    };
+    if let Some(unknown) = given.iter().find(|option| !is_known(option)) {
+        return Err(refused(unknown));
+    }
+    let rest = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest);
+    rest.iter().enumerate().try_for_each(|(place, operand)| match (operands, place) {
+        (Operands::Any, _) | (Operands::Getopts, 2..) => Ok(()),
+        (Operands::Plain, _) | (Operands::Getopts, 0) => {
+            is_plain(operand).then_some(()).ok_or_else(|| refused(operand))
+        }
+        (Operands::Names, _) | (Operands::Getopts, _) => name(operand).unwrap_or_else(|| Err(refused(operand))),
+        (Operands::Assignments, _) => match operand.split_once('=') {
+            Some((variable, value))
+                if NUMBERS.contains(&variable) && !value.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                Err(refused(operand))
+            }
+            Some((variable, _)) => name(variable).unwrap_or_else(|| Err(refused(operand))),
+            None => name(operand).unwrap_or_else(|| Err(refused(operand))),
+        },
+    })
+}
+
+/// Letters, digits, and the signs of jobs, modes and lists of options.
+fn is_plain(operand: &str) -> bool {
+    operand.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%+-=,:_.".contains(&byte))
+}
+
+/// Whether the variable of this name may be changed; `None` where it is no name, such as an element of an array.
+fn name(name: &str) -> Option<Result<(), Refused>> {
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    let is_name =
+        name.bytes().next().is_some_and(is_letter) && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit());
+    is_name.then(|| match is_guarded(name) {
+        true => Err(Refused::Variable { name: name.to_owned() }),
+        false => Ok(()),
+    })
+}
+
+fn is_guarded(name: &str) -> bool {
+    GUARDED.contains(&name) || GUARDED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
