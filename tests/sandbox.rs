@@ -332,6 +332,42 @@ fn a_program_of_another_convention_is_ended() {
 }
 
 #[test]
+fn a_clients_root_opens_nothing_that_the_operator_did_not() {
+    let world = World::new();
+    let project = world.fill("[base]/project");
+    let home = world.base.join("home");
+    for (args, root, is_used) in [
+        (&["--project-dir", &project][..], "/", false),
+        (&["--project-dir", &project], home.to_str().unwrap(), false),
+        (&["--project-dir", &project], &project, true),
+        (&[], "/", false),
+        (&[], "/usr", false),
+        (&[], "/usr/bin", false),
+        (&[], home.to_str().unwrap(), false),
+        (&[], &project, true),
+    ] {
+        for level in ["off", "strict"] {
+            let args = [args, &["--sandbox", level, "--allow", "sh,cat", "--log", "off"]].concat();
+            let mut server = world.command(User::Own, &args).start();
+            server.initialize_with("2025-06-18", json!({"roots": {}}));
+            let question = server.recv_until(|message| message["method"] == "roots/list");
+            let roots = json!({"roots": [{"uri": format!("file://{root}")}]});
+            server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": roots}));
+            let arguments = json!({"file": "cat", "args": [world.fill("[base]/home/letter")]});
+            let output = text(&server.call("execute_process", arguments));
+            assert_eq!(world.take(Read, &output), level == "off", "{args:?} {root}: {output}");
+            let line = ["sh", "-c", &world.fill("[ld] /usr/bin/touch [base]/project/marker")].map(str::to_owned);
+            let output = call(&mut server, &line);
+            assert_eq!(world.take(Started, &output), level == "off", "{args:?} {root}: {output}");
+            let write = world.fill("echo x > [base]/project/made && echo it-worked");
+            let output = call(&mut server, &["sh".to_owned(), "-c".to_owned(), write]);
+            let is_granted = is_used || args.contains(&project.as_str());
+            assert_eq!(world.take(Said, &output), level == "off" || is_granted, "{args:?} {root}: {output}");
+        }
+    }
+}
+
+#[test]
 fn grants_add_to_a_level() {
     let world = World::new();
     let home = world.fill("[base]/home");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::directory::SystemPlaces;
 use super::file_uri::parse_file_uri;
 use super::quoted::quoted;
 
@@ -21,15 +22,21 @@ impl ClientRoots {
     /// Reads the URIs, finds out where they really are, and cuts them to the operator's bounds.
     ///
     /// A root in a bound stays; of a root around one the bound is left; any other is dropped, as is what is no `file://`
-    /// URI, does not exist, or is no directory.
-    pub(super) fn new(uris: &[String], bounds: &Bounds<'_>) -> Self {
+    /// URI, does not exist, is no directory, or is one of the places that are `kept` from clients.
+    pub(super) fn new(uris: &[String], bounds: &Bounds<'_>, kept: &SystemPlaces) -> Self {
         let mut roots = Self::default();
         for uri in uris {
             let canonical = parse_file_uri(uri).map_err(|error| error.to_string()).and_then(|path| {
                 let canonical = dunce::canonicalize(&path).map_err(|error| error.to_string())?;
                 if canonical.is_dir() { Ok(canonical) } else { Err("it is no directory".to_owned()) }
             });
-            let cut = canonical.and_then(|directory| cut(directory, bounds));
+            let free = canonical.and_then(|directory| match kept.near(&directory) {
+                Some(place) => {
+                    Err(format!("it would open `{}` to commands; name the directory of the work", place.display()))
+                }
+                None => Ok(directory),
+            });
+            let cut = free.and_then(|directory| cut(directory, bounds));
             match cut {
                 Ok(directories) => roots.add(directories),
                 Err(why) => {
@@ -120,6 +127,38 @@ mod tests {
         check(&none, &["dev"], &[]);
         let broken = DirectorySettings { roots: within(&["nowhere"]), ..Default::default() };
         check(&broken, &["dev"], &[]);
+    }
+
+    #[test]
+    fn where_roots_grant_something_they_grant_nothing_beyond_the_operators_directories() {
+        let (_dir, base) = tree();
+        let found = |settings: &DirectorySettings, roots: &[&str]| -> Vec<PathBuf> {
+            let (_, client) = narrowed(&base, settings.clone(), roots);
+            client.directories.iter().map(|path| path.strip_prefix(&base).unwrap_or(path).to_owned()).collect()
+        };
+        let project = DirectorySettings { project: Some("dev/one".into()), ..Default::default() };
+        let confined = DirectorySettings { is_confined: true, ..project.clone() };
+        assert_eq!(found(&project, &["dev", "elsewhere"]), [Path::new("dev"), Path::new("elsewhere")]);
+        assert_eq!(
+            found(&confined, &["dev", "elsewhere", "dev/one/src"]),
+            [Path::new("dev/one"), Path::new("dev/one/src")]
+        );
+        let wider = DirectorySettings { workspace: Some("dev".into()), ..confined };
+        assert_eq!(found(&wider, &["dev/two", "elsewhere"]), [Path::new("dev/two")]);
+        // Nothing is named: no place of the system's, nor what holds one.
+        let system = SystemPlaces { directories: vec![base.join("dev/two")], home: Some(base.join("elsewhere")) };
+        let free = DirectorySettings { system, ..Default::default() };
+        assert_eq!(found(&free, &["dev"]), [Path::new("dev")]);
+        for settings in [
+            DirectorySettings { is_confined: true, ..free.clone() },
+            DirectorySettings { project_commands: true, ..free.clone() },
+        ] {
+            fs::create_dir_all(base.join("elsewhere/work")).unwrap();
+            fs::create_dir_all(base.join("dev/two/sub")).unwrap();
+            assert_eq!(found(&settings, &[".", "dev", "dev/two", "dev/two/sub", "elsewhere"]), [] as [PathBuf; 0]);
+            let good = [Path::new("dev/one"), Path::new("dev/three"), Path::new("elsewhere/work")];
+            assert_eq!(found(&settings, &["dev/one", "dev/three", "elsewhere/work"]), good);
+        }
     }
 
     #[test]

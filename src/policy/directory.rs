@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::directory_error::{DirectoryError, ROOTS, WORKSPACE};
+use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::{ClientRoots, WorkingDirectory};
 
 /// What the operator said of directories. Relative ones are relative to `cwd`, then the project, then the server's.
@@ -21,6 +21,30 @@ pub struct DirectorySettings {
     pub roots: Roots,
     /// Whether a command may be given by a path under the project directory.
     pub project_commands: bool,
+    /// Whether a sandbox grants the directories of the work, those of a client among them.
+    pub is_confined: bool,
+    /// Where the programs and the settings of the system and its user are.
+    pub system: SystemPlaces,
+}
+
+/// Places that a client must not name as its own, where naming one would grant something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SystemPlaces {
+    /// Directories of programs and settings: no root may hold one, or lie in one.
+    pub directories: Vec<PathBuf>,
+    /// The user's home directory: no root may hold it.
+    pub home: Option<PathBuf>,
+}
+
+impl SystemPlaces {
+    /// The first of these places that a canonical directory is too near to.
+    pub(super) fn near(&self, directory: &Path) -> Option<PathBuf> {
+        let canonical = |place: &PathBuf| dunce::canonicalize(place).unwrap_or_else(|_| place.clone());
+        let holds = |place: &PathBuf| place.starts_with(directory);
+        let mut places = self.directories.iter().map(canonical);
+        let found = places.find(|place| holds(place) || directory.starts_with(place));
+        found.or_else(|| self.home.as_ref().map(canonical).filter(holds))
+    }
 }
 
 /// Where the `cwd` of a call must lie.
@@ -83,10 +107,13 @@ impl Resolved {
 impl Directories {
     /// Resolves the operator's directories. One that can't be resolved is no error yet: it refuses calls.
     pub fn new(settings: DirectorySettings) -> Self {
-        Self::of(settings, Vec::new(), "`--project-dir`")
+        Self::of(settings, Vec::new(), PROJECT)
     }
 
     /// The same, narrowed to a client's roots, of which the first is the project directory where the operator named none.
+    ///
+    /// Where a root grants something (in a sandbox, or a command of the project's), it grants nothing beyond the operator's
+    /// directories; where there are none, nothing of the system's.
     pub fn with_client_roots(&self, uris: &[String]) -> (Self, ClientRoots) {
         let mut bounds = Vec::new();
         if self.roots.is_some() {
@@ -96,7 +123,11 @@ impl Directories {
         if let Some(workspace) = &self.workspace {
             bounds.push((WORKSPACE, workspace.canonical.as_deref().into_iter().collect()));
         }
-        let client = ClientRoots::new(uris, &bounds);
+        if let (true, true, Some(project)) = (bounds.is_empty(), self.given.is_confined, &self.project) {
+            bounds.push((PROJECT, project.canonical.as_deref().into_iter().collect()));
+        }
+        let kept = if self.are_clients_roots_free() { self.given.system.clone() } else { SystemPlaces::default() };
+        let client = ClientRoots::new(uris, &bounds, &kept);
         let mut settings = self.given.clone();
         let mut project_setting = self.project_setting;
         if let (None, Some(first)) = (&settings.project, client.directories.first()) {
@@ -104,6 +135,12 @@ impl Directories {
             project_setting = "the client's first root";
         }
         (Self::of(settings, client.directories.clone(), project_setting), client)
+    }
+
+    /// Whether a client's roots grant something, and no directory of the operator's bounds them.
+    pub fn are_clients_roots_free(&self) -> bool {
+        let DirectorySettings { project, workspace, roots, project_commands, is_confined, .. } = &self.given;
+        (*is_confined || *project_commands) && project.is_none() && workspace.is_none() && *roots == Roots::Unrestricted
     }
 
     /// Whether the operator named the project directory.
@@ -138,6 +175,11 @@ impl Directories {
             (None, Some(project)) => Base { path: project.given.clone(), setting: self.project_setting },
             (None, None) => Base { path: self.settings.server.clone(), setting: "the server's start" },
         }
+    }
+
+    /// Whether commands of the project's are allowed, whatever the project directory is.
+    pub fn allow_project_commands(&self) -> bool {
+        self.settings.project_commands
     }
 
     /// The canonical project directory, where commands of the project's are allowed.

@@ -93,6 +93,7 @@ pub enum DirectoryError {
 }
 
 pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
+pub(super) const PROJECT: &str = "`--project-dir`";
 pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
 
 fn shown(path: &Path) -> String {

@@ -31,7 +31,7 @@ pub use allow_list::{AllowList, Rule};
 pub use client_roots::ClientRoots;
 pub use command_line::{CommandLine, CommandLineError};
 pub use decision::{AllowedCommand, Decision, Explanation, NOT_FOUND_NOTE, Refusal, Verdict, decide};
-pub use directory::{Base, Directories, DirectorySettings, Roots};
+pub use directory::{Base, Directories, DirectorySettings, Roots, SystemPlaces};
 pub use directory_error::DirectoryError;
 pub use file_uri::{FileUriError, parse_file_uri};
 pub use program::{Program, Programs, SearchPath};

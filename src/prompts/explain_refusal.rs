@@ -74,17 +74,10 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{CommandLine, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath};
+    use crate::policy::{CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
 
     fn explain(allowed: &[&str], command: &str) -> String {
-        let directories = Directories::new(DirectorySettings {
-            server: "/".into(),
-            cwd: None,
-            project: None,
-            workspace: None,
-            roots: Roots::Unrestricted,
-            project_commands: false,
-        });
+        let directories = Directories::new(DirectorySettings { server: "/".into(), ..DirectorySettings::default() });
         let programs = Programs::new(SearchPath::new(Some("/bin:/usr/bin".as_ref())), "/".into());
         let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
         let decision = Policy::new(allow.clone(), directories, programs).examine(CommandLine::parse(command), None);

@@ -10,9 +10,9 @@ use super::{Asked, Confinement, Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
 use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
 use crate::policy::{
-    AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, Verdict, wrappers,
+    AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, SystemPlaces, Verdict, wrappers,
 };
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Level, Sandbox};
 use crate::shell::ShellSettings;
 use crate::shell::dialect::current as dialect;
 use crate::tools::{ReportSettings, ToolSettings, Toolbox};
@@ -52,7 +52,7 @@ impl Parts {
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = AllowList::new(config.allow.value.iter().cloned());
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-        let directories = Directories::new(directory_settings(config));
+        let directories = Directories::new(directory_settings(config, &search_path));
         let (confinement, sandbox) = Confinement::new(config, &allow, &directories, &programs);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
@@ -134,8 +134,16 @@ impl Parts {
             let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
             warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
         }
-        if self.policy.directories().project_for_commands().is_some() {
+        let directories = self.policy.directories();
+        if directories.allow_project_commands() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
+        }
+        if directories.are_clients_roots_free() && self.roots != RootsMode::Ignore {
+            warnings.push(
+                "the client's roots say which directories are the work's, and no directory of yours bounds them; name one with \
+                 `--project-dir`, `--workspace-dir` or `--cwd-root`, or say `--roots ignore`"
+                    .to_owned(),
+            );
         }
         warnings.extend(self.confinement.warnings());
         warnings
@@ -147,7 +155,7 @@ impl Parts {
         let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
-        if allow.names().is_empty() && !allow.allows_any() {
+        if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
         }
         problems.extend(self.confinement.problems());
@@ -155,7 +163,38 @@ impl Parts {
     }
 }
 
-fn directory_settings(config: &Config) -> DirectorySettings {
+/// Where Unixes have programs and settings, beside the directories of PATH.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/usr/local/lib",
+    "/etc",
+    "/boot",
+    "/dev",
+    "/proc",
+    "/sys",
+    "/nix",
+    "/gnu",
+];
+
+fn directory_settings(config: &Config, search_path: &SearchPath) -> DirectorySettings {
+    let of_system = SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from);
+    let home = config.surroundings.variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+    let system = SystemPlaces {
+        directories: of_system.chain(search_path.entries().iter().cloned()).collect(),
+        home: home.map(PathBuf::from).filter(|home| home.is_absolute()),
+    };
     DirectorySettings {
         server: config.surroundings.directory.clone(),
         cwd: config.cwd.value.clone(),
@@ -163,6 +202,8 @@ fn directory_settings(config: &Config) -> DirectorySettings {
         workspace: config.workspace_dir.value.clone(),
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
         project_commands: config.allow_project_commands.value,
+        is_confined: config.sandbox.value != Level::Off,
+        system,
     }
 }
 

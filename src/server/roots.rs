@@ -200,7 +200,7 @@ impl Server<'_> {
         let is_required = self.roots.mode == RootsMode::Require;
         let known = if !context.revision.is_modern() {
             self.roots.known.clone()
-        } else if let Some(answer) = roots_in_responses(params) {
+        } else if let Some(answer) = roots_in_responses(params).filter(|_| has_roots(&context.client_capabilities)) {
             let Some(uris) = root_uris(answer) else {
                 return Err(ErrorObject::invalid_params("`inputResponses.roots` must be the result of `roots/list`"));
             };
