@@ -53,32 +53,24 @@ impl<R: BufRead> LineReader<R> {
         Ok(None)
     }
 
-    /// Reads the rest of a line; says whether there is one, be it blank.
+    /// Reads the rest of a line, without its end; says whether there is one, be it blank.
     fn read_to_line_end(&mut self) -> io::Result<bool> {
-        loop {
-            let available = match self.input.fill_buf() {
-                Ok(available) => available,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if available.is_empty() {
-                return Ok(!self.line.is_empty() || self.too_long);
-            }
-            let newline = available.iter().position(|&byte| byte == b'\n');
-            let (taken, _) = available.split_at(newline.unwrap_or(available.len()));
-            // One byte more than the limit is kept for a carriage return.
-            if self.too_long || self.line.len() + taken.len() > self.limit + 1 {
-                self.too_long = true;
-                self.line = Vec::new();
-            } else {
-                self.line.extend_from_slice(taken);
-            }
-            let used = taken.len() + usize::from(newline.is_some());
-            self.input.consume(used);
-            if newline.is_some() {
+        if !self.too_long {
+            // One byte more than the limit is kept for a carriage return, and one is the line's end.
+            let room = (self.limit + 2).saturating_sub(self.line.len());
+            io::Read::take(&mut self.input, room as u64).read_until(b'\n', &mut self.line)?;
+            if self.line.last() == Some(&b'\n') {
+                self.line.pop();
                 return Ok(true);
             }
+            if self.line.len() < self.limit + 2 {
+                return Ok(!self.line.is_empty());
+            }
+            self.too_long = true;
+            self.line = Vec::new();
         }
+        self.input.skip_until(b'\n')?;
+        Ok(true)
     }
 }
 
