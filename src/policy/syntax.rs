@@ -39,12 +39,12 @@ pub fn find_syntax(line: &str) -> Option<(usize, ShellSyntax)> {
 /// hint can say that it was passed literally.
 pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
     unquoted(line).find_map(|(offset, rest)| {
-        let starts_word = line.get(..offset).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']));
+        let starts_word = || line.get(..offset).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']));
         let mut characters = rest.chars();
         match (characters.next(), characters.next()) {
             (Some('*'), _) => Some("*"),
             (Some('?'), _) => Some("?"),
-            (Some('~'), _) if starts_word => Some("~"),
+            (Some('~'), _) if starts_word() => Some("~"),
             (Some('$'), Some(name)) if name.is_ascii_alphanumeric() || "_{?$!@#-".contains(name) => Some("$"),
             _ => None,
         }
@@ -98,16 +98,15 @@ impl State {
 
 /// The syntax that `rest`, which stands outside quotes, begins with.
 pub(super) fn syntax_at(rest: &str) -> Option<ShellSyntax> {
-    if rest.starts_with('\n') {
-        return Some(ShellSyntax::Newline);
+    match rest.chars().next()? {
+        '\n' => Some(ShellSyntax::Newline),
+        '`' => Some(ShellSyntax::Substitution("`")),
+        '$' => rest.starts_with("$(").then_some(ShellSyntax::Substitution("$(")),
+        '<' | '>' | '|' | '&' | ';' => {
+            OPERATORS.into_iter().find(|operator| rest.starts_with(operator)).map(ShellSyntax::Operator)
+        }
+        _ => None,
     }
-    if rest.starts_with('`') {
-        return Some(ShellSyntax::Substitution("`"));
-    }
-    if rest.starts_with("$(") {
-        return Some(ShellSyntax::Substitution("$("));
-    }
-    OPERATORS.into_iter().find(|operator| rest.starts_with(operator)).map(ShellSyntax::Operator)
 }
 
 #[cfg(test)]
