@@ -136,7 +136,6 @@ impl Server<'_> {
             let message = format!("unknown tool {}; the tools are {}", quoted(name), known.join(", "));
             return Err(ErrorObject::invalid_params(message));
         };
-        let feedback = Feedback::new(&request.id, name, context);
         let outcome = match self.toolbox.read(kind, arguments) {
             Ok(Called::Execute(call)) => match self.place(&request.params, context, call.cwd.as_deref())? {
                 Place::In(directories) => {
@@ -161,7 +160,7 @@ impl Server<'_> {
         let Err(sentence) = outcome else { return Ok(Handled::Later) };
         let line = format!("call id={} tool={name} refused={sentence:?}{}", request.id, context.trace);
         self.log.write(LogLevel::Info, &line);
-        self.tell(feedback.refused())?;
+        self.tell(Feedback::new(&request.id, name, context).refused())?;
         Ok(Handled::Done(encode::to_json(&CallToolResult::error(sentence).for_revision(context.revision))))
     }
 
