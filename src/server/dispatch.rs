@@ -122,11 +122,11 @@ impl Server<'_> {
                 }
             });
         }
-        let name = request.params.remove("name");
-        let Some(name) = name.as_ref().and_then(Value::as_str) else {
+        let arguments = request.params.remove("arguments");
+        let Some(name) = request.params.get("name").and_then(Value::as_str) else {
             return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
         };
-        let arguments = match request.params.remove("arguments") {
+        let arguments = match arguments {
             None => Map::new(),
             Some(Value::Object(arguments)) => arguments,
             Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object")),
