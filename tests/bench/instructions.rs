@@ -24,7 +24,7 @@ use allowexec::tools::{ReportSettings, execute_result};
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
-const BOUNDS: [(&str, u64); 4] = [("parse", 70_000), ("split", 105_000), ("decide", 33_000), ("encode", 900_000)];
+const BOUNDS: [(&str, u64); 4] = [("parse", 64_000), ("split", 37_000), ("decide", 20_000), ("encode", 830_000)];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
