@@ -1,6 +1,5 @@
 //! The stream that the loop reads itself, and the bell that wakes it.
 
-use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +43,7 @@ pub(crate) struct Gate {
 /// What is behind the gate: a stream that does not block.
 #[derive(Debug)]
 pub(crate) struct Gated {
-    stream: File,
+    stream: OwnedFd,
     is_open: Arc<AtomicBool>,
 }
 
@@ -55,13 +54,13 @@ pub(crate) struct Gated {
 pub(crate) fn gated(stream: BorrowedFd<'_>) -> io::Result<(Gated, Gate)> {
     let is_open = Arc::new(AtomicBool::new(false));
     let gate = Gate { descriptor: stream.try_clone_to_owned()?, is_open: Arc::clone(&is_open) };
-    Ok((Gated { stream: stream.try_clone_to_owned()?.into(), is_open }, gate))
+    Ok((Gated { stream: stream.try_clone_to_owned()?, is_open }, gate))
 }
 
 impl Read for Gated {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.is_open.swap(false, Ordering::Relaxed) {
-            true => self.stream.read(buffer),
+            true => Ok(rustix::io::read(&self.stream, buffer)?),
             false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }

@@ -1,6 +1,6 @@
 //! The watch of one line of the shell, by one poll(2): its output up to the marker, its deadline, the wish to end it.
 
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ChildStdin;
 use std::time::{Duration, Instant};
@@ -124,7 +124,7 @@ impl Watch {
             return Ok(Step::Complete);
         }
         loop {
-            self.write(&mut session.input)?;
+            self.write(&session.input)?;
             let (Phase::Running { until } | Phase::Ending { until } | Phase::Killed { until }) = self.phase;
             let [mut stdout, mut stderr] = self.streams_of(session);
             if is_first {
@@ -166,7 +166,7 @@ impl Watch {
 
     /// Sends the line and looks for its end, without a sleep; says whether it has come.
     fn ends_soon(&mut self, session: &mut Session) -> io::Result<bool> {
-        self.write(&mut session.input)?;
+        self.write(&session.input)?;
         // The write itself may have made way for the shell.
         while !self.completes(session, [true, false])? {
             if self.started.elapsed() >= SOON {
@@ -220,15 +220,15 @@ impl Watch {
             .map(|(stream, is_open)| (is_open.then(|| stream.as_fd()), PollFlags::IN))
     }
 
-    fn write(&mut self, input: &mut ChildStdin) -> io::Result<()> {
+    fn write(&mut self, input: &ChildStdin) -> io::Result<()> {
         while let Some(rest @ [_, ..]) = self.line.get(self.written..) {
-            match input.write(rest) {
+            match rustix::io::write(input, rest) {
                 Ok(count) => self.written += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
                 // Its exit, which is seen in a moment, says more.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => self.written = self.line.len(),
-                Err(error) => return Err(error),
+                Err(Errno::PIPE) => self.written = self.line.len(),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
