@@ -127,19 +127,11 @@ impl Session {
             if ended {
                 return Ok(false);
             }
-            let ready: Vec<&OwnedFd> = self
-                .streams
-                .iter()
-                .zip([stdout, stderr])
-                .filter(|(_, ready)| *ready)
-                .map(|(stream, _)| stream)
-                .collect();
-            if ready.is_empty() {
+            if !stdout && !stderr {
                 return Ok(true);
             }
-            let mut dropped = [0; 16 * 1024];
-            for stream in ready {
-                if rustix::io::read(stream, &mut dropped)? == 0 {
+            for (stream, _) in self.streams.iter().zip([stdout, stderr]).filter(|(_, ready)| *ready) {
+                if rustix::io::read(stream, &mut *self.piece)? == 0 {
                     // It has closed a stream of its own, and can't be heard any more.
                     return Ok(false);
                 }
