@@ -108,6 +108,8 @@ impl Maker {
 /// The persistent shell and its calls.
 #[derive(Default)]
 pub(super) struct ShellCalls {
+    /// Dropped before the shell, which waits for the call that it runs.
+    running: Option<Running>,
     shell: Option<Shell<Context>>,
     /// What another shell is made of, where the client's roots change; `None` without a shell.
     maker: Option<Maker>,
@@ -119,7 +121,6 @@ pub(super) struct ShellCalls {
     directories: Option<Arc<Directories>>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    running: Option<Running>,
     /// Where the shell stands, as its last answer said; `None` before the first.
     directory: Option<Arc<Path>>,
     /// Where it stood before its last change of directory.
@@ -212,6 +213,10 @@ impl ShellCalls {
                 stop.wish(StopReason::Shutdown);
             }
         }
+        if self.shell.as_ref().is_some_and(Shell::give_up) {
+            // It waits for a shell that never comes, on a thread that nobody waits for.
+            self.running = None;
+        }
     }
 
     /// Ends the shell, and waits for that.
@@ -244,7 +249,7 @@ impl ShellCalls {
 
     /// Has the shell begin a call, and see it through where it does so in no time.
     fn begin(&mut self, job: ShellJob<Context>, wants_progress: bool) -> Result<Begun, String> {
-        let (Some(shell), Some(maker)) = (&self.shell, &self.maker) else { return Err(NO_THREAD.to_owned()) };
+        let (Some(shell), Some(maker)) = (&mut self.shell, &self.maker) else { return Err(NO_THREAD.to_owned()) };
         // Before anything begins, so that nothing runs which can't be ended.
         let (wish, signal) = match self.spare.take() {
             Some(spare) => spare,

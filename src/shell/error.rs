@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -31,6 +32,14 @@ pub enum ShellError {
     NoShell {
         /// The program.
         program: PathBuf,
+    },
+    /// It was started, and has not answered by the end of the call that waits for it.
+    #[error("the shell `{}` has not started within {timeout:?}, so nothing was run; call again later, or ask the operator to mend `--shell`", .program.display())]
+    Starting {
+        /// The program.
+        program: PathBuf,
+        /// What the call has.
+        timeout: Duration,
     },
     /// It was started, and then could not be watched; it was ended.
     #[error("the shell was ended, because the server could not watch it: {source}")]

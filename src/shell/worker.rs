@@ -2,6 +2,9 @@
 //!
 //! What a shell does in no time is watched by the caller, since to wake another thread costs more than that. Everything
 //! else is for the shell's own thread: what takes longer, what begins with a shell, and what ends without one.
+//!
+//! A shell may take long to start, or never answer. It is waited for by nobody longer than that one wants: the thread
+//! alone waits until a call comes, a call until its own end, and the next one goes on.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,11 +18,17 @@ use super::call::{Answer, Finished, ShellJob, ShellSettings, Task};
 use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
-use super::session::{Ending, Ran, Session, Watch, Watched, end_of, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, StopSignal};
+use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, how};
+use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Stop, StopSignal, stop};
 
 /// How long a call is watched by who begins it. Nothing else is served in this time.
 const BRIEF: Duration = Duration::from_micros(300);
+
+/// How long an answer waits for the shell that takes the place of the one which its call has ended.
+const REPLACING: Duration = Duration::from_millis(500);
+
+/// What a call comes to that a server does not run any more which ends.
+const ENDS: &str = "the server ends";
 
 /// What a call comes to in which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
@@ -69,12 +78,27 @@ struct Begun {
     stays: bool,
 }
 
-/// The shell, and the thread that sees its longer calls through. Dropping it ends both.
+/// How far the thread is with what can't be hurried: to make the rules of a sandbox looks through the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It has started no shell yet.
+    Preparing,
+    /// It has, or is about to; from now on it waits for nothing without heeding a wish.
+    Running,
+    /// It must not start one any more, and nobody waits for it.
+    Over,
+}
+
+/// The shell, and the thread that sees its longer calls through. Dropping it ends both; a thread that has started no shell
+/// yet ends by itself, and is not waited for.
 #[derive(Debug)]
 pub struct Shell<T> {
     /// Locked by who runs a call, and by the thread while it starts the first shell.
     worker: Arc<Mutex<Worker>>,
     work: Option<Sender<(Work<T>, Aside)>>,
+    /// Keeps the thread at the start of the first shell, until a call or the end comes.
+    alone: Option<Stop>,
+    life: Arc<Mutex<Life>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -85,29 +109,29 @@ impl<T: Send + 'static> Shell<T> {
     /// A shell that can't be started is tried again at the next call, whose answer says why.
     ///
     /// # Errors
-    /// Where no thread can be had.
+    /// Where no thread can be had, or nothing to wake it with.
     pub fn start(
         settings: ShellSettings,
         directory: PathBuf,
         reason: Option<String>,
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
     ) -> io::Result<Self> {
-        let worker = Arc::new(Mutex::new(Worker::new(settings)));
+        let life = Arc::new(Mutex::new(Life::Preparing));
+        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&life))));
         let (sender, received) = mpsc::channel::<(Work<T>, Aside)>();
+        let (alone, company) = stop()?;
         let shared = Arc::clone(&worker);
         let work = move || {
             // Who begins a call before this finds no session, and hands the call over.
-            let mut opening = lock(&shared);
-            // The first call tells what goes wrong here.
-            opening.lost = opening.open(&directory).err().or(reason);
-            drop(opening);
+            lock(&shared).open_first(&directory, &company, reason);
+            drop(company);
             for (work, aside) in received {
                 let ended = lock(&shared).serve(work, Some(aside));
                 finished(ended);
             }
         };
         let thread = std::thread::Builder::new().name("shell".into()).spawn(work)?;
-        Ok(Self { worker, work: Some(sender), thread: Some(thread) })
+        Ok(Self { worker, work: Some(sender), alone: Some(alone), life, thread: Some(thread) })
     }
 
     /// Begins a call, and sees it through where the shell does it in no time. To be called once the last call has
@@ -133,40 +157,66 @@ impl<T: Send + 'static> Shell<T> {
     }
 
     /// Hands a call over to the thread, with who may end it and who hears of it; says whether there still is a thread.
-    pub fn go_on(&self, work: Work<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
+    pub fn go_on(&mut self, work: Work<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
         let aside = Aside { stop, heartbeat };
-        self.work.as_ref().is_some_and(|sender| sender.send((work, aside)).is_ok())
+        let is_sent = self.work.as_ref().is_some_and(|sender| sender.send((work, aside)).is_ok());
+        self.alone = None;
+        is_sent
+    }
+}
+
+impl<T> Shell<T> {
+    /// Gives the shell up where the thread has started none yet, and says whether it has not: then it never will, and a
+    /// call that was handed over runs nothing.
+    pub fn give_up(&self) -> bool {
+        let mut life = lock(&self.life);
+        if *life == Life::Preparing {
+            *life = Life::Over;
+        }
+        *life == Life::Over
     }
 }
 
 impl<T> Drop for Shell<T> {
     fn drop(&mut self) {
-        self.work = None;
-        if let Some(thread) = self.thread.take() {
+        (self.work, self.alone) = (None, None);
+        let has_no_shell = self.give_up();
+        if let Some(thread) = self.thread.take().filter(|_| !has_no_shell) {
             // It panics nowhere, and if it did the shell would be dropped all the same.
             let _ = thread.join();
         }
     }
 }
 
-/// A panic of who held it has left no session in it.
-fn lock(worker: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
-    worker.lock().unwrap_or_else(PoisonError::into_inner)
+/// A panic of who held it has left no session in it, and nothing panics while a life is held.
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Debug)]
 struct Worker {
     settings: ShellSettings,
+    life: Arc<Mutex<Life>>,
     markers: Markers,
     session: Option<Session>,
+    /// The shell that still starts, where none is there.
+    opening: Option<Opening>,
     directory: Arc<Path>,
     /// Why there is no session, where the next call has to tell it.
     lost: Option<String>,
 }
 
 impl Worker {
-    fn new(settings: ShellSettings) -> Self {
-        Self { settings, markers: Markers::default(), session: None, directory: Path::new("").into(), lost: None }
+    fn new(settings: ShellSettings, life: Arc<Mutex<Life>>) -> Self {
+        let directory = Path::new("").into();
+        Self { settings, life, markers: Markers::default(), session: None, opening: None, directory, lost: None }
+    }
+
+    /// Starts the first shell, and waits for it until there is company.
+    fn open_first(&mut self, directory: &Path, company: &StopSignal, reason: Option<String>) {
+        let opened = self.open(directory, Some(company), None);
+        // The first call tells what goes wrong here.
+        self.lost = opened.err().or(reason);
     }
 
     /// Begins a call in the shell that there is, and watches it for a moment.
@@ -204,27 +254,30 @@ impl Worker {
     }
 
     fn answer(&mut self, stage: Stage, start: &Path, aside: Option<Aside>) -> Result<Answer, String> {
+        let (stop, heartbeat) = aside.map_or((None, None), |aside| (Some(aside.stop), aside.heartbeat));
+        let stop = stop.as_ref();
         let (begun, ran) = match stage {
-            Stage::New { task: Task::Restart(reason), .. } => return self.restart(start, reason),
+            Stage::New { task: Task::Restart(reason), limits, .. } => return self.restart(start, reason, limits, stop),
             Stage::New { distrust, task, limits } => {
                 if let Some(why) = distrust {
                     self.lose(why);
                 }
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let order = task.order(limits, self.markers.fresh())?;
-                let begun = Begun { restarted: self.revive(start)?, ..begun };
-                let ran = self.watch(Session::begin(order, Instant::now()), aside, begun.started);
+                let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
+                // Its time runs from its turn on, and not from when the shell was there.
+                let ran = self.watch(Session::begin(order, begun.started), stop, heartbeat, begun.started);
                 (begun, ran)
             }
             Stage::Watching { begun, watch } => {
-                let ran = self.watch(*watch, aside, begun.started);
+                let ran = self.watch(*watch, stop, heartbeat, begun.started);
                 (begun, ran)
             }
             Stage::Refused(why) => return Err(why),
             Stage::Ran { begun, ran } => (begun, ran),
         };
         match ran {
-            Ok(ran) => self.conclude(begun, ran, start),
+            Ok(ran) => self.conclude(begun, ran, start, stop),
             Err(source) => {
                 self.lose("the server could not watch it".to_owned());
                 Err(ShellError::Lost { source }.to_string())
@@ -232,29 +285,39 @@ impl Worker {
         }
     }
 
-    fn watch(&mut self, mut watch: Watch, aside: Option<Aside>, started: Instant) -> io::Result<Ran> {
+    fn watch(
+        &mut self,
+        mut watch: Watch,
+        stop: Option<&StopSignal>,
+        heartbeat: Option<Heartbeat>,
+        started: Instant,
+    ) -> io::Result<Ran> {
         let session = self.session.as_mut().ok_or_else(|| io::Error::other("there is no shell"))?;
-        let (stop, heartbeat) = aside.map_or((None, None), |aside| (Some(aside.stop), aside.heartbeat));
         if let Some(heartbeat) = heartbeat {
             watch.hear(Beats::new(heartbeat, started));
         }
-        match session.watch(watch, stop.as_ref(), None)? {
+        match session.watch(watch, stop, None)? {
             Watched::Ended(ran) => Ok(ran),
             Watched::Waits(_) => Err(io::Error::other("a watch without an end of its patience ended")),
         }
     }
 
-    fn restart(&mut self, start: &Path, reason: String) -> Result<Answer, String> {
+    fn restart(
+        &mut self,
+        start: &Path,
+        reason: String,
+        limits: Limits,
+        stop: Option<&StopSignal>,
+    ) -> Result<Answer, String> {
         let started = Instant::now();
-        self.session = None;
-        self.lost = None;
-        self.open(start)?;
+        (self.session, self.opening, self.lost) = (None, None, None);
+        self.open_within(start, stop, started, limits)?;
         let nothing = Captured::default;
         let output = Output { end: End::Exited(0), stdout: nothing(), stderr: nothing(), elapsed: started.elapsed() };
         Ok(Answer { output, directory: Arc::clone(&self.directory), restarted: Some(reason) })
     }
 
-    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Path) -> Result<Answer, String> {
+    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Path, stop: Option<&StopSignal>) -> Result<Answer, String> {
         let Begun { started, mut restarted, stays } = begun;
         let Ran { ending, stdout, stderr, ended_by_us, is_shutdown } = ran;
         let end = match ending {
@@ -267,21 +330,21 @@ impl Worker {
             Ending::Died(status) => {
                 self.session = None;
                 let reason = format!("the shell ended {} during this call; its state is lost", how(status));
-                restarted = Some(self.replace(start, reason));
+                restarted = Some(if is_shutdown { reason } else { self.replace(start, reason, stop) });
                 ended_by_us.unwrap_or(end_of(status))
             }
             Ending::Unresponsive => {
                 self.session = None;
                 // No other shell is started for a server that ends itself.
                 if is_shutdown {
-                    return Err("the server ends".to_owned());
+                    return Err(ENDS.to_owned());
                 }
                 let reason = match ended_by_us {
                     Some(_) if cfg!(windows) => "the shell was ended with its command; its state is lost",
                     Some(_) => "the shell did not answer after its command was ended; its state is lost",
                     None => "the shell did not answer as a shell does; its state is lost",
                 };
-                restarted = Some(self.replace(start, reason.to_owned()));
+                restarted = Some(self.replace(start, reason.to_owned(), stop));
                 ended_by_us.unwrap_or(End::Stopped)
             }
         };
@@ -290,7 +353,13 @@ impl Worker {
     }
 
     /// Makes sure that there is a shell; says why, where it had to be started.
-    fn revive(&mut self, start_directory: &Path) -> Result<Option<String>, String> {
+    fn revive(
+        &mut self,
+        start_directory: &Path,
+        stop: Option<&StopSignal>,
+        started: Instant,
+        limits: Limits,
+    ) -> Result<Option<String>, String> {
         if let Some(session) = &mut self.session {
             match session.settle() {
                 Ok(true) => return Ok(self.lost.take()),
@@ -299,18 +368,19 @@ impl Worker {
                 }
             }
         }
-        self.open(start_directory)?;
+        self.open_within(start_directory, stop, started, limits)?;
         Ok(self.lost.take())
     }
 
     fn lose(&mut self, why: String) {
-        self.session = None;
+        (self.session, self.opening) = (None, None);
         self.lost = Some(why);
     }
 
-    /// Starts the shell that follows one that was lost during a call; what goes wrong with it is told too.
-    fn replace(&mut self, start_directory: &Path, reason: String) -> String {
-        match self.open(start_directory) {
+    /// Starts the shell that follows one that was lost during a call; what goes wrong with it is told too. One that takes
+    /// its time is left to the next call.
+    fn replace(&mut self, start_directory: &Path, reason: String, stop: Option<&StopSignal>) -> String {
+        match self.open(start_directory, stop, Some(Instant::now() + REPLACING)) {
             Ok(()) => reason,
             Err(why) => {
                 self.lost = Some(reason.clone());
@@ -319,17 +389,102 @@ impl Worker {
         }
     }
 
-    fn open(&mut self, start_directory: &Path) -> Result<(), String> {
+    /// Makes sure that there is a shell for a call that has begun then.
+    fn open_within(
+        &mut self,
+        start_directory: &Path,
+        stop: Option<&StopSignal>,
+        started: Instant,
+        limits: Limits,
+    ) -> Result<(), String> {
+        self.open(start_directory, stop, Some(started + limits.timeout))?;
+        match &self.opening {
+            None => Ok(()),
+            // Also where the call is not wanted any more, and then nobody hears it.
+            Some(opening) => {
+                let program = opening.program().to_owned();
+                Err(ShellError::Starting { program, timeout: limits.timeout }.to_string())
+            }
+        }
+    }
+
+    /// Starts a shell, where none does so already, and waits for it: until it is there, or the wish to stop is, or that
+    /// moment. Then it goes on starting.
+    fn open(
+        &mut self,
+        start_directory: &Path,
+        stop: Option<&StopSignal>,
+        until: Option<Instant>,
+    ) -> Result<(), String> {
+        let opening = match self.opening.take() {
+            Some(opening) => opening,
+            None => self.start(start_directory)?,
+        };
+        match opening.wait(stop, until).map_err(|error| error.to_string())? {
+            Opened::Waits(opening) => self.opening = Some(opening),
+            Opened::Session(session) => {
+                let told = Status { code: 0, directory: self.directory.display().to_string() };
+                self.directory = session.directory(&told).into();
+                self.session = Some(session);
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, directory: &Path) -> Result<Opening, String> {
         let program = self.settings.program.clone()?;
         if let Some(sandbox) = &self.settings.sandbox {
             // Of this thread, and so of every shell that it starts; a second time is nothing.
             sandbox.confine_thread().map_err(|error| format!("the shell is not started, since {error}"))?;
         }
-        let session =
-            Session::start(&program, &self.settings.environment, start_directory).map_err(|error| error.to_string())?;
-        let told = Status { code: 0, directory: start_directory.display().to_string() };
-        self.directory = session.directory(&told).into();
-        self.session = Some(session);
-        Ok(())
+        let mut life = lock(&self.life);
+        if *life == Life::Over {
+            return Err(ENDS.to_owned());
+        }
+        *life = Life::Running;
+        drop(life);
+        let opening =
+            Opening::start(&program, &self.settings.environment, directory).map_err(|error| error.to_string())?;
+        self.directory = directory.into();
+        Ok(opening)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell whose thread does what it is given.
+    fn over(life: Life, thread: impl FnOnce() + Send + 'static) -> Shell<()> {
+        let life = Arc::new(Mutex::new(life));
+        let program = Err("there is none".to_owned());
+        let settings = ShellSettings { program, environment: crate::exec::Environment::default(), sandbox: None };
+        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&life))));
+        Shell { worker, work: None, alone: None, life, thread: Some(std::thread::spawn(thread)) }
+    }
+
+    #[test]
+    fn a_thread_that_has_started_no_shell_is_not_waited_for_and_starts_none_later() {
+        let (go_on, prepared) = mpsc::channel::<()>();
+        let shell = over(Life::Preparing, move || prepared.recv().unwrap_or_default());
+        let worker = Arc::clone(&shell.worker);
+        assert!(shell.give_up());
+        // It would wait for ever.
+        drop(shell);
+        lock(&worker).settings.program = Ok("/bin/sh".into());
+        assert_eq!(lock(&worker).open(Path::new("/"), None, None), Err(ENDS.to_owned()));
+        drop(go_on);
+    }
+
+    #[test]
+    fn a_thread_that_has_started_a_shell_is_waited_for() {
+        let (ended, end) = mpsc::channel();
+        let shell = over(Life::Running, move || {
+            std::thread::yield_now();
+            ended.send(()).unwrap_or_default();
+        });
+        assert!(!shell.give_up());
+        drop(shell);
+        assert_eq!(end.try_recv(), Ok(()));
     }
 }

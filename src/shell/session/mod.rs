@@ -1,7 +1,9 @@
 //! The one process: started here and nowhere else, by a session of this platform's.
 //!
 //! `unix` watches it by poll(2), `windows` with a thread for each stream; both bring [`Session`] under the same names.
+//! [`Opening`] is a session that has not answered yet.
 
+mod opening;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -11,6 +13,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
+pub(super) use opening::{Opened, Opening};
 #[cfg(unix)]
 pub(super) use unix::{Session, Watch};
 #[cfg(windows)]
@@ -38,9 +41,17 @@ pub(super) struct Order {
 pub(super) enum Watched {
     /// To its end.
     Ended(Ran),
-    /// Its patience has ended; it may go on, on any thread. Never so on Windows, where nothing is watched briefly.
-    #[cfg_attr(windows, expect(dead_code, reason = "made on a Unix alone"))]
+    /// Its patience has ended; it may go on, on any thread.
     Waits(Box<Watch>),
+}
+
+/// What the wish to stop does to a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtWish {
+    /// It ends the command.
+    Ends,
+    /// It ends the patience alone.
+    Waits,
 }
 
 /// What became of one line.

@@ -17,14 +17,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use watch::Step;
 pub(in crate::shell) use watch::Watch;
 
-use super::{Ending, Order, Ran, Watched, spawn};
-use crate::exec::{Environment, Host, Limits, StopSignal, exit_descriptor, poll_ready};
-use crate::shell::dialect::{Status, current as dialect};
+use super::{Ending, Order, Watched, spawn};
+use crate::exec::{Environment, Host, StopSignal, exit_descriptor, poll_ready};
+use crate::shell::dialect::Status;
 use crate::shell::error::ShellError;
-use crate::shell::marker::Marker;
 
-/// How long a new shell has until its first marker.
-const OPENING: Duration = Duration::from_secs(10);
 /// How long what a command left running has to end politely, once the command itself has ended.
 #[cfg(target_os = "linux")]
 const LEFTOVER_GRACE: Duration = Duration::from_millis(80);
@@ -48,14 +45,8 @@ pub(in crate::shell) struct Session {
 }
 
 impl Session {
-    /// Starts the shell in the directory, and waits for its first marker.
-    ///
-    /// What the thread has confined itself to, its shell inherits.
-    pub(in crate::shell) fn start(
-        program: &Path,
-        environment: &Environment,
-        directory: &Path,
-    ) -> Result<Self, ShellError> {
+    /// Starts the shell in the directory.
+    pub(super) fn start(program: &Path, environment: &Environment, directory: &Path) -> Result<Self, ShellError> {
         let mut child = spawn(program, environment, directory, |mut command| {
             command.arg0(program.file_name().unwrap_or(program.as_os_str())).process_group(0).spawn()
         })?;
@@ -63,19 +54,7 @@ impl Session {
         else {
             return Err(ShellError::NoShell { program: program.to_owned() });
         };
-        let mut session =
-            Self::hold(child, input, [stdout.into(), stderr.into()]).map_err(|source| ShellError::Lost { source })?;
-        let marker = Marker::fresh();
-        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
-        let line = dialect::opening_line(&marker);
-        let watch = Self::begin(Order { line, marker, limits, by_shell_alone: false }, Instant::now());
-        match session.watch(watch, None, None) {
-            Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
-                Ok(session)
-            }
-            Ok(_) => Err(ShellError::NoShell { program: program.to_owned() }),
-            Err(source) => Err(ShellError::Lost { source }),
-        }
+        Self::hold(child, input, [stdout.into(), stderr.into()]).map_err(|source| ShellError::Lost { source })
     }
 
     fn hold(mut child: Child, input: ChildStdin, streams: [OwnedFd; 2]) -> io::Result<Self> {

@@ -12,14 +12,12 @@ use std::time::{Duration, Instant};
 
 use win32job::Job;
 
-use super::{Ending, Order, Ran, Watched, spawn};
+use super::{AtWish, Ending, Order, Ran, Watched, spawn};
 use crate::exec::{Beats, End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
-use crate::shell::marker::{Marker, Until};
+use crate::shell::marker::Until;
 
-/// How long a new shell has until its first marker.
-const OPENING: Duration = Duration::from_secs(10);
 /// How long pipes are still read after the shell has ended.
 const DRAIN: Duration = Duration::from_millis(80);
 /// How long the end of a job is waited for, before it is left to the system.
@@ -51,12 +49,8 @@ enum Said {
 }
 
 impl Session {
-    /// Starts the shell in the directory, without a window, and waits for its first marker.
-    pub(in crate::shell) fn start(
-        program: &Path,
-        environment: &Environment,
-        directory: &Path,
-    ) -> Result<Self, ShellError> {
+    /// Starts the shell in the directory, without a window.
+    pub(super) fn start(program: &Path, environment: &Environment, directory: &Path) -> Result<Self, ShellError> {
         let Spawned { mut child, job } = spawn(program, environment, directory, spawn_in_job)?;
         let no_shell = || ShellError::NoShell { program: program.to_owned() };
         let pipes = child.inner_mut();
@@ -65,7 +59,7 @@ impl Session {
             return Err(no_shell());
         };
         let (sender, said) = mpsc::sync_channel(PIECES);
-        let mut session = Self { input, said, job: Some(job), has_exited: false, host: Host::default() };
+        let session = Self { input, said, job: Some(job), has_exited: false, host: Host::default() };
         let exit = sender.clone();
         let wait = move || {
             // Not the wrapper's own wait, which waits for a message of its job too. The session may be over by then.
@@ -76,18 +70,7 @@ impl Session {
             .spawn(wait)
             .and_then(|_| listen(0, stdout, sender.clone()))
             .and_then(|()| listen(1, stderr, sender));
-        watched.map_err(|source| ShellError::Lost { source })?;
-        let marker = Marker::fresh();
-        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
-        let line = dialect::opening_line(&marker);
-        let watch = Self::begin(Order { line, marker, limits, by_shell_alone: false }, Instant::now());
-        match session.watch(watch, None, None) {
-            Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
-                Ok(session)
-            }
-            Ok(_) => Err(no_shell()),
-            Err(source) => Err(ShellError::Lost { source }),
-        }
+        watched.map(|()| session).map_err(|source| ShellError::Lost { source })
     }
 
     /// What tells the processes that its commands leave behind: nothing, since they stay in its job.
@@ -116,6 +99,7 @@ impl Session {
         let Order { line, marker, limits, by_shell_alone: _ } = order;
         Watch {
             line,
+            started,
             limits,
             outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.max_output)),
             open: 2,
@@ -125,24 +109,29 @@ impl Session {
             is_shutdown: false,
             heard: 0,
             beats: None,
+            at_wish: AtWish::Ends,
         }
     }
 
-    /// Sends the line, and reads both streams up to the marker, however long that takes.
+    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience` from its start, where
+    /// there is one.
     pub(in crate::shell) fn watch(
         &mut self,
         mut watch: Watch,
         stop: Option<&StopSignal>,
-        _patience: Option<Duration>,
+        patience: Option<Duration>,
     ) -> io::Result<Watched> {
         // It waits for nothing: the line is shorter than what the pipe holds, and what came before it was read.
-        match self.input.write_all(&watch.line) {
+        match self.input.write_all(&std::mem::take(&mut watch.line)) {
             // Its exit, which is heard in a moment, says more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let limits = watch.limits;
-        let ending = watch.run(self, stop, limits)?;
+        let ending = match watch.run(self, stop, patience)? {
+            Step::Waits => return Ok(Watched::Waits(Box::new(watch))),
+            Step::Complete => None,
+            Step::Over(ending) => Some(ending),
+        };
         let Watch { outputs: [stdout, stderr], ended_by_us, is_shutdown, .. } = watch;
         let (stdout, note) = stdout.finish();
         let (stderr, _) = stderr.finish();
@@ -178,10 +167,22 @@ impl Drop for Session {
     }
 }
 
+/// How far a watch has come.
+enum Step {
+    /// Both streams are complete.
+    Complete,
+    /// The line ended otherwise.
+    Over(Ending),
+    /// Its patience has.
+    Waits,
+}
+
 /// The watch of one line.
 #[derive(Debug)]
 pub(in crate::shell) struct Watch {
+    /// Nothing once it was sent.
     line: Vec<u8>,
+    started: Instant,
     limits: Limits,
     outputs: [Until; 2],
     /// How many of the streams have not ended yet.
@@ -194,17 +195,28 @@ pub(in crate::shell) struct Watch {
     /// The place of the stream that something was heard on last.
     heard: usize,
     beats: Option<Beats>,
+    at_wish: AtWish,
 }
 
 impl Watch {
+    /// Has the wish to stop do this; at first it ends the command.
+    pub(super) fn heed(&mut self, at_wish: AtWish) {
+        self.at_wish = at_wish;
+    }
+
     /// Has somebody hear of the command, as long as it runs.
     pub(in crate::shell) fn hear(&mut self, beats: Beats) {
         self.beats = Some(beats);
     }
 
-    /// Returns `None` once both streams are complete.
-    fn run(&mut self, session: &mut Session, stop: Option<&StopSignal>, limits: Limits) -> io::Result<Option<Ending>> {
-        while !self.outputs.iter().all(Until::is_complete) {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        stop: Option<&StopSignal>,
+        patience: Option<Duration>,
+    ) -> io::Result<Step> {
+        let gives_up = patience.map(|patience| self.started + patience);
+        while !self.is_complete() {
             if self.open == 0 && self.status.is_some() {
                 break;
             }
@@ -212,7 +224,7 @@ impl Watch {
             if let Some(beats) = self.beats.as_mut().filter(|_| session.job.is_some()) {
                 beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.last_line(longest)));
             }
-            let left = self.until.saturating_duration_since(Instant::now());
+            let left = gives_up.unwrap_or(self.until).min(self.until).saturating_duration_since(Instant::now());
             match session.said.recv_timeout(left.min(TICK)) {
                 Ok(Said::Piece(stream, piece)) => {
                     self.heard = stream;
@@ -239,18 +251,29 @@ impl Watch {
                 continue;
             }
             let wished = stop.map_or(Ok(None), |stop| stop.wait(Duration::ZERO))?;
+            if wished.is_some() && self.at_wish == AtWish::Waits {
+                return Ok(Step::Waits);
+            }
             self.is_shutdown = wished == Some(StopReason::Shutdown);
             if wished.is_some() || is_over {
-                let timed_out = End::TimedOut(limits.timeout);
+                let timed_out = End::TimedOut(self.limits.timeout);
                 self.ended_by_us = Some(if wished.is_some() { End::Stopped } else { timed_out });
                 session.job = None;
                 self.until = Instant::now() + UNKILLABLE;
+            } else if gives_up.is_some_and(|gives_up| Instant::now() >= gives_up) && !self.is_complete() {
+                return Ok(Step::Waits);
             }
         }
-        if self.outputs.iter().all(Until::is_complete) {
-            return Ok(None);
+        if self.is_complete() {
+            return Ok(Step::Complete);
         }
-        Ok(Some(self.status.map_or(Ending::Unresponsive, Ending::Died)))
+        Ok(Step::Over(self.status.map_or(Ending::Unresponsive, Ending::Died)))
+    }
+}
+
+impl Watch {
+    fn is_complete(&self) -> bool {
+        self.outputs.iter().all(Until::is_complete)
     }
 }
 

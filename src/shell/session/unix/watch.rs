@@ -12,7 +12,7 @@ use super::{PIECE, Session};
 use crate::exec::{Beats, End, Limits, StopReason, StopSignal, poll_ready};
 use crate::shell::dialect::current as dialect;
 use crate::shell::marker::Until;
-use crate::shell::session::{Ending, Order, Ran};
+use crate::shell::session::{AtWish, Ending, Order, Ran};
 
 /// How long pipes are still read after the shell has ended.
 const DRAIN: Duration = Duration::from_millis(80);
@@ -66,6 +66,7 @@ pub(in crate::shell) struct Watch {
     /// The place of the stream that something was read from last.
     heard: usize,
     beats: Option<Beats>,
+    at_wish: AtWish,
 }
 
 impl Watch {
@@ -85,7 +86,13 @@ impl Watch {
             open: [true, true],
             heard: 0,
             beats: None,
+            at_wish: AtWish::Ends,
         }
+    }
+
+    /// Has the wish to stop do this; at first it ends the command.
+    pub(in crate::shell::session) fn heed(&mut self, at_wish: AtWish) {
+        self.at_wish = at_wish;
     }
 
     pub(super) fn by_shell_alone(&self) -> bool {
@@ -151,8 +158,10 @@ impl Watch {
             if exit {
                 return self.died(session).map(Step::Over);
             }
-            if wish {
-                self.stop_wished(session, stop);
+            match self.at_wish {
+                AtWish::Ends if wish => self.stop_wished(session, stop),
+                AtWish::Waits if wish => return Ok(Step::Waits),
+                AtWish::Ends | AtWish::Waits => {}
             }
             let now = Instant::now();
             if now >= until && self.over(session, stop.is_some()) {
@@ -300,8 +309,9 @@ impl Watch {
             }
             Phase::Ending { until } if now >= until => {
                 session.kill_command();
-                // Where the server ends there is nobody left that the shell could live on for.
-                let lives_on = may_be_stopped && !self.is_shutdown;
+                // Where the server ends there is nobody left that the shell could live on for, and one that did not even
+                // start is not waited for again.
+                let lives_on = may_be_stopped && !self.is_shutdown && self.at_wish == AtWish::Ends;
                 let answer = if lives_on { self.limits.grace.max(LEAST_ANSWER) } else { Duration::ZERO };
                 self.phase = Phase::Killed { until: now + answer };
                 false

@@ -1,0 +1,149 @@
+//! The end of the server, whoever brings it about and whatever is under way: it comes in time, and leaves nothing behind.
+
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which clippy's exception for test functions leaves out"
+)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use support::server::{DEADLINE, spawning};
+use support::{Server, modern_meta};
+
+/// Longer than the server may take on a busy machine, and shorter than what it must not wait for.
+const IN_TIME: Duration = Duration::from_secs(5);
+
+/// Writes a script that can be run at once.
+fn script(directory: &Path, name: &str, body: &str) -> PathBuf {
+    let path = directory.join(name);
+    let _quiet = spawning();
+    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Waits until the file holds a line, and says it.
+fn line_of(path: &Path) -> String {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if let Some((line, _)) = text.split_once('\n') {
+            return line.to_owned();
+        }
+        assert!(Instant::now() < until, "nothing came to stand in {}", path.display());
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Waits until the process is gone, or a zombie that nobody has reaped yet.
+fn gone(pid: &str) {
+    let until = Instant::now() + DEADLINE;
+    let lives = || {
+        let status = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+        let status = String::from_utf8_lossy(&status.stdout).trim().to_owned();
+        !status.is_empty() && !status.starts_with('Z')
+    };
+    while lives() {
+        assert!(Instant::now() < until, "process {pid} lives on");
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn kill(child: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(child).unwrap()).unwrap(), signal).unwrap();
+}
+
+fn modern_call(id: u32, tool: &str, arguments: Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments, "_meta": modern_meta()});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+/// How a test has the server end.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    EndOfInput,
+    Signal,
+}
+
+#[test]
+fn the_server_ends_in_time_while_its_shell_does_not_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let slow = script(directory.path(), "slow", "echo $$ > pid\nsleep 30\nexec /bin/sh");
+    let deaf = script(directory.path(), "deaf", "echo $$ > pid\nexec cat");
+    let [slow, deaf] = [&slow, &deaf].map(|shell| shell.to_str().unwrap());
+    for shell in [slow, deaf] {
+        for (by, calls) in [(By::EndOfInput, 0), (By::EndOfInput, 2), (By::Signal, 0), (By::Signal, 2)] {
+            let args = ["--allow", "echo", "--tools", "shell", "--shell", shell, "--log", "off"];
+            let mut server = Server::command(&args).dir(directory.path()).start();
+            server.request("server/discover", json!({"_meta": modern_meta()}));
+            let pid = line_of(&directory.path().join("pid"));
+            for call in 0..calls {
+                server.send(&modern_call(10 + call, "echo", json!({"arguments": "hi"})));
+            }
+            let started = Instant::now();
+            match by {
+                By::EndOfInput => server.close_stdin(),
+                By::Signal => kill(server.pid(), Signal::TERM),
+            }
+            assert_eq!(server.wait_exit(), 0, "{shell}, {by:?}, {calls} calls");
+            let took = started.elapsed();
+            assert!(took < IN_TIME, "{shell}, {by:?}, {calls} calls: it took {took:?}");
+            gone(&pid);
+            fs::remove_file(directory.path().join("pid")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_call_waits_no_longer_than_its_timeout_for_a_shell_that_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let shell = script(directory.path(), "slow", "while [ ! -e go ]; do sleep 0.02; done\nexec /bin/sh");
+    let args = ["--allow", "echo", "--tools", "shell", "--shell", shell.to_str().unwrap(), "--log", "off"];
+    let mut server = Server::command(&args).dir(directory.path()).start();
+    server.initialize("2025-11-25");
+    let started = Instant::now();
+    let result = server.call("echo", json!({"arguments": "one", "timeout_ms": 300}));
+    assert!(started.elapsed() < IN_TIME, "it took {:?}", started.elapsed());
+    assert_eq!(result["isError"], true, "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("has not started within 300ms, so nothing was run"), "{text}");
+    // One that is cancelled leaves its turn to the next, and the same shell goes on starting.
+    let id = server.send_request("tools/call", json!({"name": "echo", "arguments": {"arguments": "two"}}));
+    server.notify("notifications/cancelled", json!({"requestId": id}));
+    fs::write(directory.path().join("go"), "").unwrap();
+    let result = server.call("echo", json!({"arguments": "three"}));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("exit_code: 0\noutput: |\n  three\n"), "{text}");
+    assert!(!text.contains("shell_restarted"), "{text}");
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_shell_that_takes_the_place_of_a_lost_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let body = "[ ! -e once ] || while [ ! -e go ]; do sleep 0.02; done\n: > once\nexec /bin/sh";
+    let shell = script(directory.path(), "slow", body);
+    let args = ["--allow", "echo,exit", "--tools", "shell", "--shell", shell.to_str().unwrap(), "--log", "off"];
+    let mut server = Server::command(&args).dir(directory.path()).start();
+    server.initialize("2025-11-25");
+    let started = Instant::now();
+    let result = server.call("exit", json!({"arguments": "3"}));
+    assert!(started.elapsed() < IN_TIME, "it took {:?}", started.elapsed());
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("exit_code: 3\n") && text.contains("shell_restarted"), "{text}");
+    fs::write(directory.path().join("go"), "").unwrap();
+    let text = server.call("echo", json!({"arguments": "hi"}))["content"][0]["text"].take();
+    assert!(text.as_str().unwrap().starts_with("exit_code: 0\noutput: |\n  hi\n"), "{text}");
+    assert!(!text.as_str().unwrap().contains("shell_restarted"), "{text}");
+}
