@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Environment, ExecError, Heartbeat, Output, StopSignal, os};
+use super::{Captured, End, Environment, ExecError, Heartbeat, Output, StopSignal, os};
 use crate::policy::AllowedCommand;
 use crate::sandbox::Sandbox;
 
@@ -111,6 +111,11 @@ impl Executor for Processes {
         let Invocation { command: allowed, input, limits, stop, heartbeat } = invocation;
         if let Some(sandbox) = &self.sandbox {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
+            // The rules may have taken longer than the server lives.
+            if stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
+                let [stdout, stderr] = [Captured::default(), Captured::default()];
+                return Ok(Output { end: End::Stopped, stdout, stderr, elapsed: Duration::ZERO });
+            }
         }
         // The time that the rules take is not the command's.
         let started = Instant::now();
