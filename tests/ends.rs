@@ -11,9 +11,10 @@
 mod support;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ use support::{Server, modern_meta};
 
 /// Longer than the server may take on a busy machine, and shorter than what it must not wait for.
 const IN_TIME: Duration = Duration::from_secs(5);
+
+const SERVER: &str = env!("CARGO_BIN_EXE_allowexec");
 
 /// Writes a script that can be run at once.
 fn script(directory: &Path, name: &str, body: &str) -> PathBuf {
@@ -146,4 +149,77 @@ fn an_answer_does_not_wait_for_the_shell_that_takes_the_place_of_a_lost_one() {
     let text = server.call("echo", json!({"arguments": "hi"}))["content"][0]["text"].take();
     assert!(text.as_str().unwrap().starts_with("exit_code: 0\noutput: |\n  hi\n"), "{text}");
     assert!(!text.as_str().unwrap().contains("shell_restarted"), "{text}");
+}
+
+/// Puts what a parent does that ignores these signals, all but those of the terminal, before a program. A shell would not
+/// leave SIGCHLD ignored.
+fn ignoring(program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new("perl");
+    command.args(["-e", "$SIG{$_} = 'IGNORE' for split ' ', shift; exec @ARGV", IGNORED, program]).args(args);
+    command
+}
+
+/// What a parent may ignore.
+const IGNORED: &str = "CHLD TERM INT HUP QUIT USR1 USR2 ALRM PIPE XCPU XFSZ";
+
+/// Runs it to its end; says its exit status, and what it wrote on both streams.
+fn output_of(mut command: Command, input: &str) -> (Option<i32>, String) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = {
+        let _quiet = spawning();
+        command.spawn().unwrap()
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), text)
+}
+
+#[test]
+fn commands_run_where_the_parent_ignores_signals() {
+    let (status, text) = output_of(
+        ignoring(SERVER, &["call", "execute_command", r#"{"command":"echo hi"}"#, "--allow", "echo", "--log", "off"]),
+        "",
+    );
+    assert_eq!((status, text.as_str()), (Some(0), "exit_code: 0\nstdout: |\n  hi\nstderr: ''\n"));
+    let shell_call = modern_call(1, "echo", json!({"arguments": "hi"}));
+    let call = modern_call(2, "execute_command", json!({"command": "echo hi"}));
+    let (status, text) = output_of(
+        ignoring(SERVER, &["serve", "--allow", "echo", "--tools", "all", "--log", "off"]),
+        &format!("{shell_call}\n{call}\n"),
+    );
+    let counts =
+        [r"exit_code: 0\noutput: |\n  hi\n", r"exit_code: 0\nstdout: |\n  hi\n"].map(|part| text.matches(part).count());
+    assert_eq!((status, counts), (Some(0), [1, 1]), "{text}");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("session");
+    let lines = format!(
+        "transcript: 1\nargs: --allow echo\n\n--> {call}\n<-- {{\"id\":2,\"result\":{{\"isError\":false}}}}\n==> eof\n<== exit 0\n"
+    );
+    fs::write(&file, lines).unwrap();
+    let (status, text) = output_of(ignoring(SERVER, &["replay", file.to_str().unwrap()]), "");
+    assert_eq!(status, Some(0), "{text}");
+}
+
+/// The mask of the ignored signals is the kernel's word on Linux, and for others to find.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_command_ignores_what_the_parent_of_the_server_does() {
+    let mask = |text: &str| {
+        let (_, mask) = text.split_once("SigIgn:").unwrap_or_else(|| panic!("{text}"));
+        let digits: String = mask.trim_start_matches("\\t").trim_start().chars().take(16).collect();
+        u64::from_str_radix(&digits, 16).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let (_, text) = output_of(ignoring("grep", &["SigIgn", "/proc/self/status"]), "");
+    let all = 1 << 16 | 1 << 14 | 1 << 1 | 1 | 1 << 2 | 1 << 9 | 1 << 11 | 1 << 13 | 1 << 12 | 1 << 23 | 1 << 24;
+    assert_eq!(mask(&text) & all, all, "the parent ignores them: {text}");
+    let args = ["serve", "--allow", "grep", "--tools", "all", "--log", "off"];
+    let calls = [
+        modern_call(1, "grep", json!({"arguments": "SigIgn /proc/self/status"})),
+        modern_call(2, "execute_command", json!({"command": "grep SigIgn /proc/self/status"})),
+    ];
+    for call in calls {
+        let (status, text) = output_of(ignoring(SERVER, &args), &format!("{call}\n"));
+        assert_eq!((status, mask(&text) & all), (Some(0), 0), "{text}");
+    }
 }

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use serde_json::{Value, json};
 
 use super::error::CliError;
+use super::signals::Signals;
 use super::{Outcome, print, print_json, stdio};
 use crate::config::Config;
 use crate::exec::own_descendants;
@@ -46,8 +47,9 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let mut output = Vec::new();
     let parts = Parts::new(config);
     parts.confinement.check().map_err(CliError::sandbox)?;
+    let signals = Signals::catch().map_err(failed)?;
     let server = Server::new(parts, Patience::Unbounded, stdio::log_sink(), &mut output).ending_orphans();
-    stdio::end_on_signals(server.ender(), stdio::Closing::default()).map_err(failed)?;
+    signals.end(server.ender(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)
         .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;

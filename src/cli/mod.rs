@@ -16,6 +16,7 @@ mod played;
 mod recording;
 mod replay;
 mod serve;
+mod signals;
 mod stdio;
 mod tools;
 

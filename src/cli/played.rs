@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::arguments::Arguments;
-use super::stdio::Interrupt;
+use super::signals::Interrupt;
 use crate::config::{Config, EnvEntry, Surroundings};
 use crate::server::{Parts, Patience, Server};
 use crate::transcript::{Entry, Peer, Placeholders, Player, Transcript};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::stdio::{self, Interrupt};
-use super::{Outcome, played, print, print_json};
+use super::signals::{Interrupt, Signals};
+use super::{Outcome, played, print, print_json, stdio};
 use crate::config::Surroundings;
 use crate::exec::own_descendants;
 use crate::transcript::{Comparison, Placeholders, Transcript};
@@ -44,7 +44,7 @@ enum Verdict {
 
 pub(super) fn run(files: &[String], options: &Options) -> Result<Outcome, CliError> {
     own_descendants();
-    let interrupt = stdio::interrupt().map_err(|source| CliError::Serve { source })?;
+    let interrupt = Signals::catch().and_then(Interrupt::new).map_err(|source| CliError::Serve { source })?;
     let own = Surroundings::of_this_process()?;
     let mut verdicts = Vec::new();
     for (index, file) in files.iter().enumerate() {

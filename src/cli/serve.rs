@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::error::CliError;
+use super::signals::Signals;
 use super::{Outcome, recording, stdio};
 use crate::config::{Config, Flags};
 use crate::exec::own_descendants;
@@ -41,8 +42,10 @@ fn serve(
     output: impl Write,
     closing: stdio::Closing,
 ) -> io::Result<()> {
+    // Before the server, which starts its shell.
+    let signals = Signals::catch()?;
     let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output).ending_orphans();
-    stdio::end_on_signals(server.ender(), closing)?;
+    signals.end(server.ender(), closing)?;
     #[cfg(unix)]
     return server.serve_polled(input, gate);
     #[cfg(not(unix))]

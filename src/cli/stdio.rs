@@ -1,4 +1,4 @@
-//! The process's own streams and signals.
+//! The process's own streams.
 //!
 //! Standard error never blocks the server: a client need not read it, and a full pipe would stop every call. Standard
 //! output does, since that is how a client that does not read keeps the server from reading more; but it ends with the
@@ -8,11 +8,10 @@ use std::error::Error;
 use std::io::{self, BufReader, IsTerminal, Write};
 #[cfg(unix)]
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-use crate::server::{Ender, LogSink};
+use crate::server::LogSink;
 
 /// Says what went wrong, with its causes.
 pub(super) fn complain(error: &dyn Error) {
@@ -94,84 +93,6 @@ pub(super) struct ClientGate;
 pub(super) struct Closing {
     #[cfg(unix)]
     _end: Option<OwnedFd>,
-}
-
-/// Has the server end at SIGTERM, SIGINT and SIGHUP, as at the end of its input but at once.
-#[cfg(unix)]
-pub(super) fn end_on_signals(ender: Ender, closing: Closing) -> io::Result<()> {
-    at_first_signal(move || {
-        drop(closing);
-        ender.end();
-    })
-}
-
-#[cfg(unix)]
-fn at_first_signal(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let wait = move || {
-        signals.forever().next();
-        act();
-        // Further signals change nothing: the end has its own deadline.
-        signals.forever().for_each(drop);
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(wait)?;
-    Ok(())
-}
-
-/// Windows ends the process by itself, and its job object ends the commands.
-#[cfg(not(unix))]
-pub(super) fn end_on_signals(_ender: Ender, _closing: Closing) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn at_first_signal(_act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    Ok(())
-}
-
-/// A signal that came while one server after the other runs in this process.
-#[derive(Clone, Default)]
-pub(super) struct Interrupt(Arc<Mutex<Interrupted>>);
-
-#[derive(Default)]
-struct Interrupted {
-    came: bool,
-    server: Option<Ender>,
-}
-
-/// Has the server that runs at SIGTERM, SIGINT or SIGHUP end.
-pub(super) fn interrupt() -> io::Result<Interrupt> {
-    let interrupt = Interrupt::default();
-    let at_signal = interrupt.clone();
-    at_first_signal(move || {
-        let mut state = at_signal.lock();
-        state.came = true;
-        if let Some(server) = &state.server {
-            server.end();
-        }
-    })?;
-    Ok(interrupt)
-}
-
-impl Interrupt {
-    /// Names the server that runs now.
-    pub(super) fn watch(&self, server: Ender) {
-        let mut state = self.lock();
-        if state.came {
-            server.end();
-        }
-        state.server = Some(server);
-    }
-
-    /// Whether a signal came.
-    pub(super) fn came(&self) -> bool {
-        self.lock().came
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Interrupted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Shows how far the work is, in the place of what was shown before; nothing where nobody watches.
