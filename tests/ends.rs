@@ -10,17 +10,20 @@
 
 mod support;
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use support::server::{DEADLINE, spawning};
+use support::server::{DEADLINE, spawning, wait_with_deadline};
 use support::{Server, modern_meta};
 
 /// Longer than the server may take on a busy machine, and shorter than what it must not wait for.
@@ -222,4 +225,121 @@ fn no_command_ignores_what_the_parent_of_the_server_does() {
         let (status, text) = output_of(ignoring(SERVER, &args), &format!("{call}\n"));
         assert_eq!((status, mask(&text) & all), (Some(0), 0), "{text}");
     }
+}
+
+/// A server whose output a test holds the other end of.
+struct Held {
+    child: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Held {
+    fn start(stdout: impl Into<Stdio>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new(SERVER);
+        command.args(["serve", "--allow", "sh,echo", "--log", "off"]).current_dir(directory.path());
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
+        let _quiet = spawning();
+        Self { child: command.spawn().unwrap(), directory }
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.child.stdin.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    /// Sends a call that does not end by itself, and says its process once it runs.
+    fn run(&mut self) -> String {
+        let command = "sh -c 'echo $$ > pid; exec sleep 300'";
+        self.send(&modern_call(1, "execute_command", json!({"command": command, "timeout_ms": 300_000})));
+        line_of(&self.directory.path().join("pid"))
+    }
+
+    /// Waits for the end that must come with the input still open.
+    fn ends(&mut self) {
+        assert_eq!(wait_with_deadline(&mut self.child, DEADLINE), Some(0), "the server has ended");
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn ping(id: u32) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "ping"})
+}
+
+fn pong(id: u32) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n")
+}
+
+#[test]
+fn a_client_that_closes_the_output_ends_the_server() {
+    for runs in [false, true] {
+        let mut server = Held::start(Stdio::piped());
+        let pid = runs.then(|| server.run());
+        server.send(&ping(7));
+        let mut stdout = BufReader::new(server.child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, pong(7));
+        drop(stdout);
+        server.ends();
+        pid.as_deref().inspect(|pid| gone(pid));
+    }
+}
+
+#[test]
+fn a_client_that_closes_the_socket_of_the_output_ends_the_server() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut server = Held::start(OwnedFd::from(theirs));
+    let pid = server.run();
+    // What is shut in the other direction is none of the output.
+    ours.shutdown(Shutdown::Write).unwrap();
+    server.send(&ping(7));
+    let mut line = String::new();
+    let mut reader = BufReader::new(ours);
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, pong(7));
+    drop(reader);
+    server.ends();
+    gone(&pid);
+}
+
+#[test]
+fn one_socket_for_both_directions_may_be_shut_in_one() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = Command::new(SERVER);
+    command.args(["serve", "--log", "off"]).stderr(Stdio::null());
+    command.stdin(OwnedFd::from(theirs.try_clone().unwrap())).stdout(OwnedFd::from(theirs));
+    let mut child = {
+        let _quiet = spawning();
+        command.spawn().unwrap()
+    };
+    drop(command);
+    ours.write_all(format!("{}\n{}\n", ping(1), ping(2)).as_bytes()).unwrap();
+    ours.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    ours.read_to_string(&mut text).unwrap();
+    assert_eq!((text, wait_with_deadline(&mut child, DEADLINE)), (pong(1) + &pong(2), Some(0)));
+}
+
+#[test]
+fn an_output_that_nobody_can_close_ends_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("answers");
+    let mut server = Held::start(File::create(&path).unwrap());
+    for id in 1..=3 {
+        server.send(&ping(id));
+        let until = Instant::now() + DEADLINE;
+        while !fs::read_to_string(&path).unwrap().ends_with(&pong(id)) {
+            assert!(Instant::now() < until, "no answer");
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+    drop(server.child.stdin.take());
+    server.ends();
+    assert_eq!(fs::read_to_string(&path).unwrap(), pong(1) + &pong(2) + &pong(3));
 }

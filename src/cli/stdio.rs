@@ -11,6 +11,9 @@ use std::os::fd::{AsFd, OwnedFd};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use rustix::fs::FileType;
+
 use crate::server::LogSink;
 
 /// Says what went wrong, with its causes.
@@ -67,10 +70,13 @@ fn can_write_error() -> bool {
 /// How much of the client's input is read at once: a client may send many requests at once.
 const READ_AT_ONCE: usize = 16 * 1024;
 
-/// Standard input, as the client's, and what tells when there is more of it.
+/// Standard input, as the client's, and what tells when there is more of it, and when standard output is closed.
 #[cfg(unix)]
 pub(super) fn client_input() -> io::Result<(BufReader<crate::server::Gated>, ClientGate)> {
-    let (input, gate) = crate::server::gated(io::stdin().as_fd())?;
+    let (input, mut gate) = crate::server::gated(io::stdin().as_fd())?;
+    if matches!(kind_of_output()?, FileType::Fifo | FileType::Socket) {
+        gate = gate.beside(io::stdout().as_fd())?;
+    }
     Ok((BufReader::with_capacity(READ_AT_ONCE, input), gate))
 }
 
@@ -125,19 +131,22 @@ pub(super) struct ClientOutput {
 /// Opens standard output for the client, and what ends a write to it.
 #[cfg(unix)]
 pub(super) fn client_output() -> io::Result<(ClientOutput, Closing)> {
-    use rustix::fs::FileType;
     let (receiver, sender) = crate::exec::pipe()?;
-    let status = rustix::fs::fstat(io::stdout())?;
-    let chunk = match FileType::from_raw_mode(status.st_mode) {
+    let kind = kind_of_output()?;
+    let chunk = match kind {
         // A file never blocks, and a socket that is writable has room for this much.
         FileType::RegularFile => usize::MAX,
         FileType::Socket => 32 * 1024,
         // PIPE_BUF: a pipe that is writable has a free page.
         _ => 4096,
     };
-    let is_pipe = FileType::from_raw_mode(status.st_mode) == FileType::Fifo;
-    let own = if is_pipe { open_again() } else { None };
+    let own = if kind == FileType::Fifo { open_again() } else { None };
     Ok((ClientOutput { closing: receiver, own, chunk, deadline: None }, Closing { _end: Some(sender) }))
+}
+
+#[cfg(unix)]
+fn kind_of_output() -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(io::stdout())?.st_mode))
 }
 
 /// Opens the pipe of standard output a second time, where the system lets us (Linux, and a pipe of the same user's).

@@ -14,6 +14,9 @@ pub(crate) enum Event {
     Line(Line),
     /// The client's stream has ended, or can't be read any more.
     InputEnded(io::Result<()>),
+    /// The client has closed the stream of its answers.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "told on a Unix alone; elsewhere the next write fails"))]
+    OutputClosed,
     /// The process was asked to end.
     Signal,
     /// A worker is done with its call.

@@ -38,6 +38,16 @@ impl Bell {
 pub(crate) struct Gate {
     descriptor: OwnedFd,
     is_open: Arc<AtomicBool>,
+    /// What the server writes to, as long as its end is watched for.
+    output: Option<OwnedFd>,
+}
+
+impl Gate {
+    /// Has the loop end with this stream as well, a pipe or a socket that the server writes to. Of another one no end can
+    /// be told.
+    pub(crate) fn beside(self, output: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(Self { output: Some(output.try_clone_to_owned()?), ..self })
+    }
 }
 
 /// What is behind the gate: a stream that does not block.
@@ -53,7 +63,7 @@ pub(crate) struct Gated {
 /// Where no descriptor is left.
 pub(crate) fn gated(stream: BorrowedFd<'_>) -> io::Result<(Gated, Gate)> {
     let is_open = Arc::new(AtomicBool::new(false));
-    let gate = Gate { descriptor: stream.try_clone_to_owned()?, is_open: Arc::clone(&is_open) };
+    let gate = Gate { descriptor: stream.try_clone_to_owned()?, is_open: Arc::clone(&is_open), output: None };
     Ok((Gated { stream: stream.try_clone_to_owned()?, is_open }, gate))
 }
 
@@ -93,9 +103,13 @@ impl Polled {
             if let Some(event) = self.read() {
                 return event;
             }
-            if let Err(error) = self.wait() {
-                self.has_ended = true;
-                return Event::InputEnded(Err(error));
+            match self.wait() {
+                Ok(None) => {}
+                Ok(Some(event)) => return event,
+                Err(error) => {
+                    self.has_ended = true;
+                    return Event::InputEnded(Err(error));
+                }
             }
         }
     }
@@ -113,20 +127,29 @@ impl Polled {
         Some(event)
     }
 
-    /// Waits for the stream or the bell.
-    fn wait(&mut self) -> io::Result<()> {
+    /// Waits for the stream or the bell, or for the end of the output, which is an event by itself.
+    fn wait(&mut self) -> io::Result<Option<Event>> {
+        // Where none is watched the bell's pipe takes its place, whose other end is never closed before this one.
+        let output = self.gate.output.as_ref().unwrap_or(&self.woken);
         let mut polled = [
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
+            // Its end and its errors come unasked; macOS looks for the end only where it is asked for.
+            PollFd::from_borrowed_fd(output.as_fd(), PollFlags::HUP),
             PollFd::from_borrowed_fd(self.gate.descriptor.as_fd(), PollFlags::IN),
         ];
         // Once the stream has ended it would be ready for ever.
-        let watched = if self.has_ended { 1 } else { 2 };
+        let watched = if self.has_ended { 2 } else { 3 };
         match poll(polled.get_mut(..watched).unwrap_or_default(), None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [has_rung, is_ready] = polled.map(|polled| !polled.revents().is_empty());
-        if has_rung {
+        let [rung, closed, ready] = polled.map(|polled| polled.revents());
+        // Not where only the other direction of a socket is shut.
+        if closed.intersects(PollFlags::ERR | PollFlags::HUP) {
+            self.gate.output = None;
+            return Ok(Some(Event::OutputClosed));
+        }
+        if !rung.is_empty() {
             // More than the channel holds; what is left rings once more.
             let mut rung = [0; 64];
             match rustix::io::read(&self.woken, &mut rung) {
@@ -135,7 +158,7 @@ impl Polled {
             }
         }
         // Its end and its errors are read like anything else.
-        self.gate.is_open.store(is_ready, Ordering::Relaxed);
-        Ok(())
+        self.gate.is_open.store(!ready.is_empty(), Ordering::Relaxed);
+        Ok(None)
     }
 }

@@ -181,6 +181,7 @@ impl<'o> Server<'o> {
             let written = match event {
                 Event::Line(line) => self.line(line),
                 Event::InputEnded(result) => self.input_ended(&result),
+                Event::OutputClosed => Err(io::Error::new(io::ErrorKind::BrokenPipe, "it has closed its end")),
                 Event::Signal => self.end_subscriptions().and_then(|()| self.end_everything()),
                 Event::Finished(finished) => self.finished(finished),
                 Event::Progress(progress) => self.progress(&progress),
