@@ -78,6 +78,7 @@ scenarios! {
         calls_that_finish_in_time_are_answered_at_the_end_of_the_input_modern,
         input_that_nobody_reads_is_no_error,
         the_seventeenth_call_waits_for_its_turn,
+        what_is_finished_of_a_batch_is_answered_at_the_end_of_the_input,
     }
     execute_command {
         answers_broken_arguments_with_an_error_result,

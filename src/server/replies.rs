@@ -43,4 +43,11 @@ impl Batches {
         }
         self.open.remove(&key).map(|batch| batch.responses).filter(|responses| !responses.is_empty())
     }
+
+    /// Gives up what is missing; gives the answers that there are, of each batch in which there are any.
+    pub(super) fn close_all(&mut self) -> Vec<Vec<Vec<u8>>> {
+        let mut open: Vec<(u64, Batch)> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(key, _)| *key);
+        open.into_iter().map(|(_, batch)| batch.responses).filter(|responses| !responses.is_empty()).collect()
+    }
 }

@@ -340,11 +340,15 @@ impl<'o> Server<'o> {
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
-        self.life = Life::Ending;
+        // First, so that their time runs while the client takes its own to read.
         self.calls.shut_down();
         self.shell.shut_down();
+        // What has finished of a batch is answered, as it is where it came alone.
+        let finished = self.batches.close_all();
+        let sent = finished.iter().try_for_each(|responses| self.write(&encode::batch(responses)));
+        self.life = Life::Ending;
         self.deadline(ENDING, Deadline::Ended);
-        Ok(())
+        sent
     }
 
     pub(super) fn deadline(&mut self, delay: Duration, deadline: Deadline) {
