@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::describe::{duration, output_bound};
-use super::{ArgumentError, Arguments, ToolSettings, outcome, write_text};
+use super::yaml::{quoted_key, write_text};
+use super::{ArgumentError, Arguments, ToolSettings, outcome};
 use crate::mcp::{CallToolResult, Tool, ToolAnnotations};
 use crate::policy::{find_literal_pattern, tool_name, wrappers};
 use crate::shell::dialect::{Refused, current as dialect};
@@ -178,8 +179,7 @@ fn list(settings: &ToolSettings) -> CallToolResult {
     }
     for (entry, name) in settings.entries.iter().zip(&names) {
         text.push_str("  ");
-        // An entry holds no line break, so this is one line: `command: tool`.
-        write_text(&mut text, &Value::from(entry.as_str()).to_string(), name);
+        write_text(&mut text, &quoted_key(entry), name);
     }
     write_text(&mut text, "matching", MATCHING);
     let content = json!({"commands": settings.entries, "tools": names, "matching": MATCHING});
