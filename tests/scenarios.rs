@@ -129,6 +129,8 @@ scenarios! {
         ids_come_back_as_they_were_sent_modern,
         json_that_is_no_message_is_answered_and_survived,
         notifications_and_responses_are_never_answered,
+        what_no_value_can_hold_keeps_its_id,
+        what_no_value_can_hold_keeps_its_id_modern,
     }
     lifecycle {
         an_unknown_cursor_is_refused,

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-/// A string, or an integer of 64 bits (signed or unsigned).
+/// A string, or an integer of 64 bits (signed or unsigned). Zero with a sign or a fraction is zero.
 ///
 /// Null, fractions, larger numbers and everything else are no ids: MCP forbids null, and a number that does not fit
 /// 64 bits could not be sent back as it came.
@@ -19,6 +19,8 @@ impl RequestId {
         match value {
             Value::String(_) => Some(Self(value.clone())),
             Value::Number(number) if is_integer(number) => Some(Self(value.clone())),
+            // serde_json reads `-0` as a fraction, to keep its sign; the id that goes back equals it.
+            Value::Number(number) if number.as_f64() == Some(0.0) => Some(Self::from(0)),
             Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         }
     }

@@ -1,10 +1,10 @@
 //! What a line of the client's is: a request, a notification, a response, a batch of them, or malformed.
 
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use super::outline::Outline;
 use super::shape::{Members, Shape};
-use super::{ErrorObject, INVALID_REQUEST, PARSE_ERROR, RequestId};
+use super::{ErrorObject, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId};
 
 /// One message of the client's.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Request {
 pub struct Notification {
     /// The name of the method.
     pub method: String,
-    /// The parameters; empty where the message has none, or something else than an object.
+    /// The parameters; empty where the message has none, or something else than an object, or what no value can hold.
     pub params: Map<String, Value>,
 }
 
@@ -60,7 +60,7 @@ pub enum Incoming {
 pub struct Malformed {
     /// The id, where there was one that can be sent back.
     pub id: Option<RequestId>,
-    /// [`PARSE_ERROR`] or [`INVALID_REQUEST`], and why.
+    /// [`PARSE_ERROR`], [`INVALID_REQUEST`] or, for parameters that no value can hold, [`INVALID_PARAMS`], and why.
     pub error: ErrorObject,
 }
 
@@ -70,20 +70,38 @@ impl Incoming {
     /// The line is read once, and what was read is what is looked at and what is run: of a key that stands twice the
     /// last one counts, for the check as for the execution.
     ///
+    /// Valid JSON may hold what no value can: more than 128 levels, a number beyond a double's range, half of a surrogate
+    /// pair. Such a message is told by the parts that can be read: a notification and a response stay what they are, and
+    /// a request is malformed, with its id.
+    ///
     /// # Errors
     /// [`Malformed`], with [`PARSE_ERROR`] for what is no JSON (or no UTF-8), [`INVALID_REQUEST`] for JSON that is no
-    /// message, or that is valid but nested deeper than 128 levels or holds a number beyond a double's range.
+    /// message, and [`INVALID_PARAMS`] for a request whose parameters no value can hold.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
         // Of a whole line that is UTF-8 no string needs to be looked at again; what is wrong with any other is said the same.
-        let read = match std::str::from_utf8(line) {
+        let text = std::str::from_utf8(line);
+        let read = match text {
             Ok(text) => serde_json::from_str(text),
             Err(_) => serde_json::from_slice(line),
         };
-        match read.map_err(|error| unreadable(line, &error))? {
-            Shape::Array(elements) if elements.is_empty() => Err(invalid(None, "a batch holds at least one message")),
-            Shape::Array(elements) => Ok(Self::Batch(elements.into_iter().map(Message::from_value).collect())),
-            Shape::Object(members) => Message::from_members(members).map(Self::Single),
-            Shape::Scalar => Err(no_object()),
+        match read {
+            Ok(Shape::Array(elements)) if elements.is_empty() => {
+                Err(invalid(None, "a batch holds at least one message"))
+            }
+            Ok(Shape::Array(elements)) => Ok(Self::Batch(elements.into_iter().map(Message::from_value).collect())),
+            Ok(Shape::Object(members)) => Message::from_members(members).map(Self::Single),
+            Ok(Shape::Scalar) => Err(no_object()),
+            Err(error) => Self::from_outline(text.ok().and_then(Outline::of), &error),
+        }
+    }
+
+    /// What can be told of a line that can't be read, for this reason; without an outline it is no JSON.
+    fn from_outline(outline: Option<Outline>, error: &serde_json::Error) -> Result<Self, Malformed> {
+        match outline {
+            None => Err(Malformed { id: None, error: ErrorObject::new(PARSE_ERROR, format!("parse error: {error}")) }),
+            Some(Outline::Array(elements)) => Ok(Self::Batch(elements.into_iter().map(Message::from_text).collect())),
+            Some(Outline::Object(members)) => Message::from_outline(members, error).map(Self::Single),
+            Some(Outline::Scalar) => Err(no_object()),
         }
     }
 }
@@ -93,7 +111,7 @@ impl Message {
         into_object(value).ok_or_else(no_object).and_then(|members| Self::from_members(members.into()))
     }
 
-    fn from_members(members: Members) -> Result<Self, Malformed> {
+    fn from_members(members: Members<Value>) -> Result<Self, Malformed> {
         let Members { jsonrpc, id, method, params, result, error } = members;
         let known_id = id.as_ref().and_then(RequestId::from_value);
         let Some(method) = method else {
@@ -121,6 +139,49 @@ impl Message {
         };
         Ok(Self::Request(Request { id: known_id, method, params }))
     }
+
+    /// Reads the element of a batch that can't be read as a whole.
+    fn from_text(text: &str) -> Result<Self, Malformed> {
+        match serde_json::from_str(text) {
+            Ok(value) => Self::from_value(value),
+            Err(error) => match Outline::of(text) {
+                Some(Outline::Object(members)) => Self::from_outline(members, &error),
+                Some(Outline::Array(_) | Outline::Scalar) | None => Err(no_object()),
+            },
+        }
+    }
+
+    /// Reads what can be read of a message that can't be read as a whole, for this reason.
+    fn from_outline(members: Members<&str>, error: &serde_json::Error) -> Result<Self, Malformed> {
+        let Members { jsonrpc, id, method, params, result, error: failure } = members;
+        let why = why(error);
+        let readable = |member: &str| serde_json::from_str::<Value>(member).ok();
+        // It is a string, whatever it holds; what can't be read is no method that anybody knows.
+        let method = method.map(|method| match method.starts_with('"') {
+            true => readable(method).unwrap_or_else(|| "".into()),
+            false => Value::Null,
+        });
+        let said = |member: &str| readable(member).unwrap_or_else(|| why.as_str().into());
+        let read = Members {
+            jsonrpc: jsonrpc.and_then(readable),
+            // What can't be read is no id.
+            id: id.map(|id| readable(id).unwrap_or_default()),
+            params: params.and_then(readable),
+            result: result.and_then(readable),
+            // A result that can't be read is an error to whoever waits for it.
+            error: failure.or(result.filter(|result| readable(result).is_none())).map(said),
+            method,
+        };
+        let unreadable_params = params.is_some() && read.params.is_none();
+        match Self::from_members(read)? {
+            Self::Request(Request { id, .. }) if unreadable_params => Err(Malformed {
+                id: Some(id),
+                error: ErrorObject::new(INVALID_PARAMS, format!("invalid params: {why}")),
+            }),
+            Self::Request(Request { id, .. }) => Err(invalid(Some(id), &why)),
+            message => Ok(message),
+        }
+    }
 }
 
 fn response(id: Option<RequestId>, result: Option<Value>, error: Option<Value>) -> Result<Message, Malformed> {
@@ -147,13 +208,16 @@ fn invalid(id: Option<RequestId>, why: &str) -> Malformed {
     Malformed { id, error: ErrorObject::new(INVALID_REQUEST, format!("invalid request: {why}")) }
 }
 
-fn unreadable(line: &[u8], error: &serde_json::Error) -> Malformed {
-    // `IgnoredAny` walks any depth without recursion: what it accepts is JSON, only not JSON that a value can hold.
-    let is_json = std::str::from_utf8(line).is_ok() && serde_json::from_slice::<IgnoredAny>(line).is_ok();
-    if is_json {
-        return invalid(None, &error.to_string());
+/// Why valid JSON could not be read, in serde_json's words and, where those say it to nobody else, in others too.
+fn why(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    if said.contains("hex escape") {
+        return format!(
+            "{said}: a `\\u` escape there is half of a surrogate pair, which stands for no character; \
+             send both halves, or neither"
+        );
     }
-    Malformed { id: None, error: ErrorObject::new(PARSE_ERROR, format!("parse error: {error}")) }
+    said
 }
 
 #[cfg(test)]
@@ -184,6 +248,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":"1","method":"ping","params":{}}"#, r#"request "1" ping"#);
         check(r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, "request 18446744073709551615 ping");
         check(r#"{"jsonrpc":"2.0","id":-9223372036854775808,"method":"ping"}"#, "request -9223372036854775808 ping");
+        check(r#"{"jsonrpc":"2.0","id":-0,"method":"ping"}"#, "request 0 ping");
         check(r#"{"jsonrpc":"2.0","method":"x","params":7}"#, "notification x");
         check(r#"{"method":"x"}"#, "notification x");
         check(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#, r#"response Some("5")"#);
@@ -218,12 +283,56 @@ mod tests {
     }
 
     #[test]
-    fn json_that_no_value_can_hold_is_an_invalid_request_and_not_a_parse_error() {
+    fn what_no_value_can_hold_is_told_by_what_can_be_read() {
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-        check(&deep, "-32600 None: invalid request: recursion limit exceeded at line 1 column 128");
+        for hard in [r#""\ud800""#, r#""a\udc00b""#, "1e400", "-1e400", &deep, r#"{"\ud800":1}"#] {
+            check(&format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"x":{hard}}}}}"#), "notification x");
+            check(&format!(r#"{{"method":"x","params":{hard},"more":[{hard}]}}"#), "notification x");
+            check(&format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"x":{hard}}}}}"#), r#"response Some("5")"#);
+            check(&format!(r#"{{"jsonrpc":"2.0","error":{hard},"id":"a"}}"#), r#"response Some("\"a\"")"#);
+            check(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{hard}}}"#), "response None");
+            let id = |line: String| match Incoming::parse(line.as_bytes()) {
+                Err(malformed) => (malformed.id.map(|id| id.to_string()), malformed.error.code),
+                Ok(incoming) => panic!("{incoming:?} for {line}"),
+            };
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":{hard}}}}}"#);
+            assert_eq!(id(line), (Some("1".to_owned()), INVALID_PARAMS), "{hard}");
+            let line = format!(r#"{{"more":{hard},"id":"a","method":"m","jsonrpc":"2.0","params":{{}}}}"#);
+            assert_eq!(id(line), (Some(r#""a""#.to_owned()), INVALID_REQUEST), "{hard}");
+            let line = format!(r#"{{"jsonrpc":{hard},"id":1,"method":"m"}}"#);
+            assert_eq!(id(line), (Some("1".to_owned()), INVALID_REQUEST), "{hard}");
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{hard}}}"#);
+            assert_eq!(id(line), (Some("1".to_owned()), INVALID_REQUEST), "{hard}");
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{hard},"method":"m"}}"#);
+            assert_eq!(id(line), (None, INVALID_REQUEST), "{hard}");
+        }
+        check(r#"{"jsonrpc":"2.0","method":"\ud800"}"#, "notification ");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"command":"echo \ud800"}}"#,
+            "-32602 Some(\"1\"): invalid params: unexpected end of hex escape at line 1 column 70: a `\\u` escape there is half \
+             of a surrogate pair, which stands for no character; send both halves, or neither",
+        );
+        check(&deep, "batch of 1");
         check(&"[".repeat(10_000), "-32700 None: parse error: recursion limit exceeded at line 1 column 128");
-        check("[1e999]", "-32600 None: invalid request: number out of range at line 1 column 6");
         assert_eq!(Incoming::parse(b"{\"a\":\"\xff\"}").unwrap_err().error.code, PARSE_ERROR);
+        assert_eq!(Incoming::parse(br#"{"a":"\ud8"}"#).unwrap_err().error.code, PARSE_ERROR);
+    }
+
+    #[test]
+    fn a_member_of_a_batch_that_no_value_can_hold_leaves_the_others_as_they_are() {
+        let line = r#"[{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"\ud800"}},{"jsonrpc":"2.0","id":2,"method":"m"},
+            {"method":"n","params":{"x":1e400}},1e400,[["\udfff"]]]"#;
+        let Ok(Incoming::Batch(elements)) = Incoming::parse(line.as_bytes()) else { panic!("no batch") };
+        let said: Vec<String> = elements
+            .into_iter()
+            .map(|element| match element {
+                Ok(Message::Request(Request { id, .. })) => format!("request {id}"),
+                Ok(Message::Notification(Notification { method, .. })) => format!("notification {method}"),
+                Ok(Message::Response(_)) => "response".to_owned(),
+                Err(Malformed { id, error }) => format!("{} {:?}", error.code, id.map(|id| id.to_string())),
+            })
+            .collect();
+        assert_eq!(said, ["-32602 Some(\"1\")", "request 2", "notification n", "-32600 None", "-32600 None"]);
     }
 
     proptest! {

@@ -13,6 +13,7 @@ mod error;
 mod framing;
 mod id;
 mod message;
+mod outline;
 mod shape;
 
 pub use error::{ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, PartialEq)]
 pub(super) enum Shape {
     /// Maybe a message.
-    Object(Members),
+    Object(Members<Value>),
     /// Maybe a batch.
     Array(Vec<Value>),
     /// No message.
@@ -21,19 +21,19 @@ pub(super) enum Shape {
 /// The members of an object that a message can have, whatever their values are. Of a key that stands twice the last one
 /// counts.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Members {
-    pub jsonrpc: Option<Value>,
-    pub id: Option<Value>,
-    pub method: Option<Value>,
-    pub params: Option<Value>,
-    pub result: Option<Value>,
-    pub error: Option<Value>,
+pub(super) struct Members<T> {
+    pub jsonrpc: Option<T>,
+    pub id: Option<T>,
+    pub method: Option<T>,
+    pub params: Option<T>,
+    pub result: Option<T>,
+    pub error: Option<T>,
 }
 
 /// The key of a member.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+pub(super) enum Key {
     Jsonrpc,
     Id,
     Method,
@@ -44,7 +44,23 @@ enum Key {
     Other,
 }
 
-impl From<Map<String, Value>> for Members {
+impl<T> Members<T> {
+    /// Puts a value where its key says; what no message has a use for is dropped.
+    pub fn set(&mut self, key: Key, value: T) {
+        let member = match key {
+            Key::Jsonrpc => &mut self.jsonrpc,
+            Key::Id => &mut self.id,
+            Key::Method => &mut self.method,
+            Key::Params => &mut self.params,
+            Key::Result => &mut self.result,
+            Key::Error => &mut self.error,
+            Key::Other => return,
+        };
+        *member = Some(value);
+    }
+}
+
+impl From<Map<String, Value>> for Members<Value> {
     fn from(mut members: Map<String, Value>) -> Self {
         let mut take = |key| members.remove(key);
         Self {
@@ -75,18 +91,8 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
         let mut members = Members::default();
-        let mut other = None;
         while let Some(key) = map.next_key()? {
-            let member = match key {
-                Key::Jsonrpc => &mut members.jsonrpc,
-                Key::Id => &mut members.id,
-                Key::Method => &mut members.method,
-                Key::Params => &mut members.params,
-                Key::Result => &mut members.result,
-                Key::Error => &mut members.error,
-                Key::Other => &mut other,
-            };
-            *member = Some(map.next_value()?);
+            members.set(key, map.next_value()?);
         }
         Ok(Shape::Object(members))
     }

@@ -6,6 +6,7 @@
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::schema::{MODERN, REVISIONS, Schema};
@@ -60,7 +61,7 @@ impl Tap {
     /// Takes note of a line of the client, without its line end, before the server can see it.
     pub fn client_line(&self, line: &[u8]) {
         // What is no JSON asks for nothing that could be answered by an id.
-        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
+        let Ok(message) = serde_json::from_slice(line).or_else(|_| outline(line)) else { return };
         let mut state = self.state();
         match message {
             Value::Array(messages) => messages.iter().for_each(|message| state.client_message(message)),
@@ -91,6 +92,23 @@ impl Tap {
     }
 }
 
+/// What no value can hold, as far as it asks for an answer.
+fn outline(line: &[u8]) -> serde_json::Result<Value> {
+    #[derive(serde::Deserialize)]
+    struct Outline {
+        id: Option<Value>,
+        method: Option<String>,
+        result: Option<IgnoredAny>,
+        error: Option<IgnoredAny>,
+    }
+    let value = |outline: Outline| match (outline.id, outline.result.or(outline.error)) {
+        (Some(id), None) => json!({"id": id, "method": outline.method}),
+        (_, _) => Value::Null,
+    };
+    let batch = serde_json::from_slice::<Vec<Outline>>(line).map(|batch| batch.into_iter().map(value).collect());
+    batch.or_else(|_| serde_json::from_slice(line).map(value))
+}
+
 impl State {
     fn client_message(&mut self, message: &Value) {
         let Some(id) = message.get("id") else { return };
@@ -100,7 +118,8 @@ impl State {
             return;
         }
         self.pending.push(Request {
-            id: id.clone(),
+            // `-0` is 0.
+            id: if id.as_f64() == Some(0.0) { json!(0) } else { id.clone() },
             // What is no message may be refused with the id that it carries.
             method: method.unwrap_or_default().to_owned(),
             modern: message.pointer(META_VERSION).is_some(),
