@@ -148,12 +148,17 @@ fn restart_tool(settings: &ToolSettings) -> Tool {
 }
 
 fn list_tool(settings: &ToolSettings) -> Tool {
-    let names = json!({"type": "array", "items": {"type": "string"}});
     let output_schema = || {
+        let commands = json!({
+            "type": "object",
+            "description": "The commands that are allowed, each with its tool.",
+            "additionalProperties": {"type": "string"},
+        });
+        let matching = json!({"type": "string", "description": "How a call is matched with a command."});
         json!({
             "type": "object",
-            "properties": {"commands": names, "tools": names, "matching": {"type": "string"}},
-            "required": ["commands", "tools", "matching"],
+            "properties": {"commands": commands, "matching": matching},
+            "required": ["commands", "matching"],
             "additionalProperties": false,
         })
     };
@@ -182,7 +187,9 @@ fn list(settings: &ToolSettings) -> CallToolResult {
         write_text(&mut text, &quoted_key(entry), name);
     }
     write_text(&mut text, "matching", MATCHING);
-    let content = json!({"commands": settings.entries, "tools": names, "matching": MATCHING});
+    let commands: Map<String, Value> =
+        settings.entries.iter().zip(names).map(|(entry, name)| (entry.clone(), name.into())).collect();
+    let content = json!({"commands": commands, "matching": MATCHING});
     CallToolResult { text, structured_content: settings.structured.then_some(content), is_error: false }
 }
 
@@ -205,7 +212,7 @@ mod tests {
         let settings = ToolSettings {
             allowed: String::new(),
             which: crate::policy::WhichTools::Shell,
-            entries: vec!["ls".into(), "g++".into(), "/opt/a: b".into()],
+            entries: ["ls", "g++", "yes", "1:20", "/opt/a: b", "/opt/\u{2028}\u{feff}"].map(str::to_owned).into(),
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),
             max_output: 0,
@@ -213,12 +220,15 @@ mod tests {
             sandbox: None,
         };
         let result = list(&settings);
-        let text: std::collections::BTreeMap<String, serde_yaml::Value> = serde_yaml::from_str(&result.text).unwrap();
-        assert_eq!(text["commands"]["g++"].as_str(), Some("g__"));
-        assert_eq!(text["commands"]["/opt/a: b"].as_str(), Some("_opt_a__b"));
-        assert_eq!(result.structured_content.unwrap()["tools"], json!(["ls", "g__", "_opt_a__b"]));
+        let commands = "commands:\n  \"ls\": ls\n  \"g++\": g__\n  \"yes\": 'yes'\n  \"1:20\": '1_20'\n  \"/opt/a: b\": _opt_a__b\n  \
+                        \"/opt/\\u2028\\ufeff\": _opt___\nmatching: ";
+        assert!(result.text.starts_with(commands), "{}", result.text);
+        let text: Value = serde_yaml::from_str(&result.text).unwrap();
+        assert_eq!(result.structured_content.as_ref(), Some(&text));
+        let list = list_tool(&settings).output_schema.unwrap();
+        jsonschema::draft202012::new(&list).unwrap().validate(&text).unwrap();
         let tools = tools(&settings);
         let names: Vec<&str> = tools.iter().map(|(_, tool)| tool.name.as_str()).collect();
-        assert_eq!(names, ["ls", "g__", "_opt_a__b", "restart", "list_commands"]);
+        assert_eq!(names, ["ls", "g__", "yes", "1_20", "_opt_a__b", "_opt___", "restart", "list_commands"]);
     }
 }
