@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use super::signals::Interrupt;
 use crate::config::{Config, EnvEntry, Surroundings};
 use crate::server::{Parts, Patience, Server};
-use crate::transcript::{Entry, Peer, Placeholders, Player, Transcript};
+use crate::transcript::{Entry, LineEnd, Peer, Placeholders, Player, Transcript};
 
 /// What a server finds of this process's environment, beside what the transcript says: enough to find programs.
 const PASSED: [&str; 3] = ["PATH", "HOME", "SystemRoot"];
@@ -89,15 +89,29 @@ fn configure(
     Ok(config)
 }
 
-/// The longest that any call of the transcript may take.
+/// The longest that any call of the transcript may take; nothing where it calls no tool.
 fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
-    let asked = |entry: &Entry| {
-        let Entry::Send(sent) = entry else { return None };
-        let line: Value = serde_json::from_slice(&sent.bytes).ok()?;
-        line.pointer("/params/arguments/timeout_ms")?.as_u64().map(Duration::from_millis)
-    };
-    let asked = transcript.entries.iter().filter_map(asked).max().unwrap_or_default();
-    asked.min(config.max_timeout.value).max(config.timeout.value) + config.grace.value
+    let mut sent = Vec::new();
+    for entry in &transcript.entries {
+        if let Entry::Send(piece) = entry {
+            sent.extend_from_slice(&piece.bytes);
+            if piece.end == LineEnd::Newline {
+                sent.push(b'\n');
+            }
+        }
+    }
+    // A line that can't be read is no call either.
+    let lines = sent.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    let messages = lines.flat_map(|line| match line {
+        Value::Array(messages) => messages,
+        message => vec![message],
+    });
+    let calls = messages.filter(|message| message.get("method").is_some_and(|method| method == "tools/call"));
+    let longest = calls.map(|call| {
+        let asked = call.pointer("/params/arguments/timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        asked.map_or(config.timeout.value, |asked| asked.min(config.max_timeout.value))
+    });
+    longest.max().map_or(Duration::ZERO, |longest| longest + config.grace.value)
 }
 
 /// The player's pieces as a stream; its end is the end of the input.
@@ -142,5 +156,32 @@ impl Write for Lines {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_as_long_as_the_longest_call_that_is_made() {
+        let check = |lines: &str, expected: Duration| {
+            let text = format!("transcript: 1\nargs: --timeout 20s --max-timeout 1m --grace 2s\n\n{lines}\n");
+            let transcript = Transcript::parse("t", text).unwrap();
+            let placeholders = Placeholders::version_only();
+            let config = configure(&transcript, Path::new("/"), &placeholders, &BTreeMap::new()).unwrap();
+            assert_eq!(longest_call(&config, &transcript), expected, "{lines}");
+        };
+        let call = |arguments: &str| {
+            format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"x","arguments":{{{arguments}}}}}}}"#)
+        };
+        check("", Duration::ZERO);
+        check(r#"--> {"id":1,"method":"ping","params":{"arguments":{"timeout_ms":9000}}}"#, Duration::ZERO);
+        check("--> nonsense", Duration::ZERO);
+        check(&format!("--> {}", call("")), Duration::from_secs(22));
+        check(&format!("--> {}", call("\"timeout_ms\":5000")), Duration::from_secs(7));
+        check(&format!("--> {}", call("\"timeout_ms\":500000")), Duration::from_secs(62));
+        let two = format!("--> {}\n--> [{},7]", call("\"timeout_ms\":1000"), call("\"timeout_ms\":5000"));
+        check(&two, Duration::from_secs(7));
     }
 }
