@@ -7,7 +7,7 @@ use lexopt::Arg;
 use super::completions::Shell;
 use super::error::CliError;
 use super::replay::Options;
-use crate::config::{Flags, unknown_flag};
+use crate::config::{Flags, meant, nearest, unknown_flag};
 
 /// A subcommand with its own words.
 #[derive(Debug, PartialEq, Eq)]
@@ -178,7 +178,9 @@ pub(super) fn takes_settings(name: Name) -> bool {
 fn own_flag(name: Option<Name>, flag: &str) -> CliError {
     let subcommand = name.unwrap_or(Name::Program).text();
     let known: Vec<String> = own_flags(name).iter().map(|flag| format!("`--{flag}`")).collect();
-    CliError::UnknownOwnFlag { flag: flag.escape_debug().to_string(), subcommand, known: known.join(", ") }
+    let nearest = nearest(flag, own_flags(name)).copied();
+    let help = meant("--", nearest, &format!("its flags are {}", known.join(", ")));
+    CliError::UnknownOwnFlag { flag: flag.escape_debug().to_string(), subcommand, help }
 }
 
 pub(super) fn own_flags(name: Option<Name>) -> &'static [&'static str] {
@@ -192,17 +194,21 @@ pub(super) fn own_flags(name: Option<Name>) -> &'static [&'static str] {
 }
 
 fn subcommand(word: &str) -> Result<Name, CliError> {
-    Name::SUBCOMMANDS.into_iter().find(|name| name.text() == word).ok_or_else(|| CliError::UnknownCommand {
-        found: word.escape_debug().to_string(),
-        known: Name::SUBCOMMANDS.map(Name::text).join(", "),
+    Name::SUBCOMMANDS.into_iter().find(|name| name.text() == word).ok_or_else(|| {
+        let known = Name::SUBCOMMANDS.map(Name::text);
+        let help = meant("", nearest(word, known), &format!("the commands are {}", known.join(", ")));
+        CliError::UnknownCommand { found: word.escape_debug().to_string(), help }
     })
 }
 
 fn shell(word: Option<String>) -> Result<Shell, CliError> {
-    let known = Shell::ALL.map(Shell::text).join(", ");
+    let known = Shell::ALL.map(Shell::text);
     let word = word.ok_or(CliError::Missing { subcommand: "completions", what: "the name of a shell" })?;
     let shell = Shell::ALL.into_iter().find(|shell| shell.text() == word);
-    shell.ok_or_else(|| CliError::UnknownShell { found: word.escape_debug().to_string(), known })
+    shell.ok_or_else(|| {
+        let help = meant("", nearest(&word, known), &format!("the shells are {}", known.join(", ")));
+        CliError::UnknownShell { found: word.escape_debug().to_string(), help }
+    })
 }
 
 fn text(word: OsString) -> Result<String, CliError> {
@@ -251,14 +257,18 @@ mod tests {
         let check =
             |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
         let commands = "serve, call, check, tools, replay, mock, doctor, completions, man";
-        check("srve", &format!("unknown command `srve`; the commands are {commands}"));
-        check("completions ksh", "no completions for `ksh`; the shells are bash, zsh, fish, powershell");
+        check("srve", "unknown command `srve`; did you mean `serve`?");
+        check("rep", "unknown command `rep`; did you mean `replay`?");
+        check("start", &format!("unknown command `start`; the commands are {commands}"));
+        check("completions ksh", "no completions for `ksh`; did you mean `zsh`?");
+        check("completions xonsh", "no completions for `xonsh`; the shells are bash, zsh, fish, powershell");
         check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
         check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
         check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
         check("serve now", "unexpected argument `now`; nothing more is expected here");
         check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
         check("mock a b", "unexpected argument `b`; nothing more is expected here");
+        check("replay a --updat", "`allowexec replay` has no flag `--updat`; did you mean `--update`?");
         check("mock a --allow ls", "`allowexec mock` has no flag `--allow`; its flags are `--help`");
         assert!(parse("--alow ls").unwrap_err().contains("--allow"));
         assert!(parse("serve --json").is_err());

@@ -25,30 +25,30 @@ pub(super) enum CliError {
         expected: &'static str,
     },
     /// No subcommand has this name.
-    #[error("unknown command `{found}`; the commands are {known}")]
+    #[error("unknown command `{found}`{help}")]
     UnknownCommand {
         /// As it was given.
         found: String,
-        /// Their names.
-        known: String,
+        /// The one that was probably meant, or their names.
+        help: String,
     },
     /// A flag that a subcommand without settings does not have.
-    #[error("`allowexec {subcommand}` has no flag `--{flag}`; its flags are {known}")]
+    #[error("`allowexec {subcommand}` has no flag `--{flag}`{help}")]
     UnknownOwnFlag {
         /// As it was given.
         flag: String,
         /// The subcommand.
         subcommand: &'static str,
-        /// Those that it has.
-        known: String,
+        /// The one that was probably meant, or those that it has.
+        help: String,
     },
     /// No completions are known for this shell.
-    #[error("no completions for `{found}`; the shells are {known}")]
+    #[error("no completions for `{found}`{help}")]
     UnknownShell {
         /// As it was given.
         found: String,
-        /// Their names.
-        known: String,
+        /// The one that was probably meant, or their names.
+        help: String,
     },
     /// A subcommand lacks a word.
     #[error("`allowexec {subcommand}` needs {what}; see `allowexec {subcommand} --help`")]

@@ -281,7 +281,7 @@ pub enum Wrong {
 }
 
 /// Ends a message with the word that was probably meant, else with another help.
-fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> String {
+pub(crate) fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> String {
     match nearest {
         Some(word) => format!("; did you mean `{dashes}{word}`?"),
         None => format!("; {otherwise}"),

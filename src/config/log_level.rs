@@ -39,10 +39,26 @@ impl LogLevel {
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
         let word = text.trim_ascii();
         LogLevel::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(word)).ok_or_else(|| {
-            Wrong::NotALogLevel { found: printable(text), nearest: nearest(word, LogLevel::ALL.map(LogLevel::name)) }
+            let elsewhere = ELSEWHERE.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+            let nearest = nearest(word, LogLevel::ALL.map(LogLevel::name));
+            let nearest = nearest.or_else(|| elsewhere.map(|(_, level)| level.name()));
+            Wrong::NotALogLevel { found: printable(text), nearest }
         })
     }
 }
+
+/// What other programs call such a level, where the names have nothing in common.
+const ELSEWHERE: [(&str, LogLevel); 9] = [
+    ("none", LogLevel::Off),
+    ("quiet", LogLevel::Off),
+    ("silent", LogLevel::Off),
+    ("critical", LogLevel::Error),
+    ("fatal", LogLevel::Error),
+    ("notice", LogLevel::Info),
+    ("all", LogLevel::Debug),
+    ("trace", LogLevel::Debug),
+    ("verbose", LogLevel::Debug),
+];
 
 impl fmt::Display for LogLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

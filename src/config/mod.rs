@@ -54,3 +54,6 @@ pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
 pub use variables::Surroundings;
 pub use words::RootsMode;
+
+pub(crate) use error::meant;
+pub(crate) use nearest::nearest;

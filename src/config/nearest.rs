@@ -2,15 +2,45 @@
 
 use std::cmp::min;
 
-/// The candidate that `given` is a slip of the pen from, if any is near enough: a third of its letters, at least one,
-/// may be wrong. Case is ignored. The first of several equally near ones is taken.
-pub(super) fn nearest<T: AsRef<str>>(given: &str, candidates: impl IntoIterator<Item = T>) -> Option<T> {
+/// The candidate that `given` was probably meant to be, if any is near enough: one that it is a slip of the pen from (a
+/// third of its letters, at least one, may be wrong), else one that it is the beginning of, else one that it begins with.
+/// Case is ignored. The first of several equally near ones is taken.
+pub(crate) fn nearest<T: AsRef<str>>(given: &str, candidates: impl IntoIterator<Item = T>) -> Option<T> {
+    let nearness = |candidate: &str| {
+        let distance = distance(given, candidate);
+        if distance <= (candidate.chars().count() / 3).max(1) {
+            return Some((Nearness::Slip, distance));
+        }
+        let kind = if begins(given, candidate) {
+            Nearness::Shortened
+        } else if begins(candidate, given) {
+            Nearness::Lengthened
+        } else {
+            return None;
+        };
+        Some((kind, distance))
+    };
     candidates
         .into_iter()
-        .map(|candidate| (distance(given, candidate.as_ref()), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.as_ref().chars().count() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
+        .filter_map(|candidate| Some((nearness(candidate.as_ref())?, candidate)))
+        .min_by_key(|(nearness, _)| *nearness)
         .map(|(_, candidate)| candidate)
+}
+
+/// How a word is near another, the nearest kind first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    /// Few of its letters are wrong.
+    Slip,
+    /// It is the beginning.
+    Shortened,
+    /// The other is its beginning.
+    Lengthened,
+}
+
+/// Whether the first word is the beginning of the second, of two letters at least.
+fn begins(beginning: &str, word: &str) -> bool {
+    beginning.chars().nth(1).is_some() && word.to_lowercase().starts_with(&beginning.to_lowercase())
 }
 
 /// How many letters have to be put in, left out, exchanged or swapped with their neighbour (optimal string alignment).
@@ -64,13 +94,22 @@ mod tests {
     #[test]
     fn only_near_words_are_suggested() {
         let check = |given: &str, expected: Option<&str>| {
-            assert_eq!(nearest(given, ["allow", "cwd", "log", "max-timeout", "timeout"]), expected, "`{given}`");
+            let known = ["allow", "allow-project", "cwd", "log", "inherit-env", "max-output", "max-timeout", "timeout"];
+            assert_eq!(nearest(given, known), expected, "`{given}`");
         };
         check("alow", Some("allow"));
         check("LOG", Some("log"));
         check("lgo", Some("log"));
         check("tmeout", Some("timeout"));
         check("maxtimeout", Some("max-timeout"));
+        check("allowed", Some("allow"));
+        check("Inherit", Some("inherit-env"));
+        check("max", Some("max-output"));
+        check("allow-p", Some("allow-project"));
+        check("allow-project-things", Some("allow-project"));
+        check("max-t", Some("max-timeout"));
+        check("logging-level", Some("log"));
+        check("m", None);
         check("zzz", None);
         check("", None);
         check("json", None);

@@ -127,7 +127,21 @@ fn values() {
     );
     check("--env=A=secret\0", "flag `--env`: the value of `A` holds a NUL character, which no variable can hold");
     check("--log=inof", "flag `--log`: `inof` is no log level; did you mean `info`?");
-    check("--log=verbose", "flag `--log`: `verbose` is no log level; expected off, error, warn, info or debug");
+    check("--log=verbose", "flag `--log`: `verbose` is no log level; did you mean `debug`?");
+    check("--log=Warning", "flag `--log`: `Warning` is no log level; did you mean `warn`?");
+    check("--log=loud", "flag `--log`: `loud` is no log level; expected off, error, warn, info or debug");
+    for (given, meant) in [
+        ("allowed", "allow"),
+        ("inherit", "inherit-env"),
+        ("project", "project-dir"),
+        ("max", "max-output"),
+        ("workspace", "workspace-dir"),
+        ("environment", "env"),
+        ("allow-project", "allow-project-commands"),
+        ("log-level", "log"),
+    ] {
+        check(&format!("--{given}=x"), &format!("unknown flag `--{given}`; did you mean `--{meant}`?"));
+    }
 }
 
 #[test]
