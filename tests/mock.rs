@@ -57,6 +57,30 @@ fn recorded_sessions_of_both_eras_are_answered_backwards_and_under_other_ids() {
     }
 }
 
+#[test]
+fn a_client_of_another_name_is_answered_in_both_eras() {
+    for name in ["python_legacy", "python_modern"] {
+        let mut mock = mock(&recording(name));
+        let mut named = 0;
+        for entry in Transcript::parse(name, recording(name)).unwrap().entries {
+            let Entry::Send(sent) = entry else { continue };
+            let mut message: Value = serde_json::from_slice(&sent.bytes).unwrap();
+            for place in ["/params/clientInfo", "/params/_meta/io.modelcontextprotocol~1clientInfo"] {
+                if let Some(info) = message.pointer_mut(place) {
+                    *info = json!({"name": "another", "version": "0", "title": "Another"});
+                    named += 1;
+                }
+            }
+            let complaint = mock.receive(message.to_string().as_bytes()).complaint;
+            assert_eq!(complaint, None, "{name}: {message}");
+        }
+        assert!(named > 0, "{name} does not say its name");
+    }
+    let text = "transcript: 1\n\n--> {\"id\":1,\"method\":\"m\",\"params\":{\"clientInfo\":1}}\n<-- {\"id\":1,\"jsonrpc\":\"2.0\",\"result\":{}}\n";
+    let answer = mock(text).receive(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"clientInfo":2}}"#);
+    assert!(answer.complaint.is_some(), "elsewhere it is content");
+}
+
 const SESSION: &str = r#"transcript: 1
 
 --> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"command":"ls -l"},"_meta":{"progressToken":7}}}

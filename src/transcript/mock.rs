@@ -2,8 +2,8 @@
 //!
 //! Each line that the recorded client sent is an *exchange* with what it brought about: the response with its id, and
 //! the messages that came with it. A live line plays the first exchange of the same content that was not played yet.
-//! Content is everything but what a client makes up anew each time: its ids, its progress tokens, and metadata that is
-//! not the protocol's own.
+//! Content is everything but what a client makes up anew each time (its ids, its progress tokens, and metadata that is
+//! not the protocol's own) and what it calls itself.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,6 +17,8 @@ use crate::jsonrpc::{
 
 /// The prefix of the metadata that the protocol defines.
 const OWN_META: &str = "io.modelcontextprotocol/";
+/// What a client calls itself: in the metadata of each request, or in the handshake.
+const CLIENT_INFO: [&str; 2] = ["io.modelcontextprotocol/clientInfo", "clientInfo"];
 /// So much of a request is quoted in an error.
 const QUOTED: usize = 600;
 
@@ -376,14 +378,19 @@ impl Translation<'_> {
     }
 }
 
-/// Takes out of a message what a client makes up anew each time, and keeps a request's id and token.
+/// Takes out of a message what a client makes up anew each time and what it calls itself, and keeps a request's id and token.
 fn strip(message: Value, ids: &mut Vec<Value>, tokens: &mut Vec<Value>) -> Value {
     let Value::Object(mut members) = message else { return message };
     let is_request = members.contains_key("method") && members.contains_key("id");
     let meta = members.get_mut("params").and_then(|params| params.get_mut("_meta")).and_then(Value::as_object_mut);
     let token = meta.as_ref().and_then(|meta| meta.get("progressToken")).cloned().unwrap_or_default();
     if let Some(meta) = meta {
-        meta.retain(|key, _| key.starts_with(OWN_META));
+        meta.retain(|key, _| key.starts_with(OWN_META) && !CLIENT_INFO.contains(&key.as_str()));
+    }
+    if members.get("method").is_some_and(|method| method == "initialize") {
+        if let Some(params) = members.get_mut("params").and_then(Value::as_object_mut) {
+            params.retain(|key, _| !CLIENT_INFO.contains(&key.as_str()));
+        }
     }
     drop_empty_params(&mut members);
     if members.get("method").and_then(Value::as_str) == Some("notifications/cancelled") {
