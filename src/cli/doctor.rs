@@ -3,21 +3,36 @@
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::{Outcome, print, print_json};
-use crate::config::{self, Config, Row, Source};
+use super::{Outcome, print, print_json, recording, stdio};
+use crate::config::{self, Config, Flags, RootsMode, Row, Source};
 use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::Parts;
 
-pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
+pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome, CliError> {
     let parts = Parts::new(config);
     let programs = programs(&parts);
     let mut problems = parts.problems();
-    problems.extend(
-        programs
-            .iter()
-            .filter(|(_, path)| path.is_none() && config.allow.source != Source::Default)
-            .map(|(name, _)| format!("`{name}` on the allow-list was not found in the directories of PATH")),
-    );
+    for (name, path) in &programs {
+        match path {
+            None if config.allow.source != Source::Default => {
+                problems.push(format!("`{name}` on the allow-list was not found in the directories of PATH"));
+            }
+            Some(_) if is_no_program(&parts, name) => {
+                problems.push(format!("`{name}` on the allow-list can't be executed"));
+            }
+            None | Some(_) => {}
+        }
+    }
+    problems.extend(recording::check(config, flags).err().map(|error| stdio::with_causes(&error)));
+    if config.record_required.value && config.record.value.is_none() {
+        problems.push("`--record-required` records nothing without `--record`".to_owned());
+    }
+    let has_project = config.project_dir.value.is_some() || config.roots.value != RootsMode::Ignore;
+    if config.allow_project_commands.value && !has_project {
+        problems.push(
+            "`--allow-project-commands` allows nothing with `--roots ignore` and without `--project-dir`".to_owned(),
+        );
+    }
     let report = Report { rows: config::rows(config), programs, problems, warnings: parts.warnings() };
     if json {
         print_json(&report.to_json())?
@@ -35,6 +50,12 @@ fn programs(parts: &Parts) -> Vec<(String, Option<String>)> {
         (name.clone(), built_in.or_else(|| program.map(|program| program.path().display().to_string())))
     };
     parts.policy.allow_list().names().iter().map(find).collect()
+}
+
+/// Whether an entry is a path to a file that the system would not execute. On the shell it may be built in all the same.
+fn is_no_program(parts: &Parts, name: &str) -> bool {
+    let program = parts.policy.programs().find_listed(name);
+    !parts.is_built_in(name) && program.is_some_and(|program| !program.is_executable())
 }
 
 struct Report {

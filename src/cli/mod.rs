@@ -68,7 +68,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Call { tool, arguments, json } => call::run(&config()?, &tool, arguments.as_deref(), json),
         Subcommand::Check { directory, command, json } => check::run(&config()?, directory.as_deref(), command, json),
         Subcommand::Tools { json } => tools::run(&config()?, json),
-        Subcommand::Doctor { json } => doctor::run(&config()?, json),
+        Subcommand::Doctor { json } => doctor::run(&config()?, &flags, json),
     }
 }
 

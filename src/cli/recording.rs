@@ -12,13 +12,11 @@ use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Pr
 /// Begins the recording that the configuration asks for.
 pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, CliError> {
     let Some(name) = &config.record.value else { return Ok(None) };
-    let shown = || name.display().to_string();
-    let failed = |source| CliError::Record { file: shown(), source };
+    let failed = |source| CliError::Record { file: name.display().to_string(), source };
     let directory = &config.surroundings.directory;
     let placeholders = Placeholders::of_recording(directory).map_err(failed)?;
     let settings = Replayable::new(config, flags)?;
-    let header =
-        header(&settings, &placeholders).map_err(|problem| CliError::Unrecordable { file: shown(), problem })?;
+    let header = header(&settings, &placeholders, name)?;
     let on_failure = if config.record_required.value { OnFailure::End } else { OnFailure::GoOn };
     let file = open(&directory.join(name)).map_err(failed)?;
     let recorder =
@@ -33,6 +31,16 @@ pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, 
         ));
     }
     Ok(Some(recorder))
+}
+
+/// Whether a recording could begin, as far as that can be told without touching its file.
+pub(super) fn check(config: &Config, flags: &Flags) -> Result<(), CliError> {
+    let Some(name) = &config.record.value else { return Ok(()) };
+    let failed = |source| CliError::Record { file: name.display().to_string(), source };
+    let directory = &config.surroundings.directory;
+    let placeholders = Placeholders::of_recording(directory).map_err(failed)?;
+    header(&Replayable::new(config, flags)?, &placeholders, name)?;
+    could_open(&directory.join(name)).map_err(failed)
 }
 
 /// The session's own status, or the failure of a recording that was required.
@@ -59,6 +67,33 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Whether [`open`] would find what it needs. Windows has no such question: there it is asked for the directory alone.
+fn could_open(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let is_new = fs::metadata(path).is_err();
+    if is_new || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        // Behind a file that is no directory there is no `.` either.
+        let directory = path.parent().unwrap_or(path).join(".");
+        fs::metadata(&directory)?;
+        return may_change(&directory);
+    }
+    may_change(path)
+}
+
+#[cfg(unix)]
+fn may_change(path: &Path) -> io::Result<()> {
+    use rustix::fs::Access;
+    let asked = if path.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
+    Ok(rustix::fs::access(path, asked)?)
+}
+
+#[cfg(not(unix))]
+fn may_change(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 #[cfg(not(windows))]
 fn take_away(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
@@ -78,7 +113,12 @@ fn take_away(path: &Path) -> io::Result<()> {
     })
 }
 
-fn header(settings: &Replayable, placeholders: &Placeholders) -> Result<Header, Problem> {
+fn header(settings: &Replayable, placeholders: &Placeholders, file: &Path) -> Result<Header, CliError> {
+    header_of(settings, placeholders)
+        .map_err(|problem| CliError::Unrecordable { file: file.display().to_string(), problem })
+}
+
+fn header_of(settings: &Replayable, placeholders: &Placeholders) -> Result<Header, Problem> {
     let platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
     let header = Header::default().with_version(env!("CARGO_PKG_VERSION"))?.with_platform(platform);
     let mut args = settings.args.iter();

@@ -18,13 +18,18 @@ use crate::server::LogSink;
 
 /// Says what went wrong, with its causes.
 pub(super) fn complain(error: &dyn Error) {
+    note(&format!("error: {}", with_causes(error)));
+}
+
+/// An error and what is behind it, as one sentence.
+pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         text = format!("{text}: {cause}");
         source = cause.source();
     }
-    note(&format!("error: {text}"));
+    text
 }
 
 /// Says one thing to the operator.

@@ -202,6 +202,34 @@ impl Directories {
         roots.into_iter().chain(workspace).chain(self.resolve(None).err()).collect()
     }
 
+    /// Where the operator's directories, each sound by itself, leave nothing of one another; one sentence each.
+    pub(crate) fn contradictions(&self) -> Vec<String> {
+        let Some(workspace) = self.workspace.as_ref().and_then(|workspace| workspace.canonical.as_deref().ok()) else {
+            return Vec::new();
+        };
+        let mut contradictions = Vec::new();
+        let meets = |root: &&Path| root.starts_with(workspace) || workspace.starts_with(root);
+        let roots = self.canonical_roots().ok().flatten();
+        if roots.is_some_and(|roots| !roots.iter().any(meets)) {
+            contradictions.push(format!(
+                "no directory of {ROOTS} has anything in common with `{}` of {WORKSPACE}, so every `cwd` is refused",
+                workspace.display()
+            ));
+        }
+        let cwd = self.settings.cwd.clone().map(Resolved::new);
+        for (setting, directory) in [(PROJECT, &self.project), ("`--cwd`", &cwd)] {
+            let canonical = directory.as_ref().and_then(|directory| directory.canonical.as_deref().ok());
+            if let Some(outside) = canonical.filter(|directory| !directory.starts_with(workspace)) {
+                contradictions.push(format!(
+                    "`{}` of {setting} lies outside `{}` of {WORKSPACE}, which no `cwd` may leave",
+                    outside.display(),
+                    workspace.display()
+                ));
+            }
+        }
+        contradictions
+    }
+
     /// Turns the `cwd` of a call into a directory to run in.
     ///
     /// Without a `cwd` it is [`Self::base`], unchecked: the operator chose it. A relative `cwd` is relative to that
@@ -356,6 +384,37 @@ mod tests {
         assert_eq!(resolve(settings.clone(), Some("in")), "[base]/rootA/sub");
         let outside = "`cwd` `rootA/out` is not allowed: it is not inside the workspace directory `[base]/rootA`";
         assert_eq!(resolve(settings, Some("rootA/out")), outside);
+    }
+
+    #[test]
+    fn directories_that_leave_nothing_of_one_another_contradict() {
+        let (_dir, base) = tree();
+        let check = |[workspace, project, cwd]: [&str; 3], roots: &[&str], expected: usize| {
+            let given = |path: &str| (!path.is_empty()).then(|| PathBuf::from(path));
+            let roots = match roots {
+                [] => Roots::Unrestricted,
+                roots => Roots::Within(roots.iter().map(PathBuf::from).collect()),
+            };
+            let settings = DirectorySettings {
+                server: base.clone(),
+                workspace: given(workspace),
+                project: given(project),
+                cwd: given(cwd),
+                roots,
+                ..Default::default()
+            };
+            let said = Directories::new(settings).contradictions();
+            assert_eq!(said.len(), expected, "{said:?}");
+        };
+        check(["", "rootA", "../other"], &["rootAB"], 0);
+        check(["rootA", "rootA", "sub"], &["rootA/sub", "other"], 0);
+        check(["rootA", "in", ""], &["/"], 0);
+        check(["rootA", "", ""], &["rootAB", "other"], 1);
+        check(["rootA", "rootAB", ""], &[], 1);
+        check(["rootA/sub", "rootA", ""], &[], 1);
+        check(["rootA", "rootA", "out"], &[], 1);
+        check(["rootA", "other", ""], &["other"], 2);
+        check(["missing", "other", ""], &["other"], 0);
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl Program {
         &self.path
     }
 
+    /// Whether the system would execute it, as far as its modes tell; on Windows it does.
+    pub(crate) fn is_executable(&self) -> bool {
+        is_executable(&self.path)
+    }
+
     /// Whether this is the file that a word of the entry asks for: on Windows `tool.bat` does not ask for `tool.exe`.
     pub(super) fn answers_to(&self, word: &str) -> bool {
         !cfg!(windows) || windows_name::has_ending_of(&self.path.to_string_lossy(), word)

@@ -153,6 +153,7 @@ impl Parts {
     pub fn problems(&self) -> Vec<String> {
         let directories = self.policy.directories().problems();
         let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        problems.extend(self.policy.directories().contradictions());
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
         if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
@@ -210,9 +211,12 @@ fn directory_settings(config: &Config, search_path: &SearchPath) -> DirectorySet
 /// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
 fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
     let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
-    program.map(|program| program.path().to_owned()).ok_or_else(|| {
-        format!("the shell `{}` of `--shell` was not found; name a program in PATH, or its path", shell.display())
-    })
+    let wrong = match program {
+        Some(program) if program.is_executable() => return Ok(program.path().to_owned()),
+        Some(_) => "can't be executed",
+        None => "was not found",
+    };
+    Err(format!("the shell `{}` of `--shell` {wrong}; name a program in PATH, or its path", shell.display()))
 }
 
 fn variable(entry: &EnvEntry) -> Variable {
