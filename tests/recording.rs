@@ -223,6 +223,30 @@ fn a_file_that_cannot_be_opened_stops_the_start() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_server_that_does_not_start_leaves_an_earlier_recording() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.transcript");
+    fs::write(&path, "earlier").unwrap();
+    // There is no place for the commands' temporary files, or no sandbox.
+    let command = Server::command(&["--record", "s.transcript", "--allow", "ls", "--sandbox", "strict"]);
+    let mut server = command.dir(directory.path()).env("TMPDIR", "/missing").start();
+    assert_eq!(server.wait_exit(), 2);
+    assert_eq!(fs::read_to_string(path).unwrap(), "earlier");
+}
+
+#[test]
+fn a_call_records_nothing_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(["call", "execute_process", r#"{"file":"none"}"#, "--record", "s.transcript", "--log", "off"]);
+    let output = command.current_dir(directory.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "allowexec: `call` records nothing; `--record` (`ALLOWEXEC_RECORD`) is for `allowexec serve`\n");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn of_two_servers_with_one_file_the_last_one_has_it() {
     let directory = tempfile::tempdir().unwrap();
     let start = || Server::command(&["--record", "s.transcript"]).dir(directory.path()).start();

@@ -14,6 +14,9 @@ use crate::server::{Parts, Patience, Server};
 
 pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bool) -> Result<Outcome, CliError> {
     own_descendants();
+    if config.record.value.is_some() {
+        stdio::note("`call` records nothing; `--record` (`ALLOWEXEC_RECORD`) is for `allowexec serve`");
+    }
     let result = answer(config, &request(tool, arguments)?)?;
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
     if json {

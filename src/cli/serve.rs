@@ -11,6 +11,9 @@ use crate::server::{Parts, Patience, Server};
 
 pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     own_descendants();
+    let parts = Parts::new(config);
+    parts.confinement.check().map_err(CliError::sandbox)?;
+    // Only a server that starts takes the place of an earlier recording.
     let recorder = recording::start(config, flags)?;
     let failed = |source| CliError::Serve { source };
     if io::stdin().is_terminal() {
@@ -20,8 +23,6 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
         );
     }
     let (output, closing) = stdio::client_output().map_err(failed)?;
-    let parts = Parts::new(config);
-    parts.confinement.check().map_err(CliError::sandbox)?;
     let (input, gate) = stdio::client_input().map_err(failed)?;
     match recorder {
         None => serve(parts, input, gate, output, closing).map_err(failed)?,

@@ -421,7 +421,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_RECORD",
         group: Group::Operation,
         default: "off",
-        help: "Write the session as a transcript to a new file, which `allowexec replay` plays",
+        help: "With `serve`: write the session as a transcript, in place of a file of that name; `allowexec replay` plays it",
         set: |config, given| given.set(&mut config.record, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.record),
     },

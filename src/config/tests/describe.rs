@@ -119,8 +119,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --exit-error              Make a non-zero exit an error [ALLOWEXEC_EXIT_ERROR; default: off]
 
     What the operator gets:
-      --record FILE             Write the session as a transcript to a new file, which `allowexec
-                                replay` plays [ALLOWEXEC_RECORD; default: off]
+      --record FILE             With `serve`: write the session as a transcript, in place of a file of
+                                that name; `allowexec replay` plays it [ALLOWEXEC_RECORD; default: off]
       --record-required         End the session where it can't be recorded any more, instead of going
                                 on with a warning [ALLOWEXEC_RECORD_REQUIRED; default: off]
       --log LEVEL               What is written to stderr: off, error, warn, info or debug
