@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::outline::Outline;
+use super::outline::{Outline, readable_members};
 use super::shape::{Members, Shape};
 use super::{ErrorObject, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId};
 
@@ -33,7 +33,7 @@ pub struct Request {
 pub struct Notification {
     /// The name of the method.
     pub method: String,
-    /// The parameters; empty where the message has none, or something else than an object, or what no value can hold.
+    /// The parameters; empty where the message has none, or something else than an object. What no value can hold is left out.
     pub params: Map<String, Value>,
 }
 
@@ -166,13 +166,13 @@ impl Message {
             jsonrpc: jsonrpc.and_then(readable),
             // What can't be read is no id.
             id: id.map(|id| readable(id).unwrap_or_default()),
-            params: params.and_then(readable),
+            params: params.map(|params| readable(params).unwrap_or_else(|| readable_members(params).into())),
             result: result.and_then(readable),
             // A result that can't be read is an error to whoever waits for it.
             error: failure.or(result.filter(|result| readable(result).is_none())).map(said),
             method,
         };
-        let unreadable_params = params.is_some() && read.params.is_none();
+        let unreadable_params = params.is_some_and(|params| readable(params).is_none());
         match Self::from_members(read)? {
             Self::Request(Request { id, .. }) if unreadable_params => Err(Malformed {
                 id: Some(id),
@@ -316,6 +316,15 @@ mod tests {
         check(&"[".repeat(10_000), "-32700 None: parse error: recursion limit exceeded at line 1 column 128");
         assert_eq!(Incoming::parse(b"{\"a\":\"\xff\"}").unwrap_err().error.code, PARSE_ERROR);
         assert_eq!(Incoming::parse(br#"{"a":"\ud8"}"#).unwrap_err().error.code, PARSE_ERROR);
+    }
+
+    #[test]
+    fn a_notification_keeps_the_parameters_that_can_be_read() {
+        let line = r#"{"method":"x","params":{"requestId":5,"reason":"cut \ud83d","\ud800":1,"more":{"a":[1]}}}"#;
+        let Ok(Incoming::Single(Message::Notification(notification))) = Incoming::parse(line.as_bytes()) else {
+            panic!("no notification")
+        };
+        assert_eq!(Value::from(notification.params), serde_json::json!({"requestId": 5, "more": {"a": [1]}}));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! a message can't be read the others still can, and whoever waits for its answer gets one.
 
 use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::shape::{Key, Members};
 
@@ -27,14 +28,25 @@ impl<'a> Outline<'a> {
             return Some(Self::Array(Values(inside).collect()));
         }
         let Some(inside) = text.strip_prefix('{') else { return Some(Self::Scalar) };
-        let mut values = Values(inside);
         let mut members = Members::default();
-        while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        for (key, value) in pairs(inside) {
             // A key that can't be read is none that a message has.
             members.set(serde_json::from_str(key).unwrap_or(Key::Other), value);
         }
         Some(Self::Object(members))
     }
+}
+
+/// The members of an object that can be read; none of a JSON text that is no object.
+pub(super) fn readable_members(text: &str) -> Map<String, Value> {
+    let inside = text.strip_prefix('{').unwrap_or_default();
+    let read = |(key, value)| Some((serde_json::from_str(key).ok()?, serde_json::from_str(value).ok()?));
+    pairs(inside).filter_map(read).collect()
+}
+
+fn pairs(inside: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut values = Values(inside);
+    std::iter::from_fn(move || values.next().zip(values.next()))
 }
 
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -60,7 +72,6 @@ impl<'a> Iterator for Values<'a> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::Value;
 
     #[test]
     fn each_part_is_told_by_itself() {
