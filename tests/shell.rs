@@ -182,8 +182,19 @@ fn syntax_and_control_characters_are_refused_and_nothing_runs() {
         let said = session.call(&word.replace('.', "_"), arguments);
         assert!(said.is_error && said.text.contains("never given to the persistent shell"), "{word}: {}", said.text);
     }
-    for variable in ["PATH=/x", "LD_PRELOAD=/x", "-p PATH", "-- PATH=x", "IFS=x", "BASH_ENV=/x", "PATH", "A=b OPTIND=1"]
-    {
+    for variable in [
+        "PATH=/x",
+        "LD_PRELOAD=/x",
+        "-p PATH",
+        "-- PATH=x",
+        "IFS=x",
+        "BASH_ENV=/x",
+        "PATH",
+        "A=b OPTIND=1",
+        "PAGER=x",
+        "PERL5OPT=x",
+        "GIT_CONFIG_COUNT=1",
+    ] {
         let said = session.call("export", variable);
         assert!(said.is_error && said.text.contains("decides which code runs"), "{variable}: {}", said.text);
     }

@@ -58,7 +58,8 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "allowexec check [--in DIR] [--json] [OPTIONS] -- COMMAND...",
             "Says what would be decided for a call of the command with `cwd` DIR, by which rule, and why; runs nothing.\n\
              One argument is a command line, as `execute_command` gets it; several are a program and its arguments,\n\
-             as `execute_process` gets them.\n\
+             as `execute_process` gets them. With --tools shell it is a call of that command's tool on the\n\
+             persistent shell, which stands in DIR.\n\
              Exit status: 0 allowed, 1 refused, 2 for a wrong flag or configuration.",
         ),
         Name::Tools => (

@@ -5,8 +5,8 @@
 
 /// Writes `key: text` and a line end.
 ///
-/// Text with a line break is a literal block where YAML lets its characters stand there and some of them are not blank; any other text, and text with
-/// control characters, is a scalar, quoted where some parser would read something else from it.
+/// Text with a line break is a literal block where YAML lets its characters stand there and no parser loses any of them; any
+/// other text, and text with control characters, is a scalar, quoted where some parser would read something else from it.
 pub fn write_text(yaml: &mut String, key: &str, text: &str) {
     yaml.push_str(key);
     yaml.push_str(": ");

@@ -103,6 +103,54 @@ const GUARDED: &[&str] = &[
     "POSIXLY_CORRECT",
 ];
 const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH", "HIST", "COMP_", "EPOCH", "READLINE_", "PROMPT_", "ZSH"];
+/// Variables that programs in wide use take code, libraries or other programs from. No such list is whole: who allows
+/// `export` lets calls set up what later calls run with.
+const HOOKS: &[&str] = &[
+    "AWKLIBPATH",
+    "AWKPATH",
+    "BROWSER",
+    "CLASSPATH",
+    "EDITOR",
+    "GCONV_PATH",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "GLIBC_TUNABLES",
+    "GNUMAKEFLAGS",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MAKEFLAGS",
+    "MANPAGER",
+    "PAGER",
+    "RUSTC",
+    "RUSTC_WRAPPER",
+    "SHELL",
+    "SSH_ASKPASS",
+    "TAR_OPTIONS",
+    "VISUAL",
+];
+const HOOK_PREFIXES: &[&str] = &[
+    "CARGO_",
+    "GIT_CONFIG",
+    "JAVA_",
+    "JDK_",
+    "LUA_",
+    "NODE_",
+    "NPM_CONFIG_",
+    "OPENSSL_",
+    "PERL5",
+    "PYTHON",
+    "RUBY",
+    "_JAVA_",
+    "npm_config_",
+];
 /// Variables that some shells compute from what they are set to.
 const NUMBERS: &[&str] = &["COLUMNS", "LINES", "SHLVL"];
 
@@ -175,5 +223,9 @@ fn name(name: &str) -> Option<Result<(), Refused>> {
 }
 
 fn is_guarded(name: &str) -> bool {
-    GUARDED.contains(&name) || GUARDED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    let begins_with_one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    GUARDED.contains(&name)
+        || HOOKS.contains(&name)
+        || begins_with_one_of(GUARDED_PREFIXES)
+        || begins_with_one_of(HOOK_PREFIXES)
 }
