@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directory::SystemPlaces;
 use super::file_uri::parse_file_uri;
 use super::quoted::quoted;
+use super::system_places::SystemPlaces;
 
 /// The canonical directories that a client's roots come to, in its order; and what was dropped, one sentence each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,17 +9,15 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::call::{Answer, Finished, ShellJob, ShellSettings, Task};
+use super::call::{Answer, Finished, ShellSettings, Task};
 use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Stop, StopSignal, stop};
+use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, StopSignal};
 
 /// How long a call is watched by who begins it. Nothing else is served in this time.
 const BRIEF: Duration = Duration::from_micros(300);
@@ -28,31 +26,22 @@ const BRIEF: Duration = Duration::from_micros(300);
 const REPLACING: Duration = Duration::from_millis(500);
 
 /// What a call comes to that a server does not run any more which ends.
-const ENDS: &str = "the server ends";
+pub(super) const ENDS: &str = "the server ends";
 
 /// What a call comes to in which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
 
-/// What became of a call's first moments.
-#[derive(Debug)]
-pub enum First<T> {
-    /// It has ended.
-    Finished(Finished<T>),
-    /// It is for the thread.
-    Work(Work<T>),
-}
-
 /// A call for the thread, which may have begun.
 #[derive(Debug)]
 pub struct Work<T> {
-    context: T,
-    start_directory: PathBuf,
-    stage: Stage,
+    pub(super) context: T,
+    pub(super) start_directory: PathBuf,
+    pub(super) stage: Stage,
 }
 
 /// How far a call is.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// Nothing was done yet.
     New { distrust: Option<String>, task: Task, limits: Limits },
     /// The shell has its line.
@@ -64,14 +53,14 @@ enum Stage {
 }
 
 /// What a call on the thread has to do with the loop before it ends.
-struct Aside {
-    stop: StopSignal,
-    heartbeat: Option<Heartbeat>,
+pub(super) struct Aside {
+    pub stop: StopSignal,
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// What is known of a call since its turn.
 #[derive(Debug)]
-struct Begun {
+pub(super) struct Begun {
     started: Instant,
     restarted: Option<String>,
     /// Whether the shell itself runs a command, which leaves it where it stood.
@@ -80,7 +69,7 @@ struct Begun {
 
 /// How far the thread is with what can't be hurried: to make the rules of a sandbox looks through the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+pub(super) enum Life {
     /// It has started no shell yet.
     Preparing,
     /// It has, or is about to; from now on it waits for nothing without heeding a wish.
@@ -89,113 +78,15 @@ enum Life {
     Over,
 }
 
-/// The shell, and the thread that sees its longer calls through. Dropping it ends both; a thread that has started no shell
-/// yet ends by itself, and is not waited for.
-#[derive(Debug)]
-pub struct Shell<T> {
-    /// Locked by who runs a call, and by the thread while it starts the first shell.
-    worker: Arc<Mutex<Worker>>,
-    work: Option<Sender<(Work<T>, Aside)>>,
-    /// Keeps the thread at the start of the first shell, until a call or the end comes.
-    alone: Option<Stop>,
-    life: Arc<Mutex<Life>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl<T: Send + 'static> Shell<T> {
-    /// Starts the thread, which at once starts the shell in `directory`; `finished` is called on it for each call that
-    /// ends there. Where the shell takes another one's place, the first answer tells for what `reason`.
-    ///
-    /// A shell that can't be started is tried again at the next call, whose answer says why.
-    ///
-    /// # Errors
-    /// Where no thread can be had, or nothing to wake it with.
-    pub fn start(
-        settings: ShellSettings,
-        directory: PathBuf,
-        reason: Option<String>,
-        mut finished: impl FnMut(Finished<T>) + Send + 'static,
-    ) -> io::Result<Self> {
-        let life = Arc::new(Mutex::new(Life::Preparing));
-        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&life))));
-        let (sender, received) = mpsc::channel::<(Work<T>, Aside)>();
-        let (alone, company) = stop()?;
-        let shared = Arc::clone(&worker);
-        let work = move || {
-            // Who begins a call before this finds no session, and hands the call over.
-            lock(&shared).open_first(&directory, &company, reason);
-            drop(company);
-            for (work, aside) in received {
-                let ended = lock(&shared).serve(work, Some(aside));
-                finished(ended);
-            }
-        };
-        let thread = std::thread::Builder::new().name("shell".into()).spawn(work)?;
-        Ok(Self { worker, work: Some(sender), alone: Some(alone), life, thread: Some(thread) })
-    }
-
-    /// Begins a call, and sees it through where the shell does it in no time. To be called once the last call has
-    /// finished.
-    pub fn begin(&self, job: ShellJob<T>) -> First<T> {
-        let ShellJob { context, distrust, task, start_directory, limits } = job;
-        let is_brief = distrust.is_none() && task.is_brief();
-        // It is locked only while the thread starts the first shell.
-        let Some(mut worker) = self.worker.try_lock().ok().filter(|_| is_brief) else {
-            let stage = Stage::New { distrust, task, limits };
-            return First::Work(Work { context, start_directory, stage });
-        };
-        let stage = worker.begin(task, limits);
-        let has_answered =
-            matches!(&stage, Stage::Refused(_) | Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
-        let work = Work { context, start_directory, stage };
-        if has_answered {
-            // Only what the shell does by itself is brief.
-            First::Finished(Finished { host: None, ..worker.serve(work, None) })
-        } else {
-            First::Work(work)
-        }
-    }
-
-    /// Hands a call over to the thread, with who may end it and who hears of it; says whether there still is a thread.
-    pub fn go_on(&mut self, work: Work<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
-        let aside = Aside { stop, heartbeat };
-        let is_sent = self.work.as_ref().is_some_and(|sender| sender.send((work, aside)).is_ok());
-        self.alone = None;
-        is_sent
-    }
-}
-
-impl<T> Shell<T> {
-    /// Gives the shell up where the thread has started none yet, and says whether it has not: then it never will, and a
-    /// call that was handed over runs nothing.
-    pub fn give_up(&self) -> bool {
-        let mut life = lock(&self.life);
-        if *life == Life::Preparing {
-            *life = Life::Over;
-        }
-        *life == Life::Over
-    }
-}
-
-impl<T> Drop for Shell<T> {
-    fn drop(&mut self) {
-        (self.work, self.alone) = (None, None);
-        let has_no_shell = self.give_up();
-        if let Some(thread) = self.thread.take().filter(|_| !has_no_shell) {
-            // It panics nowhere, and if it did the shell would be dropped all the same.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// A panic of who held it has left no session in it, and nothing panics while a life is held.
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What runs the calls.
 #[derive(Debug)]
-struct Worker {
-    settings: ShellSettings,
+pub(super) struct Worker {
+    pub settings: ShellSettings,
     life: Arc<Mutex<Life>>,
     markers: Markers,
     session: Option<Session>,
@@ -207,20 +98,20 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(settings: ShellSettings, life: Arc<Mutex<Life>>) -> Self {
+    pub fn new(settings: ShellSettings, life: Arc<Mutex<Life>>) -> Self {
         let directory = Path::new("").into();
         Self { settings, life, markers: Markers::default(), session: None, opening: None, directory, lost: None }
     }
 
     /// Starts the first shell, and waits for it until there is company.
-    fn open_first(&mut self, directory: &Path, company: &StopSignal, reason: Option<String>) {
+    pub fn open_first(&mut self, directory: &Path, company: &StopSignal, reason: Option<String>) {
         let opened = self.open(directory, Some(company), None);
         // The first call tells what goes wrong here.
         self.lost = opened.err().or(reason);
     }
 
     /// Begins a call in the shell that there is, and watches it for a moment.
-    fn begin(&mut self, task: Task, limits: Limits) -> Stage {
+    pub fn begin(&mut self, task: Task, limits: Limits) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
             return Stage::New { distrust: None, task, limits };
         };
@@ -241,7 +132,7 @@ impl Worker {
     }
 
     /// Sees a call through; with nothing aside only one that has run.
-    fn serve<T>(&mut self, work: Work<T>, aside: Option<Aside>) -> Finished<T> {
+    pub fn serve<T>(&mut self, work: Work<T>, aside: Option<Aside>) -> Finished<T> {
         let Work { context, start_directory, stage } = work;
         // A panic ends a call with an error, and neither the thread nor the server.
         let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, aside)));
@@ -410,7 +301,7 @@ impl Worker {
 
     /// Starts a shell, where none does so already, and waits for it: until it is there, or the wish to stop is, or that
     /// moment. Then it goes on starting.
-    fn open(
+    pub fn open(
         &mut self,
         start_directory: &Path,
         stop: Option<&StopSignal>,
@@ -447,44 +338,5 @@ impl Worker {
             Opening::start(&program, &self.settings.environment, directory).map_err(|error| error.to_string())?;
         self.directory = directory.into();
         Ok(opening)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A shell whose thread does what it is given.
-    fn over(life: Life, thread: impl FnOnce() + Send + 'static) -> Shell<()> {
-        let life = Arc::new(Mutex::new(life));
-        let program = Err("there is none".to_owned());
-        let settings = ShellSettings { program, environment: crate::exec::Environment::default(), sandbox: None };
-        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&life))));
-        Shell { worker, work: None, alone: None, life, thread: Some(std::thread::spawn(thread)) }
-    }
-
-    #[test]
-    fn a_thread_that_has_started_no_shell_is_not_waited_for_and_starts_none_later() {
-        let (go_on, prepared) = mpsc::channel::<()>();
-        let shell = over(Life::Preparing, move || prepared.recv().unwrap_or_default());
-        let worker = Arc::clone(&shell.worker);
-        assert!(shell.give_up());
-        // It would wait for ever.
-        drop(shell);
-        lock(&worker).settings.program = Ok("/bin/sh".into());
-        assert_eq!(lock(&worker).open(Path::new("/"), None, None), Err(ENDS.to_owned()));
-        drop(go_on);
-    }
-
-    #[test]
-    fn a_thread_that_has_started_a_shell_is_waited_for() {
-        let (ended, end) = mpsc::channel();
-        let shell = over(Life::Running, move || {
-            std::thread::yield_now();
-            ended.send(()).unwrap_or_default();
-        });
-        assert!(!shell.give_up());
-        drop(shell);
-        assert_eq!(end.try_recv(), Ok(()));
     }
 }
