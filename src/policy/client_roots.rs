@@ -146,7 +146,11 @@ mod tests {
         let wider = DirectorySettings { workspace: Some("dev".into()), ..confined };
         assert_eq!(found(&wider, &["dev/two", "elsewhere"]), [Path::new("dev/two")]);
         // Nothing is named: no place of the system's, nor what holds one.
-        let system = SystemPlaces { directories: vec![base.join("dev/two")], home: Some(base.join("elsewhere")) };
+        let system = SystemPlaces {
+            system: vec![base.join("dev/two")],
+            search_path: vec![base.join("dev/one/src")],
+            home: Some(base.join("elsewhere")),
+        };
         let free = DirectorySettings { system, ..Default::default() };
         assert_eq!(found(&free, &["dev"]), [Path::new("dev")]);
         for settings in [
@@ -155,7 +159,10 @@ mod tests {
         ] {
             fs::create_dir_all(base.join("elsewhere/work")).unwrap();
             fs::create_dir_all(base.join("dev/two/sub")).unwrap();
-            assert_eq!(found(&settings, &[".", "dev", "dev/two", "dev/two/sub", "elsewhere"]), [] as [PathBuf; 0]);
+            assert_eq!(
+                found(&settings, &[".", "dev", "dev/two", "dev/two/sub", "dev/one/src", "elsewhere"]),
+                [] as [PathBuf; 0]
+            );
             let good = [Path::new("dev/one"), Path::new("dev/three"), Path::new("elsewhere/work")];
             assert_eq!(found(&settings, &["dev/one", "dev/three", "elsewhere/work"]), good);
         }

@@ -164,7 +164,7 @@ impl Parts {
     }
 }
 
-/// Where Unixes have programs and settings, beside the directories of PATH.
+/// Where Unixes have their programs and settings.
 const SYSTEM: &[&str] = &[
     "/bin",
     "/sbin",
@@ -190,10 +190,10 @@ const SYSTEM: &[&str] = &[
 ];
 
 fn directory_settings(config: &Config, search_path: &SearchPath) -> DirectorySettings {
-    let of_system = SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from);
     let home = config.surroundings.variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
     let system = SystemPlaces {
-        directories: of_system.chain(search_path.entries().iter().cloned()).collect(),
+        system: SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from).collect(),
+        search_path: search_path.entries().to_vec(),
         home: home.map(PathBuf::from).filter(|home| home.is_absolute()),
     };
     DirectorySettings {
