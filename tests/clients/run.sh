@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 kept=$target/clients
+again=$PWD/.ci/again
 mkdir -p "$kept"
 
 # installed DIRECTORY COMMAND...: runs the command in the directory once.
@@ -24,12 +25,12 @@ installed() {
 }
 
 python_packages() {
-    timeout --kill-after=10 60 python3 -m venv . && timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    timeout --kill-after=10 60 python3 -m venv . && "$again" timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
 }
 
 node_packages() {
     echo '{"private": true}' >package.json
-    timeout --kill-after=10 300 npm install --no-audit --no-fund --no-update-notifier "$@"
+    "$again" timeout --kill-after=10 300 npm install --no-audit --no-fund --no-update-notifier "$@"
 }
 
 installed python-check python_packages jsonschema==4.26.0

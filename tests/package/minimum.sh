@@ -8,7 +8,7 @@ tools=$target_dir/minimum-toolchain
 minimum=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
 if [ ! -e "$tools/compiler-ready" ]; then
-    timeout 300 apt-get update -qq
+    .ci/again timeout 300 apt-get update -qq
     version=
     for candidate in $(apt-cache madison rustc-web | cut -d '|' -f 2 | sort -V); do
         if dpkg --compare-versions "$candidate" ge "$minimum"; then

@@ -24,7 +24,7 @@ step() {
 
 step 500 bash tests/package/deny.sh
 step 1500 bash tests/package/vendor.sh "$binary"
-step 300 bash tests/package/files.sh "$binary"
+step 900 bash tests/package/files.sh "$binary"
 step 600 bash tests/remote/ssh.sh "$binary"
 step 1500 bash tests/package/minimum.sh
 step 1800 bash tests/package/targets.sh

@@ -19,8 +19,8 @@ export RUSTC=$tools/bin/rustc RUSTDOC=$tools/bin/rustdoc RUSTC_BOOTSTRAP=1 CARGO
 
 packages() {
     dpkg -s "$@" > /dev/null 2>&1 && return
-    timeout 300 apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+    .ci/again timeout 300 apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive .ci/again timeout 600 apt-get install -y -qq --no-install-recommends "$@" > /dev/null
 }
 
 build() {

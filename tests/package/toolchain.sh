@@ -6,20 +6,21 @@
 # beside rustc. It stands beside the system, so that it neither shadows nor is shadowed by another toolchain. Its programs are
 # in `DIR/bin`.
 set -euo pipefail
+again=$(cd "$(dirname "$0")/../.." && pwd)/.ci/again
 tools=$1
 shift
 [ ! -e "$tools/compiler-ready" ] || exit 0
 rm -rf "$tools/root" "$tools/debs" "$tools/bin"
 mkdir -p "$tools/debs" "$tools/bin"
 cd "$tools/debs"
-timeout 300 apt-get update -qq
+"$again" timeout 300 apt-get update -qq
 version=${1:-$(apt-cache policy rustc-web | sed -n 's/ *Candidate: //p')}
 shift || set -- rust-web-src rust-web-clippy
 series=$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<< "$version")
 
 # Its warning, that it does not change to a user of its own for this, says nothing here.
 download() {
-    timeout 600 apt-get download -qq -o APT::Sandbox::User=root "$@"
+    "$again" timeout 600 apt-get download -qq -o APT::Sandbox::User=root "$@"
 }
 # The compiler and the source of its library must be of one version.
 download "rustc-web=$version" "libstd-rust-web-dev=$version" "libstd-rust-web-$series=$version" "${@/%/=$version}"

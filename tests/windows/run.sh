@@ -39,8 +39,8 @@ C
 
 setup() {
     if ! [ -x "$WINE" ] || ! command -v x86_64-w64-mingw32-gcc >/dev/null; then
-        within 300 apt-get update -qq
-        DEBIAN_FRONTEND=noninteractive within 900 apt-get install -y -qq --no-install-recommends gcc-mingw-w64-x86-64 wine64 >/dev/null
+        .ci/again timeout --kill-after=10 300 apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive .ci/again timeout --kill-after=10 900 apt-get install -y -qq --no-install-recommends gcc-mingw-w64-x86-64 wine64 >/dev/null
     fi
     within 1500 bash tests/package/toolchain.sh "$TOOLS"
     if ! [ -e "$TOOLS/wine-ready" ]; then
