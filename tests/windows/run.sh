@@ -52,9 +52,16 @@ setup() {
     "$RUSTC" -V
 }
 
-# Wine leaves a server and services behind; they belong to our own prefix, so nothing else ends with them.
+# Wine leaves a server and services behind; they belong to our own prefix, so nothing else ends with them. A process that was
+# killed while it started is one that its server does not know any more, and waits for it for ever.
 end_wine() {
+    local process
     within 30 "${WINE%64}server64" -k 2>/dev/null || true
+    for process in /proc/[0-9]*; do
+        if [[ $(readlink "$process/exe") == "${WINE%/*}"/* ]] && grep -qzxF "WINEPREFIX=$WINEPREFIX" "$process/environ"; then
+            kill -KILL "${process#/proc/}"
+        fi 2>/dev/null || true
+    done
 }
 
 export RUSTC=$TOOLS/bin/rustc RUSTDOC=$TOOLS/bin/rustdoc RUSTC_BOOTSTRAP=1
