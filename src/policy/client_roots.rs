@@ -23,14 +23,14 @@ impl ClientRoots {
     ///
     /// A root in a bound stays; of a root around one the bound is left; any other is dropped, as is what is no `file://`
     /// URI, does not exist, is no directory, or is one of the places that are `kept` from clients.
-    pub(super) fn new(uris: &[String], bounds: &Bounds<'_>, kept: &SystemPlaces) -> Self {
+    pub(super) fn new(uris: &[String], bounds: &Bounds<'_>, kept: Option<&SystemPlaces>) -> Self {
         let mut roots = Self::default();
         for uri in uris {
             let canonical = parse_file_uri(uri).map_err(|error| error.to_string()).and_then(|path| {
                 let canonical = dunce::canonicalize(&path).map_err(|error| error.to_string())?;
                 if canonical.is_dir() { Ok(canonical) } else { Err("it is no directory".to_owned()) }
             });
-            let free = canonical.and_then(|directory| match kept.near(&directory) {
+            let free = canonical.and_then(|directory| match kept.and_then(|kept| kept.near(&directory)) {
                 Some(place) => {
                     Err(format!("it would open `{}` to commands; name the directory of the work", place.display()))
                 }
@@ -81,6 +81,7 @@ mod tests {
     use super::*;
     use crate::policy::{Directories, DirectorySettings, Roots};
     use std::fs;
+    use std::sync::Arc;
 
     fn tree() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -146,11 +147,9 @@ mod tests {
         let wider = DirectorySettings { workspace: Some("dev".into()), ..confined };
         assert_eq!(found(&wider, &["dev/two", "elsewhere"]), [Path::new("dev/two")]);
         // Nothing is named: no place of the system's, nor what holds one.
-        let system = SystemPlaces {
-            system: vec![base.join("dev/two")],
-            search_path: vec![base.join("dev/one/src")],
-            home: Some(base.join("elsewhere")),
-        };
+        let system =
+            SystemPlaces::new([base.join("dev/two")], [base.join("dev/one/src")], Some(base.join("elsewhere")));
+        let system = Arc::new(system);
         let free = DirectorySettings { system, ..Default::default() };
         assert_eq!(found(&free, &["dev"]), [Path::new("dev")]);
         for settings in [

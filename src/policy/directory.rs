@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::{ClientRoots, SystemPlaces, WorkingDirectory};
@@ -24,7 +25,7 @@ pub struct DirectorySettings {
     /// Whether a sandbox grants the directories of the work, those of a client among them.
     pub is_confined: bool,
     /// Where the programs and the settings of the system and its user are.
-    pub system: SystemPlaces,
+    pub system: Arc<SystemPlaces>,
 }
 
 /// Where the `cwd` of a call must lie.
@@ -106,8 +107,8 @@ impl Directories {
         if let (true, true, Some(project)) = (bounds.is_empty(), self.given.is_confined, &self.project) {
             bounds.push((PROJECT, project.canonical.as_deref().into_iter().collect()));
         }
-        let kept = if self.are_clients_roots_free() { self.given.system.clone() } else { SystemPlaces::default() };
-        let client = ClientRoots::new(uris, &bounds, &kept);
+        let kept = self.are_clients_roots_free().then_some(&*self.given.system);
+        let client = ClientRoots::new(uris, &bounds, kept);
         let mut settings = self.given.clone();
         let mut project_setting = self.project_setting;
         if let (None, Some(first)) = (&settings.project, client.directories.first()) {

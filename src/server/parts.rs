@@ -190,21 +190,24 @@ const SYSTEM: &[&str] = &[
 ];
 
 fn directory_settings(config: &Config, search_path: &SearchPath) -> DirectorySettings {
-    let home = config.surroundings.variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
-    let system = SystemPlaces {
-        system: SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from).collect(),
-        search_path: search_path.entries().to_vec(),
-        home: home.map(PathBuf::from).filter(|home| home.is_absolute()),
-    };
+    let is_confined = config.sandbox.value != Level::Off;
+    let project_commands = config.allow_project_commands.value;
+    // Elsewhere a client's roots grant nothing, and nobody asks for these places.
+    let system = (is_confined || project_commands).then(|| {
+        let system = SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from);
+        let home = config.surroundings.variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
+        let home = home.map(PathBuf::from).filter(|home| home.is_absolute());
+        SystemPlaces::new(system, search_path.entries().iter().cloned(), home)
+    });
     DirectorySettings {
         server: config.surroundings.directory.clone(),
         cwd: config.cwd.value.clone(),
         project: config.project_dir.value.clone(),
         workspace: config.workspace_dir.value.clone(),
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
-        project_commands: config.allow_project_commands.value,
-        is_confined: config.sandbox.value != Level::Off,
-        system,
+        project_commands,
+        is_confined,
+        system: Arc::new(system.unwrap_or_default()),
     }
 }
 
