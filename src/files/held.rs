@@ -1,0 +1,268 @@
+//! One file or directory, held by a handle.
+
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::Ancestry;
+use std::sync::Arc;
+
+/// How many directories [`Held::lies_in`] climbs at most; PATH_MAX allows no path with more parts.
+#[cfg(target_os = "linux")]
+pub(super) const DEEPEST: usize = 4096;
+
+/// The identity of a file or directory while it exists: its device and inode number on Linux, its canonical path
+/// elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(Identifier);
+
+#[cfg(target_os = "linux")]
+type Identifier = (u64, u64);
+#[cfg(not(target_os = "linux"))]
+type Identifier = PathBuf;
+
+#[cfg(not(target_os = "linux"))]
+impl Identity {
+    pub(super) fn of_canonical(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+}
+
+/// A file or directory that was opened once. On Linux it holds an `O_PATH` handle, so that renaming or relinking later
+/// does not change what it is; elsewhere it remembers the canonical path.
+#[derive(Debug)]
+pub struct Held {
+    path: PathBuf,
+    identity: Identity,
+    #[cfg(target_os = "linux")]
+    handle: OwnedFd,
+}
+
+impl Held {
+    /// Opens what `path` leads to, following links.
+    ///
+    /// # Errors
+    /// The error of opening it, or of asking the kernel about it.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::hold(path)
+    }
+
+    /// Opens the directory that `path` leads to, following links.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; `NotADirectory` for anything else.
+    pub fn open_directory(path: &Path) -> io::Result<Self> {
+        Self::hold_directory(path)
+    }
+
+    /// Opens it first and then asks the kernel for its path, so that what is compared is what is used.
+    #[cfg(target_os = "linux")]
+    fn hold(path: &Path) -> io::Result<Self> {
+        use rustix::fs::{CWD, Mode, OFlags};
+        Self::from_handle(rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?, path)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn hold_directory(path: &Path) -> io::Result<Self> {
+        use rustix::fs::{CWD, Mode, OFlags};
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Self::from_handle(rustix::fs::openat(CWD, path, flags, Mode::empty())?, path)
+    }
+
+    /// Makes a value from an `O_PATH` handle. `asked` is the path that was opened; it is used if there is no `/proc` to
+    /// ask.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn from_handle(handle: OwnedFd, asked: &Path) -> io::Result<Self> {
+        let identity = identity(&handle)?;
+        let path = match std::fs::read_link(proc_path(&handle)) {
+            Ok(path) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => dunce::canonicalize(asked)?,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { path, identity, handle })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn hold(path: &Path) -> io::Result<Self> {
+        let path = dunce::canonicalize(path)?;
+        Ok(Self { identity: Identity(path.clone()), path })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn hold_directory(path: &Path) -> io::Result<Self> {
+        let held = Self::hold(path)?;
+        if held.path.is_dir() { Ok(held) } else { Err(io::ErrorKind::NotADirectory.into()) }
+    }
+
+    /// The canonical path that it had when it was opened; for messages, and for code that needs a name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path that it has now, which differs if it was moved since it was opened.
+    pub fn path_now(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        if let Ok(path) = std::fs::read_link(proc_path(&self.handle)) {
+            return path;
+        }
+        self.path.clone()
+    }
+
+    /// Whether it was removed, and exists only because it is held.
+    pub fn is_removed(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return rustix::fs::fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0);
+        #[cfg(not(target_os = "linux"))]
+        return !self.path.exists();
+    }
+
+    /// Opens the directory that `path` leads to from this one, following links; an absolute path starts at the root.
+    ///
+    /// # Errors
+    /// As [`Self::open_directory`].
+    pub fn open_directory_from(&self, path: &Path) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{Mode, OFlags};
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let handle = rustix::fs::openat(&self.handle, path, flags, Mode::empty())?;
+            Self::from_handle(handle, &self.path.join(path))
+        }
+        #[cfg(not(target_os = "linux"))]
+        return Self::hold_directory(&self.path.join(path));
+    }
+
+    /// Its identity.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// A path that leads to this file or directory while this value lives: on Linux that of the handle, as long as
+    /// `/proc` is there; else the canonical path.
+    pub fn spawn_path(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        if *HAS_PROC {
+            return proc_path(&self.handle);
+        }
+        self.path.clone()
+    }
+
+    /// Whether this directory is `outer`, or lies in it. On Linux the parents are climbed one by one and compared by
+    /// identity, so names do not matter; elsewhere the canonical paths are compared part by part.
+    ///
+    /// # Errors
+    /// If a parent can't be opened, and beyond 4096 parents.
+    pub fn lies_in(&self, outer: &Self) -> io::Result<bool> {
+        self.lies_in_any([outer])
+    }
+
+    /// Whether this directory is one of these, or lies in one: as [`Self::lies_in`], climbing once for all.
+    ///
+    /// # Errors
+    /// As [`Self::lies_in`]. Then the answer is unknown, and the caller must choose the safe one.
+    pub fn lies_in_any<T: AsRef<Self>>(&self, outer: impl IntoIterator<Item = T>) -> io::Result<bool> {
+        let ancestry = Ancestry::of(self);
+        let is_inside = outer.into_iter().any(|outer| ancestry.lies_in(outer.as_ref()));
+        if is_inside { Ok(true) } else { ancestry.into_error().map_or(Ok(false), Err) }
+    }
+
+    /// Opens what lies at a relative path beneath this directory; no link is followed, and nothing leads out of it.
+    ///
+    /// # Errors
+    /// The error of opening it; `ELOOP` or `ENOTDIR` if a part is a link.
+    #[cfg(target_os = "linux")]
+    pub fn open_beneath(&self, path: &Path) -> io::Result<OwnedFd> {
+        use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+        use rustix::io::Errno;
+        use std::path::Component;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match openat2(&self.handle, path, flags, Mode::empty(), resolve) {
+            // Older containers do not know openat2(2), and refuse it in one of these ways.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return Ok(opened?),
+        }
+        let mut here = self.handle.try_clone()?;
+        let mut parts = path.components().peekable();
+        while let Some(part) = parts.next() {
+            let Component::Normal(name) = part else { return Err(Errno::XDEV.into()) };
+            let only = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+            here = openat(&here, name, flags | only | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        if FileType::from_raw_mode(fstat(&here)?.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        Ok(here)
+    }
+}
+
+impl AsRef<Self> for Held {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Whether two lists hold the same directories in the same order, whatever their names are now.
+pub fn are_same(some: &[Arc<Held>], others: &[Arc<Held>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| one.identity == other.identity)
+}
+
+#[cfg(target_os = "linux")]
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn identity(handle: impl AsFd) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(handle)?;
+    Ok(Identity((stat.st_dev, stat.st_ino)))
+}
+
+/// Opens the directory that one lies in; the root directory lies in itself.
+#[cfg(target_os = "linux")]
+pub(super) fn parent(directory: impl AsFd) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?)
+}
+
+/// Whether `/proc` is there, looked up once.
+#[cfg(target_os = "linux")]
+static HAS_PROC: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| Path::new("/proc/self/fd").exists());
+
+#[cfg(target_os = "linux")]
+fn proc_path(handle: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_is_held_stays_the_same_whatever_happens_to_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("outer/inner")).unwrap();
+        let (outer, inner) = (base.join("outer"), base.join("outer/inner"));
+        let held = Held::open_directory(&inner).unwrap();
+        assert_eq!(held.path(), inner);
+        assert!(held.lies_in(&Held::open_directory(&outer).unwrap()).unwrap());
+        fs::rename(&inner, base.join("moved")).unwrap();
+        symlink("/", &inner).unwrap();
+        // The held directory has moved away, and its old name leads to another one.
+        assert!(!held.lies_in(&Held::open_directory(&outer).unwrap()).unwrap());
+        assert!(!Held::open_directory(&inner).unwrap().lies_in(&Held::open_directory(&outer).unwrap()).unwrap());
+        assert_eq!(held.identity(), Held::open_directory(&base.join("moved")).unwrap().identity());
+        fs::write(base.join("moved/file"), "x").unwrap();
+        assert_eq!(fs::read_to_string(held.spawn_path().join("file")).unwrap(), "x");
+        let file = Held::open_directory(&base.join("moved/file")).unwrap_err();
+        assert_eq!(file.kind(), io::ErrorKind::NotADirectory);
+    }
+}

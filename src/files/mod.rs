@@ -1,0 +1,44 @@
+//! Files and directories, held open from the moment they are checked.
+//!
+//! A path is only a name: the file behind it can be replaced between two looks. This layer opens a file once and passes
+//! on the handle, so that what was checked is what is used. It knows nothing of policies, sandboxes or servers.
+//!
+//! - [`Held`] is a file or directory that stays the same one, whatever happens to its name.
+//! - [`Ancestry`] tells which directories one lies in.
+//! - [`Walked`] is what a path leads to, with each [`Link`] on the way.
+//! - [`Reached`] is what a path leads to from a held directory, even if its end does not exist.
+//! - [`Places`] tells whether something lies in one of several files and directories.
+//! - `remove_within` empties a directory through its handle.
+//! - [`read_regular`] reads a regular file of bounded size, and nothing that could block or never end.
+//! - [`Beneath`] is a directory in which files are made and read without ever following a link.
+//! - [`open_to_append`] opens a file that grows over many runs.
+//! - [`FileState`] tells later whether a file is still the same.
+//! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
+
+mod ancestry;
+mod appended;
+mod beneath;
+mod held;
+mod place;
+mod places;
+mod reach;
+mod regular;
+mod remove;
+mod state;
+mod unprepared;
+mod walk;
+
+pub use ancestry::Ancestry;
+pub use appended::open_to_append;
+pub use beneath::Beneath;
+pub use held::{Held, Identity, are_same};
+pub use place::{Existing, Place, PlaceError, Replacement};
+pub use places::Places;
+pub use reach::{NotReached, Reached};
+pub(crate) use regular::into_text;
+#[cfg(target_os = "linux")]
+pub(crate) use regular::open_without_waiting;
+pub use regular::{ReadError, kind_in_words, read_regular};
+pub use remove::remove_within;
+pub use state::FileState;
+pub use walk::{Link, Walked};

@@ -1,0 +1,301 @@
+//! Where a path leads from a held directory, walked part by part, even if its end does not exist yet.
+//!
+//! `/proc`, `/dev` and `/sys` are never entered, neither by name nor by a link nor where such a file system is mounted
+//! elsewhere: they contain links to files that a process has open, whatever their text says.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::Held;
+
+/// What a path leads to.
+#[derive(Debug, Clone)]
+pub enum Reached {
+    /// Something that exists.
+    There {
+        /// What it is.
+        held: Arc<Held>,
+        /// The directory that it was found in; for a directory that was named as `.` or `..`, that directory itself.
+        directory: Arc<Held>,
+        /// Whether it is a directory.
+        is_directory: bool,
+    },
+    /// Nothing, in an existing directory.
+    Missing {
+        /// The directory.
+        directory: Arc<Held>,
+        /// The missing name, and the names beneath it.
+        names: Vec<OsString>,
+    },
+}
+
+/// Why it can't be determined where a path leads.
+#[derive(Debug)]
+pub enum NotReached {
+    /// It leads into `/proc`, `/dev` or `/sys`.
+    Special,
+    /// The system refused a step.
+    Failed {
+        /// The last directory that was reached.
+        directory: Arc<Held>,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// The directories whose contents the kernel makes.
+const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
+
+impl Reached {
+    /// Walks to what a path leads to from `directory`, following links, and opens each part of it once.
+    ///
+    /// # Errors
+    /// [`NotReached`].
+    pub fn from(directory: &Arc<Held>, path: &Path) -> Result<Self, NotReached> {
+        if is_special(&lexical(&directory.path_now(), path)) {
+            return Err(NotReached::Special);
+        }
+        go(directory, path)
+    }
+
+    /// Whether another path led to the same: the same file or directory under the same path, or the same missing names.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::There { held, .. }, Self::There { held: other, .. }) => {
+                held.identity() == other.identity() && held.path() == other.path()
+            }
+            (Self::Missing { directory, names }, Self::Missing { directory: other, names: other_names }) => {
+                directory.identity() == other.identity() && names == other_names
+            }
+            (Self::There { .. }, Self::Missing { .. }) | (Self::Missing { .. }, Self::There { .. }) => false,
+        }
+    }
+
+    /// Where it is now, or would be made.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::There { held, .. } => held.path_now(),
+            Self::Missing { directory, names } => directory.path_now().join(names.iter().collect::<PathBuf>()),
+        }
+    }
+}
+
+fn is_special(path: &Path) -> bool {
+    cfg!(unix) && SPECIAL.iter().any(|special| path.starts_with(special))
+}
+
+/// The path without its `.` and `..`, from the text alone.
+fn lexical(directory: &Path, path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in directory.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => plain.push(component),
+        }
+    }
+    plain
+}
+
+/// How many links are followed; the kernel follows as many.
+#[cfg(target_os = "linux")]
+const MOST_LINKS: usize = 40;
+
+/// The magic numbers of sysfs, devpts and debugfs, see statfs(2).
+#[cfg(target_os = "linux")]
+const SPECIAL_SYSTEMS: [u32; 3] = [0x6265_6572, 0x1cd1, 0x6462_6720];
+
+#[cfg(target_os = "linux")]
+fn go(start: &Arc<Held>, path: &Path) -> Result<Reached, NotReached> {
+    use std::collections::VecDeque;
+    use std::os::unix::ffi::OsStrExt;
+
+    use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
+    use rustix::io::Errno;
+
+    let (directory, entry) = (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, OFlags::PATH | OFlags::CLOEXEC);
+    let mut here = Arc::clone(start);
+    let mut around = Arc::clone(start);
+    let failed = |here: &Arc<Held>, error: io::Error| NotReached::Failed { directory: Arc::clone(here), source: error };
+    not_special(&here)?;
+    let parts = |path: &Path| -> VecDeque<OsString> {
+        path.components().map(|component| component.as_os_str().to_owned()).collect()
+    };
+    let mut left = parts(path);
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        let opened = match name.as_bytes() {
+            b"." => continue,
+            b"/" => openat(CWD, "/", directory, Mode::empty()),
+            // Opened as a directory first, so that a directory that is mounted on demand gets mounted.
+            _ => openat(&*here, &name, directory | OFlags::NOFOLLOW, Mode::empty()),
+        };
+        let step_in = match opened {
+            Ok(inner) => Some(inner),
+            Err(Errno::NOTDIR | Errno::LOOP) => None,
+            Err(Errno::NOENT) => {
+                let names: Vec<OsString> = std::iter::once(name).chain(left).filter(|name| *name != *".").collect();
+                if names.iter().any(|name| name == "..") {
+                    return Err(failed(&here, io::ErrorKind::NotFound.into()));
+                }
+                return Ok(Reached::Missing { directory: here, names });
+            }
+            Err(error) => return Err(failed(&here, error.into())),
+        };
+        if let Some(inner) = step_in {
+            let asked = here.path().join(&name);
+            let inner = Held::from_handle(inner, &asked).map_err(|error| failed(&here, error))?;
+            let inner = Arc::new(inner);
+            not_special(&inner)?;
+            around = if matches!(name.as_bytes(), b".." | b"/") { Arc::clone(&inner) } else { here };
+            here = inner;
+            continue;
+        }
+        let found = openat(&*here, &name, entry | OFlags::NOFOLLOW, Mode::empty())
+            .map_err(|error| failed(&here, error.into()))?;
+        let kind = fstat(&found).map_err(|error| failed(&here, error.into()))?.st_mode;
+        match FileType::from_raw_mode(kind) {
+            FileType::Symlink => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(failed(&here, Errno::LOOP.into()));
+                }
+                // Read from the link that was opened, whatever its name leads to by now.
+                let target = readlinkat(&found, "", Vec::new()).map_err(|error| failed(&here, error.into()))?;
+                let target = Path::new(std::ffi::OsStr::from_bytes(target.as_bytes()));
+                left = parts(target).into_iter().chain(left).collect();
+            }
+            FileType::Directory => return Err(failed(&here, Errno::NOTDIR.into())),
+            _ if left.iter().any(|name| *name != *".") => return Err(failed(&here, Errno::NOTDIR.into())),
+            _ => {
+                let asked = here.path().join(&name);
+                let held = Held::from_handle(found, &asked).map_err(|error| failed(&here, error))?;
+                return Ok(Reached::There { held: Arc::new(held), directory: here, is_directory: false });
+            }
+        }
+    }
+    Ok(Reached::There { held: here, directory: around, is_directory: true })
+}
+
+/// Judged by its name, and by the file system that it is on.
+#[cfg(target_os = "linux")]
+fn not_special(directory: &Arc<Held>) -> Result<(), NotReached> {
+    if is_special(directory.path()) {
+        return Err(NotReached::Special);
+    }
+    match rustix::fs::fstatfs(directory) {
+        Ok(system) => {
+            let number = u32::try_from(system.f_type).unwrap_or_default();
+            let is_proc = system.f_type == rustix::fs::PROC_SUPER_MAGIC;
+            if is_proc || SPECIAL_SYSTEMS.contains(&number) { Err(NotReached::Special) } else { Ok(()) }
+        }
+        Err(error) => Err(NotReached::Failed { directory: Arc::clone(directory), source: error.into() }),
+    }
+}
+
+/// By canonical paths: that of the whole path, or of the nearest existing directory.
+#[cfg(not(target_os = "linux"))]
+fn go(start: &Arc<Held>, path: &Path) -> Result<Reached, NotReached> {
+    let failed = |source: io::Error| NotReached::Failed { directory: Arc::clone(start), source };
+    let whole = start.path().join(path);
+    let open = |path: &Path| Held::open(path).map(Arc::new).map_err(failed);
+    let special = |held: Arc<Held>| if is_special(held.path()) { Err(NotReached::Special) } else { Ok(held) };
+    match Held::open(&whole) {
+        Ok(held) => {
+            let held = special(Arc::new(held))?;
+            let is_directory = held.path().is_dir();
+            let directory = match held.path().parent() {
+                Some(parent) => open(parent)?,
+                None => Arc::clone(&held),
+            };
+            Ok(Reached::There { held, directory, is_directory })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(&whole, 0)
+            .map_err(failed)
+            .and_then(|(directory, names)| Ok(Reached::Missing { directory: special(directory)?, names })),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// How many dangling links and missing directories are followed.
+#[cfg(not(target_os = "linux"))]
+const DEEPEST: usize = 40;
+
+#[cfg(not(target_os = "linux"))]
+fn missing(path: &Path, depth: usize) -> io::Result<(Arc<Held>, Vec<OsString>)> {
+    let not_found = || io::Error::from(io::ErrorKind::NotFound);
+    if depth > DEEPEST {
+        return Err(not_found());
+    }
+    let name = path.file_name().ok_or_else(not_found)?.to_owned();
+    let parent = path.parent().ok_or_else(not_found)?;
+    let (directory, mut names) = match Held::open_directory(parent) {
+        Ok(directory) => {
+            // A dangling link leads on.
+            if let Ok(target) = std::fs::read_link(directory.path().join(&name)) {
+                return missing(&directory.path().join(target), depth + 1);
+            }
+            (Arc::new(directory), Vec::new())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => missing(parent, depth + 1)?,
+        Err(error) => return Err(error),
+    };
+    names.push(name);
+    Ok((directory, names))
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_leads_where_its_links_lead_and_nowhere_special() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("work/deep")).unwrap();
+        fs::write(base.join("work/file"), "").unwrap();
+        fs::write(base.join("secret"), "").unwrap();
+        let work = base.join("work");
+        symlink("../secret", work.join("out")).unwrap();
+        symlink("new", work.join("dangling")).unwrap();
+        symlink("/proc/self/root", work.join("magic")).unwrap();
+        symlink("/dev/stdin", work.join("device")).unwrap();
+        symlink("loop", work.join("loop")).unwrap();
+        let start = Arc::new(Held::open_directory(&work).unwrap());
+        let reach = |path: &str| Reached::from(&start, Path::new(path));
+        for (path, expected) in [
+            (".", "work"),
+            ("file", "work/file"),
+            ("file/.", "work/file"),
+            ("deep/../file", "work/file"),
+            ("out", "secret"),
+            ("..", ""),
+            ("deep", "work/deep"),
+        ] {
+            let Ok(Reached::There { held, .. }) = reach(path) else { panic!("{path}") };
+            assert_eq!(held.path(), base.join(expected).components().as_path(), "{path}");
+        }
+        for (path, expected) in
+            [("none", "work/none"), ("dangling", "work/new"), ("a/b", "work/a/b"), ("deep/x", "work/deep/x")]
+        {
+            let reached = reach(path).unwrap();
+            assert!(matches!(reached, Reached::Missing { .. }), "{path}");
+            assert_eq!(reached.path(), base.join(expected), "{path}");
+        }
+        for path in
+            ["/proc/self/cmdline", "magic/etc/passwd", "device", "/dev/null", "/sys", "../../../../../../../proc"]
+        {
+            assert!(matches!(reach(path), Err(NotReached::Special)), "{path}");
+        }
+        for path in ["file/x", "loop", "none/../file"] {
+            assert!(matches!(reach(path), Err(NotReached::Failed { .. })), "{path}");
+        }
+    }
+}

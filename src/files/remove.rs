@@ -1,0 +1,121 @@
+//! Empties a directory through its handle, so that nothing else is emptied, whatever its name or a link in it leads to.
+
+use std::io;
+
+use super::Held;
+
+/// Removes everything in a directory, but not the directory itself. On Linux it uses no path, follows no link, and
+/// needs two descriptors and no stack however deep the tree is.
+///
+/// # Errors
+/// The error of the first file that can't be removed.
+#[cfg(target_os = "linux")]
+pub fn remove_within(directory: &Held) -> io::Result<()> {
+    use super::held::identity;
+    use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
+    use rustix::io::Errno;
+
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut here = openat(directory, ".", flags, Mode::empty())?;
+    // The name of each directory on the way down, and the directory that it lies in.
+    let mut above = Vec::new();
+    loop {
+        let mut inner = None;
+        for entry in Dir::read_from(&here)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            match unlinkat(&here, name, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                removed => {
+                    removed?;
+                    continue;
+                }
+            }
+            match unlinkat(&here, name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                removed => {
+                    removed?;
+                    continue;
+                }
+            }
+            inner = Some((openat(&here, name, flags, Mode::empty())?, name.to_owned()));
+            break;
+        }
+        if let Some((inner, name)) = inner {
+            above.push((name, identity(&here)?));
+            here = inner;
+            continue;
+        }
+        let Some((name, outer)) = above.pop() else { return Ok(()) };
+        here = openat(&here, "..", flags, Mode::empty())?;
+        if identity(&here)? != outer {
+            return Err(io::Error::other("the directory was moved while it was removed"));
+        }
+        // If it is not empty now, it is being filled, and going down again might never end.
+        unlinkat(&here, name, AtFlags::REMOVEDIR)?;
+    }
+}
+
+/// Removes everything in a directory, but not the directory itself.
+///
+/// # Errors
+/// The error of the first file that can't be removed.
+#[cfg(not(target_os = "linux"))]
+pub fn remove_within(directory: &Held) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory.path())? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn all_goes_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("gone/a/b")).unwrap();
+        fs::create_dir_all(base.join("gone/empty")).unwrap();
+        fs::create_dir_all(base.join("kept")).unwrap();
+        for file in ["gone/x", "gone/a/x", "gone/a/b/x", "kept/x"] {
+            fs::write(base.join(file), "").unwrap();
+        }
+        symlink(base.join("kept"), base.join("gone/a/link")).unwrap();
+        symlink("missing", base.join("gone/dangling")).unwrap();
+        let held = Held::open_directory(&base.join("gone")).unwrap();
+        // Another directory has its name by then.
+        fs::rename(base.join("gone"), base.join("moved")).unwrap();
+        symlink("kept", base.join("gone")).unwrap();
+        remove_within(&held).unwrap();
+        assert_eq!(fs::read_dir(base.join("moved")).unwrap().count(), 0);
+        assert!(base.join("kept/x").exists());
+    }
+
+    #[test]
+    fn a_tree_deeper_than_any_path_takes_no_descriptors_and_no_stack() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Held::open_directory(dir.path()).unwrap();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut here = openat(&held, ".", flags, Mode::empty()).unwrap();
+        for _ in 0..1_500 {
+            mkdirat(&here, "d", Mode::RWXU).unwrap();
+            here = openat(&here, "d", flags, Mode::empty()).unwrap();
+        }
+        remove_within(&held).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
