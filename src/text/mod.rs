@@ -1,0 +1,26 @@
+//! Makes text from outside safe to show: in a log, in a message, in an error, on a terminal.
+//!
+//! Names, arguments, paths and messages come from clients, files and commands. Only this layer decides which of their
+//! characters are shown unchanged. It does not know where they are shown, and imports nothing of ours.
+//!
+//! - [`escape`] replaces characters that are invisible, move the cursor or change the direction of text.
+//! - [`write_json_string`] writes text as JSON does, and fast.
+//! - [`nearest`] finds the known word that an unknown one was probably meant to be.
+//! - [`read_duration`] and [`read_size`] read amounts with units.
+//! - [`quote`] puts text in double quotes, exact and of bounded length, for a field of a log line.
+
+mod amount;
+mod escape;
+mod json;
+mod nearest;
+
+pub use amount::{
+    DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
+};
+pub use escape::{escape, escape_block, escape_bytes, escape_os, is_plain};
+pub use json::{json_string_length, write_json_string};
+pub use nearest::nearest;
+
+mod quote;
+
+pub use quote::{Quoted, quote};
