@@ -1,0 +1,48 @@
+//! Pipes, and poll(2) over any number of descriptors (Unix): how a thread waits for several things at once.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// Makes a pipe that no command inherits: the end to read from, the end to write to.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(not(target_vendor = "apple"))]
+    {
+        Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+    }
+    #[cfg(target_vendor = "apple")]
+    {
+        let (receiver, sender) = rustix::pipe::pipe()?;
+        for end in [&receiver, &sender] {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
+        }
+        Ok((receiver, sender))
+    }
+}
+
+/// Calls poll(2) for at most `wait` on those of the `sources` that exist; returns which are ready, including the end of
+/// a stream and errors.
+pub(crate) fn poll_ready<const N: usize>(
+    sources: &[(Option<BorrowedFd<'_>>, PollFlags); N],
+    wait: Duration,
+) -> io::Result<[bool; N]> {
+    let open =
+        || sources.iter().enumerate().filter_map(|(place, (source, flags))| source.map(|fd| (place, fd, *flags)));
+    let mut polled: Vec<PollFd<'_>> = open().map(|(_, fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
+    // A wait that a timespec can't hold is longer than any server runs.
+    let timeout = Timespec::try_from(wait).ok();
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut ready = [false; N];
+    for ((place, ..), polled) in open().zip(&polled) {
+        if let Some(ready) = ready.get_mut(place) {
+            *ready = !polled.revents().is_empty();
+        }
+    }
+    Ok(ready)
+}
