@@ -1,22 +1,22 @@
-//! The lines that go out: one JSON object each, with its line end, to be written at once.
+//! The lines that are sent: one JSON object each, with its line end, to be written at once.
 
 use serde::Serialize;
 
 use super::{ErrorObject, RequestId};
 
-/// Encodes a response that brings a result; `result` is JSON that was encoded before.
-pub fn result(id: &RequestId, result: &[u8]) -> Vec<u8> {
-    // With room for the ids that clients give.
-    let mut line = Vec::with_capacity(result.len() + 80);
-    line.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    write_json(&mut line, id);
-    line.extend_from_slice(br#","result":"#);
-    line.extend_from_slice(result);
-    line.extend_from_slice(b"}\n");
-    line
+/// Encodes a response that brings a result; `result` is JSON that was encoded before, and grows into the response, since one
+/// of ten megabytes is not to be copied for its envelope's sake.
+pub fn result(id: &RequestId, mut result: Vec<u8>) -> Vec<u8> {
+    let mut start = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+    write_json(&mut start, id);
+    start.extend_from_slice(br#","result":"#);
+    result.reserve(start.len() + 2);
+    result.splice(..0, start);
+    result.extend_from_slice(b"}\n");
+    result
 }
 
-/// Encodes a response that brings an error. Without an id the member is left out: null is no id in MCP.
+/// Encodes a response with an error. Without an id the member is left out, since MCP has no null ids.
 pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Vec<u8> {
     #[derive(Serialize)]
     struct ErrorResponse<'a> {
@@ -28,7 +28,7 @@ pub fn error(id: Option<&RequestId>, error: &ErrorObject) -> Vec<u8> {
     line(&ErrorResponse { jsonrpc: "2.0", id, error })
 }
 
-/// Encodes a request of the server's own.
+/// Encodes a request of the server.
 pub fn request(id: &RequestId, method: &str, params: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
     struct Request<'a, P> {
@@ -51,7 +51,7 @@ pub fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
-/// Joins the lines of several responses to the one array that answers a batch.
+/// Joins the lines of several responses into the one array that answers a batch.
 pub fn batch(responses: &[Vec<u8>]) -> Vec<u8> {
     let objects: Vec<&[u8]> = responses.iter().map(|line| line.strip_suffix(b"\n").unwrap_or(line)).collect();
     let mut line = vec![b'['];
@@ -69,7 +69,7 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
 
 fn write_json(json: &mut Vec<u8>, value: &impl Serialize) {
     let start = json.len();
-    // Only a map with keys that are no strings, or a Serialize that fails by itself, can fail here; ours are neither.
+    // Only a map with keys that are not strings, or a failing Serialize, can fail here; our values have neither.
     if serde_json::to_writer(&mut *json, value).is_err() {
         json.truncate(start);
         json.extend_from_slice(b"null");

@@ -3,15 +3,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// The line is no JSON.
+use crate::text::escape;
+
+/// The line is not JSON.
 pub const PARSE_ERROR: i32 = -32700;
-/// The line is JSON, but no message.
+/// The line is JSON, but not a message.
 pub const INVALID_REQUEST: i32 = -32600;
 /// The method does not exist, or not in the revision in use.
 pub const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters are not those of the method.
 pub const INVALID_PARAMS: i32 = -32602;
-/// The server failed where it should not have.
+/// The server itself failed.
 pub const INTERNAL_ERROR: i32 = -32603;
 
 /// The `error` member of a response.
@@ -21,7 +23,7 @@ pub struct ErrorObject {
     pub code: i32,
     /// One sentence: what was wrong, what was expected and what to do.
     pub message: String,
-    /// What a program needs to act on the error; left out where there is nothing.
+    /// Data that a program needs to react to the error; left out if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
@@ -39,8 +41,8 @@ impl ErrorObject {
 
     /// Makes the error for a method that does not exist in the revision in use.
     pub fn method_not_found(method: &str) -> Self {
-        // No more of it than a person reads: a client closes the connection over an answer of 10 MiB.
+        // Only as much as a person reads: a client closes the connection at an answer of 10 MiB.
         let shown: String = method.chars().take(120).collect();
-        Self::new(METHOD_NOT_FOUND, format!("method `{}` does not exist here", shown.escape_debug()))
+        Self::new(METHOD_NOT_FOUND, format!("method `{}` does not exist here", escape(&shown)))
     }
 }

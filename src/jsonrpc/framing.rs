@@ -1,33 +1,36 @@
 //! Lines of a stream: one message each, of bounded length.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, ErrorKind};
 
-/// The longest line that is taken, in bytes without its end: 16 MiB.
+use super::long_line::{IdSearch, LongLine};
+
+/// The longest line that is accepted, in bytes without its end: 16 MiB.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// One line of the client's.
+/// One line of the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// The bytes of a line that is not blank, without its end (`\n` or `\r\n`).
     Text(Vec<u8>),
-    /// A line of more than [`MAX_LINE`] bytes; all of it was read and dropped.
-    TooLong,
+    /// A line of more than [`MAX_LINE`] bytes; all of it was read and dropped, but for what tells how to answer it.
+    TooLong(LongLine),
 }
 
-/// Reads lines; holds no more than one of them in memory.
+/// Reads lines; holds at most one of them in memory.
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: R,
     limit: usize,
-    /// What was read of a line whose end has not come.
+    /// What was read of a line that has not ended.
     line: Vec<u8>,
-    too_long: bool,
+    /// Searches the line for its id, once it is too long.
+    too_long: Option<IdSearch>,
 }
 
 impl<R: BufRead> LineReader<R> {
     /// Reads from `input`, with the limit of [`MAX_LINE`].
     pub fn new(input: R) -> Self {
-        Self { input, limit: MAX_LINE, line: Vec::new(), too_long: false }
+        Self { input, limit: MAX_LINE, line: Vec::new(), too_long: None }
     }
 
     /// Reads the next line that is not blank; `None` at the end of the stream.
@@ -35,16 +38,21 @@ impl<R: BufRead> LineReader<R> {
     /// A last line without a line end is a line. Blank lines are skipped.
     ///
     /// # Errors
-    /// What reading the stream fails with; an interrupted read is tried again. After an error the next call goes on where
-    /// this one stopped, so that a stream which does not block can be asked again.
+    /// The error of reading the stream; an interrupted read is tried again. After an error the next call continues
+    /// where this one stopped, so that a non-blocking stream can be read again.
     pub fn next_line(&mut self) -> io::Result<Option<Line>> {
         while self.read_to_line_end()? {
             if self.line.last() == Some(&b'\r') {
                 self.line.pop();
             }
             let line = std::mem::take(&mut self.line);
-            if std::mem::take(&mut self.too_long) || line.len() > self.limit {
-                return Ok(Some(Line::TooLong));
+            if let Some(search) = self.too_long.take() {
+                return Ok(Some(Line::TooLong(search.finish())));
+            }
+            if line.len() > self.limit {
+                let mut search = IdSearch::default();
+                search.push(&line);
+                return Ok(Some(Line::TooLong(search.finish())));
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
                 return Ok(Some(Line::Text(line)));
@@ -53,9 +61,9 @@ impl<R: BufRead> LineReader<R> {
         Ok(None)
     }
 
-    /// Reads the rest of a line, without its end; says whether there is one, be it blank.
+    /// Reads the rest of a line, without its end; returns whether there is one, even a blank one.
     fn read_to_line_end(&mut self) -> io::Result<bool> {
-        if !self.too_long {
+        if self.too_long.is_none() {
             // One byte more than the limit is kept for a carriage return, and one is the line's end.
             let room = (self.limit + 2).saturating_sub(self.line.len());
             io::Read::take(&mut self.input, room as u64).read_until(b'\n', &mut self.line)?;
@@ -66,11 +74,30 @@ impl<R: BufRead> LineReader<R> {
             if self.line.len() < self.limit + 2 {
                 return Ok(!self.line.is_empty());
             }
-            self.too_long = true;
-            self.line = Vec::new();
+            self.too_long.get_or_insert_default().push(&std::mem::take(&mut self.line));
         }
-        self.input.skip_until(b'\n')?;
+        self.pass_to_line_end()?;
         Ok(true)
+    }
+
+    /// Reads the rest of a line that is too long, and keeps nothing of it.
+    fn pass_to_line_end(&mut self) -> io::Result<()> {
+        let search = self.too_long.get_or_insert_default();
+        loop {
+            let piece = match self.input.fill_buf() {
+                Ok(piece) => piece,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let passed = end.unwrap_or(piece.len());
+            search.push(piece.get(..passed).unwrap_or_default());
+            let is_over = end.is_some() || piece.is_empty();
+            self.input.consume(passed + usize::from(end.is_some()));
+            if is_over {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -98,9 +125,18 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_skipped_whole_and_the_next_one_is_served() {
-        assert_eq!(lines(b"12345\n123456\nok\n", 5), [text("12345"), Line::TooLong, text("ok")]);
-        assert_eq!(lines(b"12345\r\n123456\r\n", 5), [text("12345"), Line::TooLong]);
-        assert_eq!(lines(b"12345678901234567890", 5), [Line::TooLong]);
+        assert_eq!(lines(b"12345\n123456\nok\n", 5), [text("12345"), Line::TooLong(LongLine::Other), text("ok")]);
+        assert_eq!(lines(b"12345\r\n123456\r\n", 5), [text("12345"), Line::TooLong(LongLine::Other)]);
+        assert_eq!(lines(b"12345678901234567890", 5), [Line::TooLong(LongLine::Other)]);
+    }
+
+    #[test]
+    fn a_request_over_the_limit_keeps_its_id() {
+        let line = br#"{"method":"ping","params":{"a":"bcdefghijklmnop"},"id":"seven"}"#;
+        for limit in [5, line.len() - 1] {
+            let Line::TooLong(LongLine::Request(id)) = &lines(line, limit)[0] else { panic!("{limit}") };
+            assert_eq!(id.to_string(), r#""seven""#);
+        }
     }
 
     /// Fails before each of its bytes, as a stream that does not block.
@@ -113,7 +149,7 @@ mod tests {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.is_ready = !self.is_ready;
             match self.is_ready {
-                true => Err(io::ErrorKind::WouldBlock.into()),
+                true => Err(ErrorKind::WouldBlock.into()),
                 false => self.bytes.read(buffer.get_mut(..1).unwrap_or_default()),
             }
         }
@@ -128,7 +164,7 @@ mod tests {
                 Ok(Some(line)) => read.push(line),
                 Ok(None) => break,
                 Err(error) => {
-                    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
                     waits += 1;
                 }
             }

@@ -1,84 +1,96 @@
-//! What a line of the client's is: a request, a notification, a response, a batch of them, or malformed.
+//! The content of a client's line: a request, a notification, a response, a batch of them, or malformed.
 
 use serde_json::{Map, Value};
 
 use super::outline::{Outline, readable_members};
 use super::shape::{Members, Shape};
-use super::{ErrorObject, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId};
+use super::weight::{self, MOST_WEIGHT};
+use super::{ErrorObject, INVALID_PARAMS, INVALID_REQUEST, LONGEST_ID, PARSE_ERROR, RequestId};
 
-/// One message of the client's.
+/// How many messages a batch may contain.
+const MOST_ELEMENTS: usize = 1_000;
+
+/// One message of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
     /// Wants an answer.
     Request(Request),
-    /// Wants none, whatever is wrong with it.
+    /// Wants none, even if something is wrong with it.
     Notification(Notification),
-    /// Answers a request of the server's own.
+    /// Answers a request of the server.
     Response(Response),
 }
 
 /// A message with an id and a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Goes back with the answer as it came.
+    /// Returned with the answer as it came.
     pub id: RequestId,
     /// The name of the method.
     pub method: String,
-    /// The parameters; empty where the message has none.
+    /// The parameters; empty if the message has none.
     pub params: Map<String, Value>,
 }
 
 /// A message with a method and without an id.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Notification {
     /// The name of the method.
     pub method: String,
-    /// The parameters; empty where the message has none, or something else than an object. What no value can hold is left out.
+    /// The parameters; empty if the message has none, or something else than an object. Values that can't be stored are
+    /// left out.
     pub params: Map<String, Value>,
 }
 
 /// A message with a result or an error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
-    /// The id of the server's request; `None` where it is missing or no id.
+    /// The id of the server's request; `None` if it is missing or not an id.
     pub id: Option<RequestId>,
     /// The result, or the error as it came.
     pub result: Result<Value, Value>,
 }
 
-/// What one line holds.
+/// The content of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
     /// One message.
     Single(Message),
-    /// An array: each of its elements by itself. Whether batches are served is not known here.
+    /// An array: each of its elements separately. Whether batches are served is not known here.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
-/// A line, or an element of a batch, that is no message, with the error that answers it.
+/// A line, or an element of a batch, that is not a message, with the error that answers it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Malformed {
-    /// The id, where there was one that can be sent back.
+    /// The id, if there was one that can be returned.
     pub id: Option<RequestId>,
-    /// [`PARSE_ERROR`], [`INVALID_REQUEST`] or, for parameters that no value can hold, [`INVALID_PARAMS`], and why.
+    /// [`PARSE_ERROR`], [`INVALID_REQUEST`] or, for parameters that can't be stored, [`INVALID_PARAMS`], and why.
     pub error: ErrorObject,
 }
 
 impl Incoming {
     /// Reads one line.
     ///
-    /// The line is read once, and what was read is what is looked at and what is run: of a key that stands twice the
-    /// last one counts, for the check as for the execution.
+    /// The line is parsed once, and the same values are checked and run: if a key occurs twice, the last one counts for
+    /// both.
     ///
-    /// Valid JSON may hold what no value can: more than 128 levels, a number beyond a double's range, half of a surrogate
-    /// pair. Such a message is told by the parts that can be read: a notification and a response stay what they are, and
-    /// a request is malformed, with its id.
+    /// Valid JSON may contain what can't be stored: more than 128 levels, a number beyond a double's range, half of a
+    /// surrogate pair. Such a message is classified by the parts that can be read: a notification and a response stay
+    /// what they are, and a request is malformed, with its id.
     ///
     /// # Errors
-    /// [`Malformed`], with [`PARSE_ERROR`] for what is no JSON (or no UTF-8), [`INVALID_REQUEST`] for JSON that is no
-    /// message, and [`INVALID_PARAMS`] for a request whose parameters no value can hold.
+    /// [`Malformed`], with [`PARSE_ERROR`] for text that is not JSON (or not UTF-8), [`INVALID_REQUEST`] for JSON that
+    /// is not a message or takes too much memory, and [`INVALID_PARAMS`] for a request whose parameters can't be
+    /// stored.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
-        // Of a whole line that is UTF-8 no string needs to be looked at again; what is wrong with any other is said the same.
+        if weight::of_line(line) > MOST_WEIGHT {
+            // The outline of an array takes nearly as much memory as its values.
+            let is_object = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+            let text = std::str::from_utf8(line).ok().filter(|_| is_object);
+            return Self::too_heavy(text.and_then(Outline::of));
+        }
+        // If the whole line is UTF-8, no string has to be checked again; any other line gets the same error.
         let text = std::str::from_utf8(line);
         let read = match text {
             Ok(text) => serde_json::from_str(text),
@@ -88,6 +100,7 @@ impl Incoming {
             Ok(Shape::Array(elements)) if elements.is_empty() => {
                 Err(invalid(None, "a batch holds at least one message"))
             }
+            Ok(Shape::Array(elements)) if elements.len() > MOST_ELEMENTS => Err(too_many_elements()),
             Ok(Shape::Array(elements)) => Ok(Self::Batch(elements.into_iter().map(Message::from_value).collect())),
             Ok(Shape::Object(members)) => Message::from_members(members).map(Self::Single),
             Ok(Shape::Scalar) => Err(no_object()),
@@ -95,14 +108,42 @@ impl Incoming {
         }
     }
 
-    /// What can be told of a line that can't be read, for this reason; without an outline it is no JSON.
+    /// Classifies a line whose values would take too much memory, by its outline: a request is refused, and a
+    /// notification and a response stay what they are, without their content.
+    fn too_heavy(outline: Option<Outline<'_>>) -> Result<Self, Malformed> {
+        let most = MOST_WEIGHT >> 20;
+        let why = format!("the message holds more values than fit into {most} MiB; send fewer, or longer ones");
+        let Some(Outline::Object(Members { id, method, result, error, .. })) = outline else {
+            return Err(invalid(None, &why));
+        };
+        // A text longer than any id, even with every character escaped, is not an id.
+        let readable = id.filter(|id| id.len() <= 6 * LONGEST_ID + 2).and_then(|id| serde_json::from_str(id).ok());
+        let known_id = readable.as_ref().and_then(RequestId::from_value);
+        match (method, id, result.or(error)) {
+            (Some(_), None, _) => Ok(Self::Single(Message::Notification(Notification::default()))),
+            (None, _, Some(_)) => {
+                Ok(Self::Single(Message::Response(Response { id: known_id, result: Err(why.into()) })))
+            }
+            (Some(_), Some(_), _) | (None, _, None) => Err(invalid(known_id, &why)),
+        }
+    }
+
+    /// Classifies a line that can't be read, for this reason; a line without an outline is not JSON.
     fn from_outline(outline: Option<Outline>, error: &serde_json::Error) -> Result<Self, Malformed> {
         match outline {
             None => Err(Malformed { id: None, error: ErrorObject::new(PARSE_ERROR, format!("parse error: {error}")) }),
+            Some(Outline::Array(elements)) if elements.len() > MOST_ELEMENTS => Err(too_many_elements()),
             Some(Outline::Array(elements)) => Ok(Self::Batch(elements.into_iter().map(Message::from_text).collect())),
             Some(Outline::Object(members)) => Message::from_outline(members, error).map(Self::Single),
             Some(Outline::Scalar) => Err(no_object()),
         }
+    }
+}
+
+impl Request {
+    /// Roughly how much memory the message takes while it waits for its answer, in bytes.
+    pub fn weight(&self) -> usize {
+        weight::of_text(&self.method) + weight::of_value(self.id.as_value()) + weight::of_members(&self.params)
     }
 }
 
@@ -122,12 +163,18 @@ impl Message {
         };
         let version_fits = jsonrpc.as_ref().and_then(Value::as_str) == Some("2.0");
         if id.is_none() {
-            // Nobody waits for an answer, so what is wrong with it is nobody's to hear.
+            // Nobody waits for an answer, so there is nobody to report an error to.
             let params = params.and_then(into_object).unwrap_or_default();
             return Ok(Self::Notification(Notification { method, params }));
         }
         let Some(known_id) = known_id else {
-            return Err(invalid(None, "`id` must be a string or an integer of 64 bits"));
+            return Err(invalid(
+                None,
+                &match id {
+                    Some(Value::String(_)) => format!("`id` must be no longer than {LONGEST_ID} bytes"),
+                    _ => "`id` must be a string or an integer of 64 bits".to_owned(),
+                },
+            ));
         };
         if !version_fits {
             return Err(invalid(Some(known_id), "`jsonrpc` must be \"2.0\""));
@@ -140,7 +187,7 @@ impl Message {
         Ok(Self::Request(Request { id: known_id, method, params }))
     }
 
-    /// Reads the element of a batch that can't be read as a whole.
+    /// Reads an element of a batch that can't be read as a whole.
     fn from_text(text: &str) -> Result<Self, Malformed> {
         match serde_json::from_str(text) {
             Ok(value) => Self::from_value(value),
@@ -151,12 +198,12 @@ impl Message {
         }
     }
 
-    /// Reads what can be read of a message that can't be read as a whole, for this reason.
+    /// Reads the readable parts of a message that can't be read as a whole, for this reason.
     fn from_outline(members: Members<&str>, error: &serde_json::Error) -> Result<Self, Malformed> {
         let Members { jsonrpc, id, method, params, result, error: failure } = members;
         let why = why(error);
         let readable = |member: &str| serde_json::from_str::<Value>(member).ok();
-        // It is a string, whatever it holds; what can't be read is no method that anybody knows.
+        // It is a string, whatever it contains; one that can't be read is not a known method.
         let method = method.map(|method| match method.starts_with('"') {
             true => readable(method).unwrap_or_else(|| "".into()),
             false => Value::Null,
@@ -164,11 +211,11 @@ impl Message {
         let said = |member: &str| readable(member).unwrap_or_else(|| why.as_str().into());
         let read = Members {
             jsonrpc: jsonrpc.and_then(readable),
-            // What can't be read is no id.
+            // One that can't be read is not an id.
             id: id.map(|id| readable(id).unwrap_or_default()),
             params: params.map(|params| readable(params).unwrap_or_else(|| readable_members(params).into())),
             result: result.and_then(readable),
-            // A result that can't be read is an error to whoever waits for it.
+            // A result that can't be read counts as an error.
             error: failure.or(result.filter(|result| readable(result).is_none())).map(said),
             method,
         };
@@ -200,6 +247,10 @@ fn into_object(value: Value) -> Option<Map<String, Value>> {
     }
 }
 
+fn too_many_elements() -> Malformed {
+    invalid(None, &format!("the batch holds more than {MOST_ELEMENTS} messages; send several"))
+}
+
 fn no_object() -> Malformed {
     invalid(None, "expected an object with `jsonrpc`, `method` and, for a request, `id`")
 }
@@ -208,7 +259,7 @@ fn invalid(id: Option<RequestId>, why: &str) -> Malformed {
     Malformed { id, error: ErrorObject::new(INVALID_REQUEST, format!("invalid request: {why}")) }
 }
 
-/// Why valid JSON could not be read, in serde_json's words and, where those say it to nobody else, in others too.
+/// Why valid JSON could not be read, in serde_json's words, and in plainer ones if those are unclear.
 fn why(error: &serde_json::Error) -> String {
     let said = error.to_string();
     if said.contains("hex escape") {
@@ -254,6 +305,11 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#, r#"response Some("5")"#);
         check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "response None");
         check(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},7]"#, "batch of 2");
+        for element in ["7", "1e999"] {
+            check(&format!("[{}]", vec![element; 1_000].join(",")), "batch of 1000");
+            let why = "-32600 None: invalid request: the batch holds more than 1000 messages; send several";
+            check(&format!("[{}]", vec![element; 1_001].join(",")), why);
+        }
     }
 
     #[test]
@@ -280,6 +336,33 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}"#,
             r#"-32600 Some("3"): invalid request: `params` must be an object"#,
         );
+    }
+
+    #[test]
+    fn an_id_of_more_than_a_kibibyte_is_none_and_comes_back_nowhere() {
+        let line = |length| format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "i".repeat(length));
+        check(&line(1024), &format!("request \"{}\" ping", "i".repeat(1024)));
+        check(&line(1025), "-32600 None: invalid request: `id` must be no longer than 1024 bytes");
+    }
+
+    #[test]
+    fn a_line_whose_values_would_take_too_much_memory_is_refused_with_its_id() {
+        let refused = |id: &str| {
+            format!(
+                "-32600 {id}: invalid request: the message holds more values than fit into 32 MiB; send fewer, or longer ones"
+            )
+        };
+        for (value, count) in [("[]", 1_000_000), ("{}", 1_000_000), ("0", 1_000_000), ("\"\"", 1_000_000)] {
+            let list = vec![value; count].join(",");
+            let line = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"a":[{list}]}},"id":7}}"#);
+            check(&line, &refused("Some(\"7\")"));
+            check(&format!("[{list}]"), &refused("None"));
+            check(&format!(r#"{{"jsonrpc":"2.0","method":"m","params":{{"a":[{list}]}}}}"#), "notification ");
+            check(&format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"a":[{list}]}}}}"#), "response Some(\"3\")");
+        }
+        // A long text of any characters is one value.
+        let text = "{[,:".repeat(1_000_000);
+        check(&format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"a":"{text}\\\""}}}}"#), "request 7 m");
     }
 
     #[test]

@@ -1,22 +1,27 @@
 //! JSON-RPC 2.0 as MCP uses it: messages, their framing in lines, error objects.
 //!
-//! Knows nothing of MCP: no method name and no revision of the protocol stands here. Written after
-//! <https://www.jsonrpc.org/specification>, with two narrower rules of MCP's: an id is never null, and `params` is an
+//! Knows nothing of MCP: it contains no method name and no revision of the protocol. Written according to
+//! <https://www.jsonrpc.org/specification>, with two stricter rules of MCP: an id is never null, and `params` is an
 //! object.
 //!
-//! - [`LineReader`] cuts a stream into lines and survives those that are too long.
-//! - [`Incoming::parse`] makes a [`Message`] of a line, or a [`Malformed`] that holds the answer to it.
-//! - [`encode`] makes the lines that go out.
+//! - [`LineReader`] splits a stream into lines, and skips those that are too long.
+//! - [`Incoming::parse`] makes a [`Message`] of a line, or a [`Malformed`] that contains the answer to it.
+//! - [`MOST_WEIGHT`] bounds the memory for the values of a line, before any is made.
+//! - [`encode`] makes the lines that are sent.
 
 pub mod encode;
 mod error;
 mod framing;
 mod id;
+mod long_line;
 mod message;
 mod outline;
 mod shape;
+mod weight;
 
 pub use error::{ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 pub use framing::{Line, LineReader, MAX_LINE};
-pub use id::RequestId;
+pub use id::{LONGEST_ID, RequestId};
+pub use long_line::LongLine;
 pub use message::{Incoming, Malformed, Message, Notification, Request, Response};
+pub use weight::MOST_WEIGHT;

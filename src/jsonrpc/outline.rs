@@ -1,7 +1,7 @@
-//! A line that is JSON and that no value can hold, as far as it can be told: the text of each member, or of each element.
+//! The outline of a line that is JSON but can't be stored: the text of each member, or of each element.
 //!
-//! serde_json skips what it can't hold: half of a surrogate pair, numbers beyond a double, any depth. So where one part of
-//! a message can't be read the others still can, and whoever waits for its answer gets one.
+//! serde_json can skip what it can't store: half of a surrogate pair, numbers beyond a double, any depth. So if one
+//! part of a message can't be read the others still can, and the sender gets an answer.
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -30,14 +30,14 @@ impl<'a> Outline<'a> {
         let Some(inside) = text.strip_prefix('{') else { return Some(Self::Scalar) };
         let mut members = Members::default();
         for (key, value) in pairs(inside) {
-            // A key that can't be read is none that a message has.
+            // A key that can't be read is not a key of a message.
             members.set(serde_json::from_str(key).unwrap_or(Key::Other), value);
         }
         Some(Self::Object(members))
     }
 }
 
-/// The members of an object that can be read; none of a JSON text that is no object.
+/// The readable members of an object; none if the JSON text is not an object.
 pub(super) fn readable_members(text: &str) -> Map<String, Value> {
     let inside = text.strip_prefix('{').unwrap_or_default();
     let read = |(key, value)| Some((serde_json::from_str(key).ok()?, serde_json::from_str(value).ok()?));
@@ -51,7 +51,7 @@ fn pairs(inside: &str) -> impl Iterator<Item = (&str, &str)> {
 
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The values within brackets or braces, keys among them, up to the closing one; the text is JSON.
+/// The values within brackets or braces, including keys, up to the closing one; the text is JSON.
 struct Values<'a>(&'a str);
 
 impl<'a> Iterator for Values<'a> {
@@ -60,7 +60,7 @@ impl<'a> Iterator for Values<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let text = self.0.trim_start_matches(|character| BLANKS.contains(&character) || matches!(character, ',' | ':'));
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-        // The closing bracket is no value.
+        // The closing bracket is not a value.
         values.next()?.ok()?;
         let (value, rest) = text.split_at_checked(values.byte_offset())?;
         self.0 = rest;

@@ -1,5 +1,5 @@
-//! A line as far as it matters what it is: an object with the members that messages have, an array of values, or neither.
-//! What no message has a use for is read into a value all the same, since a line must be JSON that a value can hold.
+//! The shape of a line: an object with the members that messages have, an array of values, or neither. Members that no
+//! message has are parsed nevertheless, since a line must be JSON that can be stored.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Shape {
     /// Maybe a message.
@@ -18,7 +18,7 @@ pub(super) enum Shape {
     Scalar,
 }
 
-/// The members of an object that a message can have, whatever their values are. Of a key that stands twice the last one
+/// The members of an object that a message can have, whatever their values are. If a key occurs twice, the last one
 /// counts.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Members<T> {
@@ -45,7 +45,7 @@ pub(super) enum Key {
 }
 
 impl<T> Members<T> {
-    /// Puts a value where its key says; what no message has a use for is dropped.
+    /// Stores a value under its key; members that no message has are dropped.
     pub fn set(&mut self, key: Key, value: T) {
         let member = match key {
             Key::Jsonrpc => &mut self.jsonrpc,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The shape by way of a value, which is what a line means.
+    /// The shape computed from a whole value, which defines what a line means.
     fn by_value(line: &str) -> Result<Shape, String> {
         match serde_json::from_str(line).map_err(|error| error.to_string())? {
             Value::Object(members) => Ok(Shape::Object(members.into())),

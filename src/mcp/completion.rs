@@ -1,4 +1,4 @@
-//! Completion: what may stand for an argument of a prompt.
+//! Completion: possible values for an argument of a prompt.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ impl<'a> CompleteParams<'a> {
     /// Reads them.
     ///
     /// # Errors
-    /// The sentence that answers parameters that are none, or that refer to something other than a prompt.
+    /// The message for parameters that are invalid, or that refer to something other than a prompt.
     pub fn from_params(params: &'a Map<String, Value>) -> Result<Self, String> {
         let text = |outer: &str, key: &str| params.get(outer)?.get(key)?.as_str();
         let missing = |what: &str| format!("`completion/complete` needs `{what}`, a string");

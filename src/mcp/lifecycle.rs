@@ -1,4 +1,4 @@
-//! The handshake, the discovery, and who is who.
+//! The handshake, the discovery, and the names of client and server.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ impl Implementation {
         }
     }
 
-    /// Reads the name and version; `None` where one is missing.
+    /// Reads the name and version; `None` if one is missing.
     pub fn from_value(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(Self { name: text("name")?, title: text("title"), version: text("version")? })
@@ -46,24 +46,33 @@ impl Implementation {
 pub struct InitializeParams {
     /// The revision that the client asks for.
     pub protocol_version: String,
-    /// What the client can do; empty where it says nothing.
+    /// What the client can do, as far as it matters; empty if it says nothing.
     pub capabilities: Map<String, Value>,
     /// The client's name for itself.
     pub client_info: Option<Implementation>,
 }
 
 impl InitializeParams {
-    /// Reads them; `None` where `protocolVersion` is no string.
+    /// Reads them; `None` if `protocolVersion` is not a string.
     pub fn from_params(params: &Map<String, Value>) -> Option<Self> {
         Some(Self {
             protocol_version: params.get("protocolVersion")?.as_str()?.to_owned(),
-            capabilities: params.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default(),
+            capabilities: params.get("capabilities").and_then(Value::as_object).map(relevant).unwrap_or_default(),
             client_info: params.get("clientInfo").and_then(Implementation::from_value),
         })
     }
 }
 
-/// What is served. The lists never change while the server runs, so no `listChanged` is declared.
+/// The only capabilities of a client that matter: whether it has roots, and whether it shows forms. The rest is not kept,
+/// however long it is.
+pub(super) fn relevant(capabilities: &Map<String, Value>) -> Map<String, Value> {
+    let roots = super::has_roots(capabilities).then(|| ("roots".to_owned(), json!({})));
+    let elicitation =
+        super::has_form_elicitation(capabilities).then(|| ("elicitation".to_owned(), json!({"form": {}})));
+    roots.into_iter().chain(elicitation).collect()
+}
+
+/// What the server offers. The lists never change while it runs, so it declares no `listChanged`.
 fn server_capabilities(revision: Revision) -> Value {
     let mut capabilities = json!({"logging": {}, "prompts": {}, "tools": {}});
     if let (true, Value::Object(members)) = (revision.has_completions(), &mut capabilities) {

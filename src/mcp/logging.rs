@@ -3,24 +3,24 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// The severity of a message, after RFC 5424; the order is from the least to the most severe.
+/// The severity of a message, according to RFC 5424, in increasing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoggingLevel {
-    /// What helps to find a mistake.
+    /// Details for debugging.
     Debug,
-    /// What happens.
+    /// Normal events.
     Info,
-    /// What is normal and yet of note.
+    /// Normal but significant events.
     Notice,
-    /// What somebody should look at.
+    /// Warnings.
     Warning,
-    /// What could not be done.
+    /// Errors.
     Error,
-    /// What broke.
+    /// Critical failures.
     Critical,
-    /// What somebody must act on now.
+    /// Somebody must act immediately.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }
 
@@ -54,7 +54,7 @@ impl LoggingLevel {
     /// Reads a level.
     ///
     /// # Errors
-    /// The sentence that answers what is no level: `key` names where it stands.
+    /// The message for an invalid level: `key` is its name in the request.
     pub fn from_value(key: &str, value: &Value) -> Result<Self, String> {
         let known = || Self::ALL.map(Self::name).join(", ");
         Self::ALL

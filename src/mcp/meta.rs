@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::lifecycle::Implementation;
+use super::lifecycle::{Implementation, relevant};
 use super::{LoggingLevel, ProgressToken, Revision, UNSUPPORTED_PROTOCOL_VERSION};
+use crate::text::{escape, quote};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -13,16 +14,16 @@ const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-/// What the modern `_meta` of a request says of its client.
+/// The content of `_meta` in a modern request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// The revision that the request is of.
+    /// The revision of the request.
     pub revision: Revision,
-    /// The capabilities that hold for this request alone.
+    /// The capabilities for this request, as far as they matter.
     pub client_capabilities: Map<String, Value>,
-    /// The client's name for itself, where it gives one.
+    /// The client's name for itself, if it gives one.
     pub client_info: Option<Implementation>,
-    /// The level from which on log messages are wanted for this request; none are where it is missing.
+    /// The lowest level of log messages that are wanted for this request; `None` means no messages.
     pub log_level: Option<LoggingLevel>,
 }
 
@@ -37,17 +38,17 @@ pub struct EnvelopeError {
     pub data: Option<Value>,
 }
 
-/// `_meta` of a request, as far as it came.
+/// `_meta` of a request, unchecked.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestMeta<'a>(Option<&'a Map<String, Value>>);
 
 impl<'a> RequestMeta<'a> {
-    /// Looks for `_meta` in the parameters of a request; one that is no object counts as none.
+    /// Looks for `_meta` in the parameters of a request; one that is not an object counts as absent.
     pub fn of(params: &'a Map<String, Value>) -> Self {
         Self(params.get("_meta").and_then(Value::as_object))
     }
 
-    /// Whether the request is of a modern client: it names a version by itself.
+    /// Whether the request comes from a modern client: it names a version itself.
     pub fn is_modern(self) -> bool {
         self.get(PROTOCOL_VERSION).is_some()
     }
@@ -55,8 +56,8 @@ impl<'a> RequestMeta<'a> {
     /// Reads what a modern request must carry.
     ///
     /// # Errors
-    /// [`EnvelopeError`]: -32602 where a required key is missing or of the wrong type,
-    /// [`UNSUPPORTED_PROTOCOL_VERSION`] with the supported ones where the version is none of them.
+    /// [`EnvelopeError`]: -32602 if a required key is missing or of the wrong type, [`UNSUPPORTED_PROTOCOL_VERSION`]
+    /// with the supported ones if the version is not one of them.
     pub fn envelope(self) -> Result<Envelope, EnvelopeError> {
         let invalid = |message: String| EnvelopeError { code: INVALID_PARAMS, message, data: None };
         let Some(version) = self.get(PROTOCOL_VERSION).and_then(Value::as_str) else {
@@ -64,13 +65,13 @@ impl<'a> RequestMeta<'a> {
         };
         let Some(revision) = Revision::modern().find(|revision| revision.name() == version) else {
             let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
-            // No version is as long; what is would make an answer that clients close the connection over.
+            // No real version is as long; a longer one would make an answer at which clients close the connection.
             let version: String = version.chars().take(120).collect();
             return Err(EnvelopeError {
                 code: UNSUPPORTED_PROTOCOL_VERSION,
                 message: format!(
                     "protocol version `{}` is not served without a handshake; supported: {}",
-                    version.escape_debug(),
+                    escape(&version),
                     supported.join(", ")
                 ),
                 data: Some(json!({"supported": supported, "requested": version})),
@@ -83,7 +84,7 @@ impl<'a> RequestMeta<'a> {
         let log_level = log_level.map_err(invalid)?;
         Ok(Envelope {
             revision,
-            client_capabilities: client_capabilities.clone(),
+            client_capabilities: relevant(client_capabilities),
             client_info: self.get(CLIENT_INFO).and_then(Implementation::from_value),
             log_level,
         })
@@ -94,7 +95,7 @@ impl<'a> RequestMeta<'a> {
         self.get("progressToken").and_then(ProgressToken::from_value)
     }
 
-    /// Where the request stands in a trace of the client's.
+    /// The trace context of the request.
     pub fn trace_context(self) -> TraceContext {
         let entries = TRACE_KEYS.into_iter().filter_map(|key| Some((key, self.get(key)?.as_str()?.to_owned())));
         TraceContext(entries.collect())
@@ -105,29 +106,26 @@ impl<'a> RequestMeta<'a> {
     }
 }
 
-/// The keys of W3C Trace Context and W3C Baggage, which stand in `_meta` without a prefix.
+/// The keys of W3C Trace Context and W3C Baggage, which are in `_meta` without a prefix.
 const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
-/// How many characters of each are shown: a `traceparent` whole, and enough of the others to find them.
+/// How many bytes of each are shown: a `traceparent` whole, and enough of the others to find them.
 const TRACE_LENGTH: usize = 128;
 
-/// Where a request stands in a trace: what came of `traceparent`, `tracestate` and `baggage`, unread.
+/// The trace context of a request: the raw `traceparent`, `tracestate` and `baggage`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceContext(Vec<(&'static str, String)>);
 
 impl fmt::Display for TraceContext {
-    /// As in a line of the log: a blank and `key="value"` for each, so that nothing stands there where nothing came.
+    /// As in a line of the log: a blank and `key="value"` for each one that came.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|(key, value)| {
-            let shown: String = value.chars().take(TRACE_LENGTH).collect();
-            write!(f, " {key}={shown:?}")
-        })
+        self.0.iter().try_for_each(|(key, value)| write!(f, " {key}={}", quote(value, TRACE_LENGTH)))
     }
 }
 
 /// JSON-RPC's code for parameters that are not those of the method.
 const INVALID_PARAMS: i32 = -32602;
 
-/// `_meta` of every modern result: who answers.
+/// `_meta` of every modern result: the name of the server.
 pub(super) fn server_meta() -> Value {
     json!({SERVER_INFO: Implementation::of_this_server().to_value(Revision::V2026_07_28)})
 }

@@ -1,9 +1,10 @@
-//! The wire types of MCP under the schema's own names, and what differs between its revisions.
+//! The wire types of MCP under the schema's own names, and the differences between revisions.
 //!
-//! Knows nothing of processes and of the server's loop. Written after the public schemas,
+//! Knows nothing of processes and of the server's loop. Written according to the public schemas,
 //! `schema/<revision>/schema.json` of modelcontextprotocol/modelcontextprotocol.
 
 mod completion;
+mod elicitation;
 mod lifecycle;
 mod logging;
 mod meta;
@@ -15,15 +16,14 @@ mod subscription;
 mod tool;
 
 pub use completion::{CompleteParams, complete_result};
+pub use elicitation::{Approval, ELICITATION_CREATE, approval_params, has_form_elicitation, input_required_result};
 pub use lifecycle::{Implementation, InitializeParams, discover_result, initialize_result};
 pub use logging::{LoggingLevel, message_params};
 pub use meta::{Envelope, EnvelopeError, RequestMeta, TraceContext};
 pub use progress::{ProgressToken, progress_params};
 pub use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
-pub use roots::{
-    ROOTS_LIST, has_roots, root_uris, roots_in_responses, roots_required_capabilities, roots_required_result,
-};
+pub use roots::{ROOTS_LIST, has_roots, root_uris, roots_required_capabilities};
 pub use subscription::{acknowledged_params, check_listen_params, listen_result};
 pub use tool::{CallToolResult, Tool, ToolAnnotations};
 
@@ -34,10 +34,10 @@ pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 /// The request needs a capability that the client did not declare.
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
 
-/// How long a client may keep a list or the discovery, in milliseconds: they never change while the server runs.
+/// How long a client may cache a list or the discovery, in milliseconds: they never change while the server runs.
 const TTL_MS: u64 = 3_600_000;
 
-/// How long and where a client may keep a result.
+/// Whether a client may cache a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
     /// Lists and discovery.
@@ -46,8 +46,8 @@ pub enum Caching {
     Once,
 }
 
-/// Makes an object of a result complete for the revision: the modern one wants `resultType`, the server's name, and
-/// for what can be kept `ttlMs` and `cacheScope`.
+/// Completes a result object for the revision: the modern one requires `resultType`, the server's name, and `ttlMs` and
+/// `cacheScope` for results that can be cached.
 pub fn seal(mut result: Value, revision: Revision, caching: Caching) -> Value {
     if let (true, Value::Object(members)) = (revision.is_modern(), &mut result) {
         members.insert("resultType".into(), json!("complete"));

@@ -1,4 +1,4 @@
-//! How far a call has come, for clients that ask for it with a token.
+//! Progress of calls, for clients that ask for it with a token.
 
 use std::time::Duration;
 
@@ -6,19 +6,23 @@ use serde_json::{Value, json};
 
 use super::Revision;
 
-/// The token that a client wants progress under: a string or an integer, which goes back as it came.
+/// The longest token, in bytes of its text: every notification repeats it.
+const LONGEST_TOKEN: usize = 1024;
+
+/// The token for progress: a string or an integer, which is returned as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressToken(Value);
 
 impl ProgressToken {
-    /// Takes a string or an integer; `None` for anything else, which asks for nothing.
+    /// Accepts a string of at most 1 KiB, or an integer; returns `None` for anything else, which means no progress.
     pub fn from_value(value: &Value) -> Option<Self> {
-        (value.is_string() || value.is_i64() || value.is_u64()).then(|| Self(value.clone()))
+        let is_short = value.as_str().is_some_and(|text| text.len() <= LONGEST_TOKEN);
+        (is_short || value.is_i64() || value.is_u64()).then(|| Self(value.clone()))
     }
 }
 
-/// The parameters of `notifications/progress`: the whole seconds that have passed, and beside them `message`, where there
-/// is one and the revision knows it.
+/// The parameters of `notifications/progress`: the whole seconds that have passed, and `message`, if there is one and
+/// the revision supports it.
 pub fn progress_params(token: &ProgressToken, elapsed: Duration, message: &str, revision: Revision) -> Value {
     let mut params = json!({"progressToken": token.0, "progress": elapsed.as_secs()});
     if let (Value::Object(members), true, false) = (&mut params, revision.has_progress_messages(), message.is_empty()) {
@@ -40,7 +44,8 @@ mod tests {
             let params = progress_params(&read, Duration::from_secs(2), "line", Revision::V2025_03_26);
             assert_eq!(params, json!({"progressToken": token, "progress": 2, "message": "line"}));
         }
-        for other in [json!(0.5), json!(true), Value::Null, json!([]), json!({})] {
+        assert!(ProgressToken::from_value(&json!("t".repeat(1024))).is_some());
+        for other in [json!("t".repeat(1025)), json!(0.5), json!(true), Value::Null, json!([]), json!({})] {
             assert_eq!(ProgressToken::from_value(&other), None, "{other}");
         }
     }

@@ -11,9 +11,9 @@ pub struct Prompt {
     pub name: &'static str,
     /// For people; left out before 2025-06-18.
     pub title: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     pub description: &'static str,
-    /// What it is filled in with.
+    /// Its arguments.
     pub arguments: &'static [PromptArgument],
 }
 
@@ -26,7 +26,7 @@ pub struct PromptArgument {
     pub title: &'static str,
     /// What it means.
     pub description: &'static str,
-    /// Whether the prompt can't do without it.
+    /// Whether the prompt requires it.
     pub required: bool,
 }
 
@@ -57,7 +57,7 @@ impl PromptArgument {
     }
 }
 
-/// The result of `prompts/get`: one message of the user's with this text.
+/// The result of `prompts/get`: one message with the role `user` and this text.
 pub fn prompt_result(description: &str, text: &str, revision: Revision) -> Value {
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     seal(json!({"description": description, "messages": [message]}), revision, Caching::Once)

@@ -1,8 +1,8 @@
-//! The released revisions of the protocol, and what each of them knows.
+//! The released revisions of the protocol, and their features.
 
 use std::fmt;
 
-/// A revision that is served. The order is that of their release.
+/// A supported revision, in the order of release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05
@@ -43,8 +43,8 @@ impl Revision {
         Self::ALL.into_iter().filter(|revision| !revision.is_modern())
     }
 
-    /// Chooses the revision that answers `initialize`: the one asked for where it is a legacy one, else the latest of
-    /// those. Never an error, as the lifecycle page of each legacy revision says.
+    /// Chooses the revision for the answer to `initialize`: the requested one if it is a legacy one, else the latest of
+    /// those. It is never an error, as the lifecycle page of each legacy revision says.
     pub fn negotiate(requested: &str) -> Self {
         Self::legacy().find(|revision| revision.name() == requested).unwrap_or(Self::V2025_11_25)
     }
@@ -72,6 +72,16 @@ impl Revision {
     /// Whether progress has a `message`.
     pub fn has_progress_messages(self) -> bool {
         self >= Self::V2025_03_26
+    }
+
+    /// Whether the server can ask the client's user by elicitation.
+    pub fn has_elicitation(self) -> bool {
+        self >= Self::V2025_06_18
+    }
+
+    /// Whether a field of a form has a `default`, whatever its type is.
+    pub fn has_defaults_in_forms(self) -> bool {
+        self >= Self::V2025_11_25
     }
 
     /// Whether tools, prompts and implementations have a `title`.

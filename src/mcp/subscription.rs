@@ -10,7 +10,7 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Checks the parameters of `subscriptions/listen`.
 ///
 /// # Errors
-/// The sentence that answers parameters that are none.
+/// The message for invalid parameters.
 pub fn check_listen_params(params: &Map<String, Value>) -> Result<(), String> {
     let Some(filter) = params.get("notifications").and_then(Value::as_object) else {
         return Err("`subscriptions/listen` needs `notifications`, an object".to_owned());
@@ -29,8 +29,8 @@ pub fn check_listen_params(params: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// The parameters of `notifications/subscriptions/acknowledged`. Nothing is ever notified, since the lists never change
-/// and there are no resources: of what the client asked for nothing is taken on, which the empty object says.
+/// The parameters of `notifications/subscriptions/acknowledged`. The lists never change and there are no resources, so
+/// the server sends no notifications and accepts nothing of the filter, which the empty object says.
 pub fn acknowledged_params(id: &impl Serialize) -> Value {
     json!({"_meta": {SUBSCRIPTION_ID: id}, "notifications": {}})
 }

@@ -1,15 +1,14 @@
 //! Tools: what a client can call, and what it gets for it.
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Revision, meta};
+use crate::text::write_json_string;
 
 /// A tool in the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// For programs: `^[a-zA-Z0-9_-]{1,64}$`, which every client takes.
+    /// For programs: `^[a-zA-Z0-9_-]{1,64}$`, which every client accepts.
     pub name: String,
     /// For people; left out before 2025-06-18.
     pub title: String,
@@ -17,22 +16,28 @@ pub struct Tool {
     pub description: String,
     /// A JSON Schema 2020-12 of the arguments, an object without `$schema`.
     pub input_schema: Value,
-    /// A JSON Schema of `structuredContent`, where results have it; left out before 2025-06-18.
+    /// A JSON Schema of `structuredContent`, if results have it; left out before 2025-06-18.
     pub output_schema: Option<Value>,
     /// Hints; left out before 2025-03-26.
     pub annotations: ToolAnnotations,
+    /// How many characters of a result a client should show, if that is more than clients show by default; left out
+    /// before 2025-06-18.
+    pub max_result_chars: Option<u64>,
 }
 
-/// Hints about what a tool may do; no promise.
+/// The key of `_meta` by which Claude Code learns how much of a result to show the model. It takes up to 500,000.
+const MAX_RESULT_CHARS: &str = "anthropic/maxResultSizeChars";
+
+/// Hints about what a tool may do, without guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolAnnotations {
     /// It changes nothing.
     pub read_only: bool,
     /// It may change or remove what is there.
     pub destructive: bool,
-    /// To call it again changes nothing more.
+    /// Calling it again has no further effect.
     pub idempotent: bool,
-    /// It may deal with the world outside of the server.
+    /// It may access the world outside the server.
     pub open_world: bool,
 }
 
@@ -46,6 +51,9 @@ impl Tool {
         }
         if revision.has_annotations() {
             members.insert("annotations".into(), self.annotations.to_value(&self.title));
+        }
+        if let (Some(characters), true) = (self.max_result_chars, revision.has_titles()) {
+            members.insert("_meta".into(), json!({MAX_RESULT_CHARS: characters}));
         }
         if let (Some(schema), true) = (&self.output_schema, revision.has_structured_content()) {
             members.insert("outputSchema".into(), schema.clone());
@@ -66,7 +74,7 @@ impl ToolAnnotations {
     }
 }
 
-/// What a call of a tool comes to.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallToolResult {
     /// The one content block; complete by itself.
@@ -78,41 +86,28 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// A failure, told in one sentence.
+    /// An error result with one sentence.
     pub fn error(sentence: impl Into<String>) -> Self {
         Self { text: sentence.into(), structured_content: None, is_error: true }
     }
 
     /// The result as JSON for a client of this revision.
-    pub fn for_revision(&self, revision: Revision) -> impl Serialize {
-        ForRevision { result: self, revision }
-    }
-}
-
-struct ForRevision<'a> {
-    result: &'a CallToolResult,
-    revision: Revision,
-}
-
-impl Serialize for ForRevision<'_> {
-    /// By hand, since a result of ten megabytes is not to be copied for its envelope's sake.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct TextContent<'a> {
-            r#type: &'static str,
-            text: &'a str,
+    pub fn encode(&self, revision: Revision) -> Vec<u8> {
+        // Most texts need few escapes, one a line.
+        let mut json = Vec::with_capacity(self.text.len() + self.text.len() / 16 + 256);
+        json.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
+        write_json_string(&mut json, &self.text);
+        json.extend_from_slice(b"}]");
+        if let (Some(structured), true) = (&self.structured_content, revision.has_structured_content()) {
+            json.extend_from_slice(br#","structuredContent":"#);
+            json.extend_from_slice(structured.to_string().as_bytes());
         }
-        let Self { result, revision } = self;
-        let mut members = serializer.serialize_map(None)?;
-        members.serialize_entry("content", &[TextContent { r#type: "text", text: &result.text }])?;
-        if let (Some(structured), true) = (&result.structured_content, revision.has_structured_content()) {
-            members.serialize_entry("structuredContent", structured)?;
-        }
-        members.serialize_entry("isError", &result.is_error)?;
+        json.extend_from_slice(if self.is_error { b",\"isError\":true".as_slice() } else { b",\"isError\":false" });
         if revision.is_modern() {
-            members.serialize_entry("resultType", "complete")?;
-            members.serialize_entry("_meta", &meta::server_meta())?;
+            json.extend_from_slice(br#","resultType":"complete","_meta":"#);
+            json.extend_from_slice(meta::server_meta().to_string().as_bytes());
         }
-        members.end()
+        json.push(b'}');
+        json
     }
 }
