@@ -1,4 +1,4 @@
-//! What is kept of a stream: all of it up to a bound, else its head and its tail.
+//! Keeps a stream up to a bound: all of it if it fits, else its head and its tail.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ pub struct Capture {
     dropped: u64,
 }
 
-/// What was kept of a stream.
+/// The part of a stream that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
-    /// The first bytes: all of them where nothing was left out.
+    /// The first bytes: all of them if nothing was left out.
     pub head: Vec<u8>,
-    /// The last bytes; empty where nothing was left out.
+    /// The last bytes; empty if nothing was left out.
     pub tail: Vec<u8>,
     /// The number of bytes between head and tail that were left out.
     pub left_out: u64,
@@ -42,7 +42,7 @@ impl Capture {
         let room = self.head_bound - self.head.len();
         let (for_head, rest) = piece.split_at(room.min(piece.len()));
         self.head.extend_from_slice(for_head);
-        // Of a piece longer than the tail only its own end can stay.
+        // If the piece is longer than the tail, only its end can stay.
         let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.tail_bound));
         let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_bound);
         self.tail.drain(..excess.min(self.tail.len()));
@@ -50,8 +50,8 @@ impl Capture {
         self.dropped += (skipped.len() + excess) as u64;
     }
 
-    /// The last line so far that is not blank, without its end and at most `longest` bytes of it. Where the middle was
-    /// left out, nothing before it counts.
+    /// Returns the last line so far that is not blank, without its line end: at most `longest` bytes of it. If the
+    /// middle was left out, only the tail counts.
     pub fn last_line(&self, longest: usize) -> Vec<u8> {
         let head = if self.dropped == 0 { self.head.as_slice() } else { &[] };
         let backwards = self.tail.iter().rev().chain(head.iter().rev());

@@ -1,9 +1,9 @@
-//! What commands find in their environment: built, not inherited, unless the operator says so.
+//! The environment of commands: built, not inherited, unless the operator says so.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// The variables that are passed on where the server has them.
+/// The variables that are passed on if the server has them.
 const PASSED: &[&str] = if cfg!(windows) {
     &[
         "HOME",
@@ -44,30 +44,30 @@ const PASSED: &[&str] = if cfg!(windows) {
 /// The beginning of the names of further variables that are passed on.
 const PASSED_PREFIX: &str = "LC_";
 
-/// What tells programs that nobody sits before them.
+/// Variables that tell programs that there is no user to ask.
 const NON_INTERACTIVE: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
-/// Has `cmd.exe`, and other programs that ask Windows where a program is, leave out the current directory too.
+/// Makes `cmd.exe`, and other programs that ask Windows where a program is, skip the current directory.
 const NO_CURRENT_DIRECTORY: (&str, &str) = ("NoDefaultCurrentDirectoryInExePath", "1");
 
 /// A variable that the operator names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
-    /// Passed on with the value that the server has; nothing where it has none.
+    /// Passed on with the value that the server has; left out if it has none.
     Pass(String),
     /// Set to this value.
     Set(String, OsString),
 }
 
-/// What the environment of commands is built from.
+/// The settings from which the environment of commands is built.
 #[derive(Debug, Clone, Default)]
 pub struct EnvironmentSettings {
     /// The server's own environment.
     pub inherited: BTreeMap<OsString, OsString>,
     /// Whether all of it is passed on.
     pub inherit_all: bool,
-    /// What the operator names; of two with one name the last counts.
+    /// The variables that the operator names; of two with one name the last counts.
     pub variables: Vec<Variable>,
     /// The cleaned search path, which becomes `PATH` in either case.
     pub path: OsString,
@@ -78,12 +78,13 @@ pub struct EnvironmentSettings {
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// Builds it: what is passed on (`HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LC_*`, `TZ`, `TMPDIR`, or everything),
-    /// what tells programs that nobody sits before them, what the operator names, and the cleaned `PATH`.
+    /// Builds it from the variables that are passed on (`HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LC_*`, `TZ`,
+    /// `TMPDIR`, or everything), the variables that tell programs that there is no user to ask, those that the operator
+    /// names, and the cleaned `PATH`.
     ///
-    /// What the server passes on by `inherit_all` beats the settings against interaction, and what the operator names
-    /// beats both. An own `PATH` counts only where the operator sets it. On Windows names are the same in any case, what is
-    /// passed on is what its programs need, and `NoDefaultCurrentDirectoryInExePath` is set.
+    /// Variables passed on by `inherit_all` override the settings against interaction, and variables of the operator
+    /// override both. Another `PATH` counts only if the operator sets it. On Windows names are compared without case,
+    /// the variables that Windows programs need are passed on, and `NoDefaultCurrentDirectoryInExePath` is set.
     pub fn new(settings: &EnvironmentSettings) -> Self {
         let mut variables = BTreeMap::new();
         let set = |variables: &mut BTreeMap<OsString, OsString>, name: &str, value: &OsStr| {
@@ -120,14 +121,14 @@ impl Environment {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Sets one more variable, in place of one of the same name.
+    /// Sets one more variable, replacing one of the same name.
     pub fn set(&mut self, name: &str, value: OsString) {
         insert(&mut self.0, name.into(), value);
     }
 }
 
-/// Puts a variable in place of one of the same name. On Windows the two names may differ in case, and of two such ones
-/// (`Path` beside the cleaned `PATH`) a process would get only one.
+/// Inserts a variable, replacing one of the same name. On Windows the two names may differ in case, and of two such
+/// variables (`Path` and the cleaned `PATH`) a process would get only one.
 fn insert(variables: &mut BTreeMap<OsString, OsString>, name: OsString, value: OsString) {
     if cfg!(windows) {
         variables.retain(|other, _| !is_same(other, &name));

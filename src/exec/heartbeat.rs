@@ -1,17 +1,19 @@
-//! The heartbeat of a command: at regular intervals somebody hears how long it has run, and what it printed last.
+//! The heartbeat of a command: reports at regular intervals how long it has run, and what it printed last.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// How many bytes of the last line are told.
+use crate::text::is_plain;
+
+/// The most bytes of the last line that are reported.
 const LONGEST_LINE: usize = 200;
 
-/// Who hears of a command that runs, and how often.
+/// Where the progress of a command is reported, and how often.
 pub struct Heartbeat {
     /// The time between two beats, and before the first.
     pub every: Duration,
-    /// Takes a beat: the time since the start, and the last line of output, lossily as text. It must not block: the
-    /// thread that calls it keeps the command's deadline.
+    /// Called at each beat with the time since the start, and the last line of output, lossily as text. It must not
+    /// block: the thread that calls it keeps the command's deadline.
     pub tell: Box<dyn FnMut(Duration, String) + Send>,
 }
 
@@ -21,7 +23,7 @@ impl fmt::Debug for Heartbeat {
     }
 }
 
-/// When a heartbeat beats next; kept by who watches the command.
+/// When the next beat is due; kept by the thread that watches the command.
 #[derive(Debug)]
 pub(crate) struct Beats {
     heartbeat: Heartbeat,
@@ -30,12 +32,12 @@ pub(crate) struct Beats {
 }
 
 impl Beats {
-    /// The beats of a command that was started then.
+    /// The beats of a command that was started at `started`.
     pub(crate) fn new(heartbeat: Heartbeat, started: Instant) -> Self {
         Self { next: started + heartbeat.every, heartbeat, started }
     }
 
-    /// Beats where it is time, with the last line that `last_line` gives, of at most so many bytes. Says how long it is
+    /// Beats if it is time, with the last line that `last_line` returns, of at most so many bytes. Returns the time
     /// until the next beat.
     pub(crate) fn beat(&mut self, last_line: impl FnOnce(usize) -> Vec<u8>) -> Duration {
         let now = Instant::now();
@@ -47,14 +49,15 @@ impl Beats {
     }
 }
 
-/// A line as it may stand in a message: control characters, of which escape sequences begin with one, become blanks.
+/// A line as it may be put in a message: what is not plain text, such as the start of an escape sequence, becomes a
+/// blank.
 fn printable(line: &[u8]) -> String {
     let start = line.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
-    // Where the line was cut in front, it may begin in the middle of a character.
+    // If the start of the line was cut off, it may begin in the middle of a character.
     let line = if line.len() >= LONGEST_LINE { line.get(start..).unwrap_or_default() } else { line };
     let text: String = String::from_utf8_lossy(line)
         .chars()
-        .map(|character| if character.is_control() { ' ' } else { character })
+        .map(|character| if is_plain(character) { character } else { ' ' })
         .collect();
     text.trim().to_owned()
 }

@@ -1,38 +1,57 @@
-//! One process a call: spawned, bounded in time and output, ended with its whole tree, reaped.
+//! One process for each call: spawned, bounded in time and output, ended with its whole tree, reaped.
 //!
-//! Takes an [`AllowedCommand`](crate::policy::AllowedCommand) and nothing weaker, and uses it up. Knows nothing of MCP.
-//! `Command::new` stands in `run.rs` and nowhere else.
+//! Takes an [`AllowedCommand`](crate::policy::AllowedCommand) and nothing weaker, and consumes it. Knows nothing of
+//! MCP. `Command::new` is used in `run.rs`, and in the launcher, which becomes the command.
 //!
 //! - [`Processes`] is the [`Executor`] of the server.
-//! - [`Environment`] is what commands find in their environment, built once.
+//! - [`Environment`] is the environment of commands, built once.
+//! - [`Launcher`] starts commands with [`ResourceLimits`].
 //! - [`Capture`] keeps the head and the tail of a stream.
-//! - [`Heartbeat`] tells how long a command has run, and what it printed last.
-//! - [`stop`] makes the two ends of the wish to end a command.
+//! - [`Heartbeat`] reports how long a command has run, and what it printed last.
+//! - [`stop`] makes the two ends of a stop signal.
 //! - `Orphans` finds and ends what left the tree of its command (Linux).
-//! - `Timer` keeps the deadlines of the server's loop.
 
 mod capture;
 mod environment;
 mod heartbeat;
+#[cfg(target_os = "linux")]
+mod launcher;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_launcher.rs"]
+mod launcher;
 mod os;
 mod output;
+#[cfg(unix)]
+mod phases;
+mod resources;
 mod run;
 mod stop;
-mod timer;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
-pub(crate) use os::Orphans;
+pub(crate) use launcher::OWN_BINARY;
+#[cfg(unix)]
+use launcher::processor_times;
+pub(crate) use launcher::{Failure, Launch};
+pub use launcher::{Launcher, launched};
+#[cfg(unix)]
+pub(crate) use os::ProcessTree;
 pub use os::own_descendants;
-#[cfg(target_os = "linux")]
-pub(crate) use os::signal_descendants;
+#[cfg(unix)]
+pub(crate) use os::start_registered;
+pub(crate) use os::{Looked, Orphans, own_children};
 #[cfg(windows)]
 pub(crate) use os::{Spawned, spawn as spawn_in_job};
-#[cfg(unix)]
-pub(crate) use os::{exit_descriptor, pipe, poll_ready};
+#[cfg(target_os = "linux")]
+pub(crate) use os::{end_beside, end_domain, signal_descendants};
 pub use output::{End, ExecError, Host, Output};
-pub use run::{Executor, Invocation, Limits, Processes};
+#[cfg(target_os = "linux")]
+pub(crate) use phases::LEFTOVER_GRACE;
+#[cfg(unix)]
+pub(crate) use phases::{DRAIN, Due, Phases};
+pub use resources::{Limit, LimitsError, ResourceLimits};
+pub(crate) use run::OperatorProgram;
+pub use run::{Executor, Invocation, Limits, Processes, RuleExecution};
 pub use stop::{Stop, StopReason, StopSignal, stop};
-pub(crate) use timer::Timer;

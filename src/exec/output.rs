@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::Captured;
+use super::{Captured, Limit};
 use crate::sandbox::SandboxError;
 
 /// What is left of a command that ran.
@@ -18,6 +18,8 @@ pub struct Output {
     pub stdout: Captured,
     /// What was kept of its standard error.
     pub stderr: Captured,
+    /// The limit that it hit, if the kernel tells.
+    pub limit: Option<Limit>,
     /// From before the spawn to the end of the tree.
     pub elapsed: Duration,
 }
@@ -25,36 +27,42 @@ pub struct Output {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this exit status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal, which somebody else sent.
+    /// This signal ended it, and the server did not send it.
     Signaled(i32),
-    /// By the server, at the deadline, which was this long after the start.
+    /// The server ended it at the deadline, this long after the start.
     TimedOut(Duration),
-    /// By the server, because it was asked to.
+    /// The server ended it at a stop signal.
     Stopped,
 }
 
-/// A process that runs one command after another in itself, as what it leaves behind can be told from what others do.
+/// A process that runs one command after another (the persistent shell): what is needed to recognise its leftovers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Host {
     /// Its process group.
     pub group: u32,
-    /// The inode numbers of the pipes that its commands write to.
-    pub pipes: Vec<u64>,
+    /// The inode numbers of the streams that its commands write to; on Linux they are sockets.
+    pub streams: Vec<u64>,
 }
 
-/// Why a command that was allowed did not run, or was lost.
+/// Why an allowed command did not run, or was lost.
 #[derive(Debug, Error)]
 pub enum ExecError {
-    /// The file that was found before is not there any more.
+    /// The file that was found before no longer exists.
     #[error("the program `{}` is gone", .program.display())]
     ProgramGone {
         /// Its path.
         program: PathBuf,
     },
-    /// The file is there, but what should interpret it is not.
-    #[error("the program `{}` is there, but the interpreter that its first line or its format names is not", .program.display())]
+    /// The file that was found is not the one any more that a person has approved.
+    #[error("the program `{}` was changed since a person approved it, so it was not run; call it again", .program.display())]
+    ProgramChanged {
+        /// Its path.
+        program: PathBuf,
+    },
+    /// The file exists, but its interpreter does not.
+    #[error("the program `{}` exists, but the interpreter that its first line or its format names does not", .program.display())]
     InterpreterMissing {
         /// Its path.
         program: PathBuf,
@@ -65,6 +73,12 @@ pub enum ExecError {
         /// Its path.
         program: PathBuf,
         /// What the system says.
+        source: io::Error,
+    },
+    /// Its limits could not be set, so it was not started.
+    #[error("it was not started, because its limits could not be set: {source}")]
+    Limits {
+        /// What is in the way.
         source: io::Error,
     },
     /// It can't be confined as the operator asked, so it was not started.

@@ -1,24 +1,37 @@
-//! Starting a command: the one place where a process is made for a call.
+//! Starts commands: the one place where a process is made for a call, and for the operator's program that asks a person
+//! about one.
 
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Captured, End, Environment, ExecError, Heartbeat, Output, StopSignal, os};
+use super::{
+    Captured, End, Environment, ExecError, Failure, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
+    StopSignal, os,
+};
+use crate::files::Reached;
 use crate::policy::AllowedCommand;
+use crate::policy::rules::{Access, CommandRule};
 use crate::sandbox::Sandbox;
 
 /// How long a command may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// From the start to the polite end.
+    /// From the start to SIGTERM.
     pub timeout: Duration,
-    /// Between the polite end and the forced one.
+    /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// Bytes kept of each stream; 0 for as many as a message can carry.
+    /// Bytes kept of each stream; 0 means as many as a message can carry.
     pub max_output: u64,
+}
+
+impl Limits {
+    /// The default of bytes kept of each stream, 16 KiB: some clients show the model only a part of longer answers.
+    pub const DEFAULT_MAX_OUTPUT: u64 = 16 * 1024;
 }
 
 /// Everything that one execution needs.
@@ -30,16 +43,16 @@ pub struct Invocation {
     pub input: Option<Vec<u8>>,
     /// Its bounds.
     pub limits: Limits,
-    /// Where the wish to end it arrives.
+    /// Where the stop signal arrives.
     pub stop: StopSignal,
-    /// Who hears of it while it runs; `None` for nobody.
+    /// Where its progress is reported; `None` for nowhere.
     pub heartbeat: Option<Heartbeat>,
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
 ///
-/// A program that embeds the server can bring its own, to run commands elsewhere or not at all. It keeps the limits and
-/// heeds the wish to stop itself.
+/// A program that embeds the server can bring its own, to run commands elsewhere or not at all. That one has to enforce
+/// the limits and obey the stop signal itself.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +67,7 @@ pub struct Invocation {
 ///     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
 ///         let said = format!("would run {:?}", invocation.command.words());
 ///         let stdout = Captured { head: said.into_bytes(), ..Captured::default() };
-///         Ok(Output { end: End::Exited(0), stdout, stderr: Captured::default(), elapsed: Duration::ZERO })
+///         Ok(Output { end: End::Exited(0), stdout, stderr: Captured::default(), limit: None, elapsed: Duration::ZERO })
 ///     }
 /// }
 ///
@@ -70,17 +83,23 @@ pub trait Executor: Send + Sync {
     /// Runs one command to its end, and blocks until then.
     ///
     /// # Errors
-    /// [`ExecError`], where it could not be started or watched.
+    /// [`ExecError`] if it could not be started or watched.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError>;
 
-    /// The executor for commands that may also work in these directories, which a client named and the operator allows;
-    /// `None`, the default, where this one runs them as well. One thread runs commands for one of them only.
-    fn with_directories(&self, directories: &[PathBuf]) -> Option<Arc<dyn Executor>> {
-        let _ = directories;
+    /// The executor for the commands of a rule with a sandbox or limits of its own; `None`, the default, if this one
+    /// runs them too. A thread runs commands for only one of these executors.
+    fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
+        let _ = rule;
         None
     }
 
-    /// Does beforehand what the first command would have to wait for; nothing by default.
+    /// Whether the calling thread, which has run a command, must not run another one, because it could not end
+    /// everything that the command left. By default `false`.
+    fn has_worn_thread(&self) -> bool {
+        false
+    }
+
+    /// Does in advance what the first command would have to wait for; nothing by default.
     fn prepare(&self) {}
 }
 
@@ -89,18 +108,65 @@ pub trait Executor: Send + Sync {
 pub struct Processes {
     environment: Environment,
     sandbox: Option<Arc<Sandbox>>,
+    limits: Result<Option<Launcher>, Arc<LimitsError>>,
+    /// Whether each command may access only the paths that it names, and so has a sandbox of its own.
+    is_claimed: bool,
+    /// What replaces the sandbox and the limits, by the command whose rule says so.
+    rules: Arc<HashMap<String, RuleExecution>>,
+}
+
+/// How the commands of one rule run if they do not run like all others.
+#[derive(Debug, Clone)]
+pub struct RuleExecution {
+    /// The sandbox; `None` for none at all.
+    pub sandbox: Option<Arc<Sandbox>>,
+    /// Whether the sandbox grants only these paths and those that a call names.
+    pub is_claimed: bool,
+    /// The launcher for the limits, or why they can't be enforced.
+    pub limits: Result<Option<Launcher>, Arc<LimitsError>>,
+    /// What the commands get as `TMPDIR`, if the sandbox has a temporary directory.
+    pub temporary: Option<PathBuf>,
 }
 
 impl Processes {
     /// Gives every command this environment.
     pub fn new(environment: Environment) -> Self {
-        Self { environment, sandbox: None }
+        Self { environment, sandbox: None, limits: Ok(None), is_claimed: false, rules: Arc::default() }
     }
 
-    /// Confines commands by this sandbox: a thread that runs one is confined by its first, for good.
+    /// Starts commands with the limits of this launcher, which the sandbox must allow them to execute; without a
+    /// launcher, without limits; with an error, not at all.
     #[must_use]
-    pub fn with_sandbox(self, sandbox: Sandbox) -> Self {
-        Self { sandbox: Some(Arc::new(sandbox)), ..self }
+    pub fn with_limits(self, limits: Result<Option<Launcher>, Arc<LimitsError>>) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Confines commands by this sandbox. A thread confines itself before its first command, for good.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: impl Into<Arc<Sandbox>>) -> Self {
+        Self { sandbox: Some(sandbox.into()), ..self }
+    }
+
+    /// Runs the commands of these rules in their own way.
+    #[must_use]
+    pub fn with_rules(self, rules: HashMap<String, RuleExecution>) -> Self {
+        Self { rules: Arc::new(rules), ..self }
+    }
+
+    /// The sandbox for one command.
+    fn sandbox_for(&self, command: &AllowedCommand) -> Option<Arc<Sandbox>> {
+        let sandbox = self.sandbox.as_ref()?;
+        if !self.is_claimed {
+            return Some(Arc::clone(sandbox));
+        }
+        let claimed = |access: Access| {
+            let claims = command.claims().iter().filter(move |claim| claim.access == access);
+            claims.filter_map(|claim| match &claim.reached {
+                Some(Reached::There { held, .. }) => Some(Arc::clone(held)),
+                Some(Reached::Missing { .. }) | None => None,
+            })
+        };
+        Some(Arc::new(sandbox.with_claims(claimed(Access::Read), claimed(Access::Write))))
     }
 }
 
@@ -109,31 +175,85 @@ impl Executor for Processes {
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat } = invocation;
-        if let Some(sandbox) = &self.sandbox {
+        if let Some(sandbox) = self.sandbox_for(&allowed) {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
-            // The rules may have taken longer than the server lives.
+            // Making the rules may have taken until after the end of the server.
             if stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
                 let [stdout, stderr] = [Captured::default(), Captured::default()];
-                return Ok(Output { end: End::Stopped, stdout, stderr, elapsed: Duration::ZERO });
+                return Ok(Output { end: End::Stopped, stdout, stderr, limit: None, elapsed: Duration::ZERO });
             }
         }
-        // The time that the rules take is not the command's.
+        // The time for making the rules does not count as the command's.
         let started = Instant::now();
-        let mut command = Command::new(allowed.program());
+        let begin = |launcher: &Launcher| launcher.begin(input.is_some());
+        let launch = match &self.limits {
+            Ok(launcher) => launcher.as_ref().map(begin).transpose(),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        };
+        let mut launch = launch.map_err(|source| ExecError::Limits { source })?;
+        let mut command = match &mut launch {
+            None => {
+                let mut command = Command::new(allowed.program());
+                command.args(allowed.words().iter().skip(1)).stdin(if input.is_some() {
+                    Stdio::piped()
+                } else {
+                    Stdio::null()
+                });
+                command
+            }
+            Some(launch) => {
+                let mut command = Command::new(OWN_BINARY);
+                command.args(Launch::arguments(allowed.program(), allowed.words())).stdin(launch.for_launcher());
+                command
+            }
+        };
         command
-            .args(allowed.words().iter().skip(1))
             .current_dir(allowed.directory().spawn_path())
             .env_clear()
             .envs(self.environment.variables())
-            .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(rule) = allowed.rule() {
+            for name in &rule.env.unset {
+                command.env_remove(name);
+            }
+            command.envs(&rule.env.set);
+        }
         os::prepare(&mut command, allowed.words());
-        let child = os::spawn(command).map_err(|source| spawn_error(&allowed, source))?;
-        // The child has its directory now; nothing is held for it while it runs.
+        let program = allowed.program().to_owned();
+        // As late as can be: what a person has approved is what runs.
+        if allowed.is_changed_since_approval() {
+            return Err(ExecError::ProgramChanged { program });
+        }
+        let mut child = os::spawn(command).map_err(|source| match launch {
+            None => spawn_error(program.clone(), source),
+            Some(_) => ExecError::Limits { source },
+        })?;
+        if let Some(launch) = &mut launch {
+            launch.attach_input(&mut child);
+        }
+        // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);
-        os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat)
-            .map_err(|source| ExecError::Lost { source })
+        let supervised = os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat, launch);
+        let (output, failure) = supervised.map_err(|source| ExecError::Lost { source })?;
+        match failure {
+            None => Ok(output),
+            Some(Failure::Exec(source)) => Err(spawn_error(program, source)),
+            Some(Failure::Limits(source)) => Err(ExecError::Limits { source }),
+        }
+    }
+
+    fn has_worn_thread(&self) -> bool {
+        self.is_claimed || os::is_worn()
+    }
+
+    fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
+        let RuleExecution { sandbox, is_claimed, limits, temporary } = self.rules.get(&rule.name)?.clone();
+        let mut environment = self.environment.clone();
+        if let Some(temporary) = temporary {
+            environment.set("TMPDIR", temporary.into());
+        }
+        Some(Arc::new(Self { environment, sandbox, limits, is_claimed, rules: Arc::default() }))
     }
 
     fn prepare(&self) {
@@ -141,19 +261,55 @@ impl Executor for Processes {
             sandbox.prepare();
         }
     }
+}
 
-    fn with_directories(&self, directories: &[PathBuf]) -> Option<Arc<dyn Executor>> {
-        let sandbox = self.sandbox.as_ref().filter(|sandbox| sandbox.is_on())?;
-        let sandbox = Arc::new(sandbox.with_directories(directories));
-        Some(Arc::new(Self { environment: self.environment.clone(), sandbox: Some(sandbox) }))
+/// A program of the operator's own, which no client names and no sandbox confines.
+#[derive(Debug, Clone)]
+pub(crate) struct OperatorProgram {
+    /// Its absolute path.
+    pub program: PathBuf,
+    /// `argv`, of which the first is what the operator calls it.
+    pub words: Vec<String>,
+    /// All of its environment.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Where it runs.
+    pub directory: PathBuf,
+}
+
+impl OperatorProgram {
+    /// Runs it to its end, with this on its standard input, and blocks until then. Its tree ends with it.
+    ///
+    /// # Errors
+    /// [`ExecError`], where it could not be started or watched.
+    pub(crate) fn run(
+        &self,
+        input: Vec<u8>,
+        variable: (&str, &str),
+        limits: Limits,
+        stop: &StopSignal,
+    ) -> Result<Output, ExecError> {
+        let started = Instant::now();
+        let mut command = Command::new(&self.program);
+        command
+            .args(self.words.iter().skip(1))
+            .current_dir(&self.directory)
+            .env_clear()
+            .envs(&self.environment)
+            .env(variable.0, variable.1)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        os::prepare(&mut command, &self.words);
+        let child = os::spawn(command).map_err(|source| spawn_error(self.program.clone(), source))?;
+        let supervised = os::supervise(child, input, stop, limits, started, None, None);
+        supervised.map(|(output, _)| output).map_err(|source| ExecError::Lost { source })
     }
 }
 
-fn spawn_error(allowed: &AllowedCommand, source: io::Error) -> ExecError {
-    let program = allowed.program().to_owned();
+fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
     if source.kind() != io::ErrorKind::NotFound {
         return ExecError::Spawn { program, source };
     }
-    // The directory is held open, so it is not what is missing.
+    // The directory is held open, so it can't be what is missing.
     if program.exists() { ExecError::InterpreterMissing { program } } else { ExecError::ProgramGone { program } }
 }

@@ -1,7 +1,7 @@
-//! The wish to end a command: one end for who wishes it, one for who runs the command.
+//! The stop signal of a command: one end for those who may stop it, one for the code that runs it.
 //!
-//! On a Unix a pipe and no flag, so that the wait for output, for the exit and for this wish is one poll(2). On Windows
-//! the channel over which the watch hears of everything else too.
+//! On a Unix it is a pipe and not a flag, so that one poll(2) waits for output, for the exit and for this signal. On
+//! Windows it is the channel over which the watch gets all other events, too.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 #[cfg(windows)]
 use super::os::Wake;
 
-/// Why a command is to end.
+/// Why a command must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The client does not want the result any more: the configured grace is given.
+    /// The client does not want the result any more: the configured grace period applies.
     Cancelled,
-    /// The server ends: at most half a second is given, also where more was given before.
+    /// The server ends: the grace period is at most half a second, even if a longer one has begun.
     Shutdown,
 }
 
-/// The end of who wishes a command to end. Dropping it is the wish for [`StopReason::Shutdown`].
+/// The sending end. Dropping it sends [`StopReason::Shutdown`].
 #[derive(Debug)]
 pub struct Stop {
     #[cfg(unix)]
@@ -27,14 +27,14 @@ pub struct Stop {
     wish: std::sync::mpsc::Sender<Wake>,
 }
 
-/// The end of who runs the command.
+/// The receiving end.
 #[derive(Debug)]
 pub struct StopSignal {
     #[cfg(unix)]
     pub(crate) wish: std::os::fd::OwnedFd,
     #[cfg(windows)]
     pub(super) wakes: std::sync::mpsc::Receiver<Wake>,
-    /// For the threads of the watch, which tell over the same channel.
+    /// For the threads of the watch, which report over the same channel.
     #[cfg(windows)]
     pub(super) waker: std::sync::mpsc::Sender<Wake>,
 }
@@ -42,10 +42,10 @@ pub struct StopSignal {
 /// Makes both ends.
 ///
 /// # Errors
-/// Where no pipe can be had, for want of descriptors for instance.
+/// If no pipe can be made, for example for lack of descriptors.
 #[cfg(unix)]
 pub fn stop() -> io::Result<(Stop, StopSignal)> {
-    let (receiver, sender) = super::os::pipe()?;
+    let (receiver, sender) = crate::poll::pipe()?;
     Ok((Stop { wish: sender }, StopSignal { wish: receiver }))
 }
 
@@ -60,16 +60,16 @@ pub fn stop() -> io::Result<(Stop, StopSignal)> {
 }
 
 impl Stop {
-    /// Wishes the command to end. To wish it twice, or after the end, does no harm.
+    /// Asks the command to end. Asking twice, or after the end, has no effect.
     pub fn wish(&self, reason: StopReason) {
         #[cfg(unix)]
         {
-            // The pipe is broken where the command has ended already, and then there is nothing left to wish.
+            // The pipe is broken if the command has ended already, and then there is nothing left to stop.
             let _ = rustix::io::write(&self.wish, &[reason as u8]);
         }
         #[cfg(windows)]
         {
-            // Nobody hears it where the command has ended already, and then there is nothing left to wish.
+            // Nobody receives it if the command has ended already, and then there is nothing left to stop.
             let _ = self.wish.send(Wake::Stop(reason));
         }
     }
@@ -77,19 +77,19 @@ impl Stop {
 
 #[cfg(windows)]
 impl Drop for Stop {
-    /// The channel stays open for the watch's own threads, so the wish is said.
+    /// The channel stays open for the watch's own threads, so the signal is sent explicitly.
     fn drop(&mut self) {
         self.wish(StopReason::Shutdown);
     }
 }
 
 impl StopSignal {
-    /// Waits up to `timeout` for the wish, for an [`Executor`](super::Executor) of one's own; zero only looks. `None` where
-    /// none came. A wish that was told is not told again, but for the end of whoever could wish, which is
-    /// [`StopReason::Shutdown`] for ever.
+    /// Waits up to `timeout` for the signal, for your own [`Executor`](super::Executor); zero only looks. `None` if
+    /// none came. A signal is returned once. Only the end of the sender, [`StopReason::Shutdown`], is returned each
+    /// time.
     ///
     /// # Errors
-    /// What the system says of the wait.
+    /// The system's error of the wait.
     #[cfg(unix)]
     pub fn wait(&self, timeout: Duration) -> io::Result<Option<StopReason>> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -107,9 +107,9 @@ impl StopSignal {
         }
     }
 
-    /// Waits up to `timeout` for the wish, for an [`Executor`](super::Executor) of one's own; zero only looks. `None` where
-    /// none came. A wish that was told is not told again, but for the end of whoever could wish, which is
-    /// [`StopReason::Shutdown`] for ever.
+    /// Waits up to `timeout` for the signal, for your own [`Executor`](super::Executor); zero only looks. `None` if
+    /// none came. A signal is returned once. Only the end of the sender, [`StopReason::Shutdown`], is returned each
+    /// time.
     ///
     /// # Errors
     /// None on this platform.
@@ -121,10 +121,10 @@ impl StopSignal {
             let left = until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
             match self.wakes.recv_timeout(left) {
                 Ok(Wake::Stop(reason)) => return Ok(Some(reason)),
-                // They come of a watch that somebody else's executor does not have.
+                // They come from a watch that this executor does not have.
                 Ok(Wake::Read(_) | Wake::Exited(_)) => {}
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
-                // It can't be: this holds a sender itself.
+                // This can't happen, because this end holds a sender itself.
                 Err(RecvTimeoutError::Disconnected) => return Ok(Some(StopReason::Shutdown)),
             }
         }
@@ -133,7 +133,7 @@ impl StopSignal {
 
 #[cfg(unix)]
 impl StopSignal {
-    /// Reads the wishes that have come; to be called when the descriptor is readable.
+    /// Reads the signals that have come; to be called when the descriptor is readable.
     pub(crate) fn read(&self) -> io::Result<StopReason> {
         let mut wishes = [0; 8];
         let count = rustix::io::read(&self.wish, &mut wishes)?;

@@ -1,4 +1,4 @@
-//! What differs between platforms, under the same names: how a process is prepared, watched and ended with its tree.
+//! The differences between platforms, under the same names: how a process is prepared, watched and ended with its tree.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -10,15 +10,23 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::signal_descendants;
+pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
-pub use linux::{Orphans, own_descendants};
+pub(crate) use linux::{Orphans, end_beside, end_domain, own_children, signal_descendants, start_registered};
+#[cfg(target_os = "linux")]
+pub(super) use linux::{end_leftovers, is_worn};
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(super) use no_orphans::end_leftovers;
 #[cfg(not(target_os = "linux"))]
-pub use no_orphans::Orphans;
+pub(super) use no_orphans::is_worn;
 #[cfg(not(any(target_os = "linux", windows)))]
 pub use no_orphans::own_descendants;
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(crate) use no_orphans::start_registered;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use no_orphans::{Orphans, own_children};
 #[cfg(unix)]
-pub(crate) use unix::{exit_descriptor, pipe, poll_ready};
+pub(crate) use unix::ProcessTree;
 #[cfg(unix)]
 pub(super) use unix::{prepare, spawn, supervise};
 #[cfg(windows)]
@@ -27,3 +35,12 @@ pub use windows::own_descendants;
 pub(crate) use windows::{Spawned, spawn};
 #[cfg(windows)]
 pub(super) use windows::{Wake, prepare, supervise};
+
+/// The result of a look for what a call has left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// The call.
+    pub key: u64,
+    /// Whether everything that had to end has.
+    pub is_gone: bool,
+}

@@ -1,21 +1,57 @@
 //! The platforms where nothing that left its tree can be found again.
 
-// With braces, so that it is made in the same words as where it holds something.
+use std::time::Duration;
+
+use super::Looked;
+use crate::exec::Host;
+
+// With braces, so that the code that makes it is the same on all platforms.
 /// Finds nothing on this platform.
-#[derive(Debug, Default)]
-pub struct Orphans {}
+pub(crate) struct Orphans {}
 
 /// Does nothing on this platform.
 #[cfg(not(windows))]
 pub fn own_descendants() {}
 
+/// Does nothing on this platform.
+pub(crate) fn own_children() {}
+
+/// Does nothing on this platform.
+#[cfg(not(windows))]
+pub(in crate::exec) fn end_leftovers(_held: &[rustix::process::Pid]) {}
+
+/// No thread is worn on this platform.
+pub(in crate::exec) fn is_worn() -> bool {
+    false
+}
+
+/// Starts a child.
+#[cfg(not(windows))]
+pub(crate) fn start_registered(
+    start: impl FnOnce() -> std::io::Result<std::process::Child>,
+) -> std::io::Result<std::process::Child> {
+    start()
+}
+
 impl Orphans {
-    /// Does nothing on this platform.
-    pub fn after(&mut self, _ended: u64, _running: &[u64]) {}
+    /// Never calls `tell` on this platform.
+    pub(crate) fn new(_tell: impl Fn(Looked) + Send + Sync + 'static) -> Self {
+        Self {}
+    }
 
     /// Does nothing on this platform.
-    pub fn after_command_of(&mut self, _host: &crate::exec::Host, _ended: u64, _running: &[u64]) {}
+    pub(crate) fn begins(&mut self, _key: u64) {}
 
     /// Does nothing on this platform.
-    pub fn end_all(&mut self) {}
+    pub(crate) fn ends(&mut self, _key: u64) {}
+
+    /// Does nothing on this platform.
+    pub(crate) fn after(&mut self, _ended: u64, _host: Option<&Host>) -> bool {
+        true
+    }
+
+    /// Does nothing on this platform.
+    pub(crate) fn end_all(&mut self, _within: Duration) -> bool {
+        true
+    }
 }

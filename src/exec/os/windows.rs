@@ -1,9 +1,9 @@
-//! Watching one command on Windows: a job object for its tree, a thread for each pipe, one channel for all that happens.
+//! Watches one command on Windows: a job object for its tree, a thread for each pipe, one channel for all events.
 //!
-//! The command is created suspended and resumed once it is in its job, so that nothing it starts can be outside of it. The
-//! job is ended with its last handle: at the command's end, at the deadline, at the wish to stop, and by the system where the
-//! server itself ends in whatever way. There is no polite end: Windows has no signals, and a `CTRL_BREAK` reaches only the
-//! processes of the sender's own console, while commands get one of their own that nobody sees.
+//! The command is created suspended and resumed once it is in its job, so that nothing that it starts can be outside
+//! the job. The job is ended by closing its last handle: at the command's end, at the deadline, at a stop signal, and
+//! by the system if the server itself ends in any way. There is no SIGTERM: Windows has no signals, and a `CTRL_BREAK`
+//! reaches only the processes of the sender's own console, while each command has an invisible console of its own.
 
 use std::io::{self, Read, Write};
 use std::os::windows::io::AsRawHandle;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWrapper};
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use crate::exec::{Beats, Capture, Captured, End, Heartbeat, Limits, Output, StopReason, StopSignal};
+use crate::exec::{Beats, Capture, Captured, End, Failure, Heartbeat, Launch, Limits, Output, StopReason, StopSignal};
 
 /// See "Process Creation Flags" in Microsoft's documentation.
 const CREATE_SUSPENDED: u32 = 0x0000_0004;
@@ -26,13 +26,14 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
 /// How long pipes are still read after everything was ended.
 const DRAIN: Duration = Duration::from_millis(80);
-/// How long an ended command has until it is left to the thread that waits for it, because the kernel holds it.
+/// How long to wait for an ended command before it is left to the thread that waits for it, because the kernel holds
+/// it.
 const UNKILLABLE: Duration = Duration::from_secs(1);
 
 /// What wakes the watch of a command.
 #[derive(Debug)]
 pub(in crate::exec) enum Wake {
-    /// Somebody wishes the command to end. There is no grace that the reason could bound.
+    /// The command is to be stopped. There is no grace period that the reason could shorten.
     Stop(StopReason),
     /// One of its two output streams has ended, or can't be read any more.
     Read(io::Result<()>),
@@ -40,7 +41,7 @@ pub(in crate::exec) enum Wake {
     Exited(io::Result<ExitStatus>),
 }
 
-/// A command that runs, and the job that it and all that it starts belong to. They end when the job is dropped.
+/// A running command, and the job that it and everything that it starts belong to. They end when the job is dropped.
 pub(crate) struct Spawned {
     pub child: Box<dyn StdChildWrapper>,
     pub job: Arc<Job>,
@@ -49,20 +50,21 @@ pub(crate) struct Spawned {
 /// Does nothing: the first word of a command line can't differ from the program here, and the rest is done by [`spawn`].
 pub(in crate::exec) fn prepare(_command: &mut Command, _words: &[String]) {}
 
-/// Makes this process the one that ends what its commands leave behind: puts it into a job, together with all that it
-/// starts from now on, that ends with it. Where it is killed, a command that is not in its own job yet would stay suspended
-/// for ever.
+/// Puts this process, with everything that it starts from now on, into a job that ends with it. Without it, if the
+/// server is killed, a command that is not in its own job yet would stay suspended for ever.
 ///
-/// It changes the whole process, so it is for programs to call, before they start threads, and not for libraries.
+/// It changes the whole process, so programs should call it before they start threads, and libraries should not call
+/// it.
 pub fn own_descendants() {
-    // Refused where the process is in a job already and Windows is older than 8; then only the commands' own jobs are there.
+    // This fails if the process is in a job already and Windows is older than 8; then there are only the commands' own
+    // jobs.
     if let Ok(job) = job().and_then(|job| job.assign_current_process().map(|()| job)) {
         // The system closes it with the process.
         let _ = job.into_handle();
     }
 }
 
-/// A job that ends with its last handle.
+/// A job that ends when its last handle is closed.
 fn job() -> Result<Job, JobError> {
     let mut limits = ExtendedLimitInfo::new();
     limits.limit_kill_on_job_close();
@@ -73,14 +75,14 @@ fn job() -> Result<Job, JobError> {
 pub(crate) fn spawn(command: Command) -> io::Result<Spawned> {
     let job = Arc::new(job().map_err(io::Error::other)?);
     let mut command = StdCommandWrap::from(command);
-    // In this order: `JobObject` sets flags that `InJob` sets again with others, and resumes what `InJob` has in its job. Its
-    // own job lies within ours, which alone ends with its handle.
+    // In this order: `JobObject` sets flags that `InJob` overrides, and resumes the process that `InJob` has put in its
+    // job. Its own job lies within ours; only ours ends with its handle.
     command.wrap(JobObject).wrap(InJob(Arc::clone(&job)));
     let child = command.spawn()?;
     Ok(Spawned { child, job })
 }
 
-/// Puts a command that does not run yet into the job.
+/// Puts a suspended command into the job.
 #[derive(Debug)]
 struct InJob(Arc<Job>);
 
@@ -94,7 +96,7 @@ impl StdCommandWrapper for InJob {
         // A handle fits into an `isize`, which is how win32job takes it.
         let assigned = self.0.assign_process(child.as_raw_handle() as isize);
         assigned.map_err(|error| {
-            // It would stay suspended for ever. Where it can't be ended either, there is nothing else to be done.
+            // It would stay suspended for ever. If it can't be ended either, nothing else can be done.
             let _ = child.kill();
             io::Error::other(error)
         })
@@ -109,9 +111,10 @@ pub(in crate::exec) fn supervise(
     limits: Limits,
     started: Instant,
     heartbeat: Option<Heartbeat>,
-) -> io::Result<Output> {
+    _launch: Option<Launch>,
+) -> io::Result<(Output, Option<Failure>)> {
     let Spawned { mut child, job } = spawned;
-    // Dropped wherever this function is left, and the command with all that it started ends with it.
+    // Dropped wherever this function returns, and that ends the command with everything that it started.
     let mut job = Some(job);
     let last = Arc::new(AtomicUsize::new(0));
     let streams = [0, 1].map(|place| Stream::new(place, &last, limits.max_output));
@@ -147,7 +150,7 @@ pub(in crate::exec) fn supervise(
             }
             Ok(Wake::Exited(exited)) => {
                 status = Some(exited?);
-                // What it left running in its job ends with it, so that only what has left the job can hold the pipes.
+                // Everything in its job ends, so only processes outside the job can hold the pipes.
                 until = Instant::now() + DRAIN;
                 job = None;
                 continue;
@@ -155,10 +158,10 @@ pub(in crate::exec) fn supervise(
             Ok(Wake::Stop(StopReason::Cancelled | StopReason::Shutdown)) => End::Stopped,
             // Only the next beat is due.
             Err(RecvTimeoutError::Timeout) if Instant::now() < until => continue,
-            // The time of the job's end is over, or of the command itself.
+            // The time after the job's end is over, or after the command's.
             Err(RecvTimeoutError::Timeout) if job.is_none() => break,
             Err(RecvTimeoutError::Timeout) => End::TimedOut(limits.timeout),
-            // It can't be: `stop` holds a sender. All the same the job would end.
+            // This can't happen, because `stop` holds a sender. If it did, the job would end all the same.
             Err(RecvTimeoutError::Disconnected) => End::Stopped,
         };
         if job.take().is_some() {
@@ -173,14 +176,14 @@ pub(in crate::exec) fn supervise(
         (None, None) => return Err(io::Error::other("its exit status was lost")),
     };
     let [stdout, stderr] = streams.map(|stream| stream.finish());
-    Ok(Output { end, stdout, stderr, elapsed: started.elapsed() })
+    Ok((Output { end, stdout, stderr, limit: None, elapsed: started.elapsed() }, None))
 }
 
 /// One of the command's output streams, read by a thread of its own: Windows has no poll(2) for pipes.
 #[derive(Clone)]
 struct Stream {
     place: usize,
-    /// The place of the stream that something was read from last.
+    /// The index of the stream that was read last.
     last: Arc<AtomicUsize>,
     capture: Arc<Mutex<Capture>>,
 }
@@ -190,7 +193,7 @@ impl Stream {
         Self { place, last: Arc::clone(last), capture: Arc::new(Mutex::new(Capture::new(max_output))) }
     }
 
-    /// Reads the pipe to its end, wherever the watch is by then, and tells of the end.
+    /// Reads the pipe to its end, even if the watch is over, and reports the end.
     fn read(&self, name: &str, mut pipe: impl Read + Send + 'static, waker: Sender<Wake>) -> io::Result<()> {
         let stream = self.clone();
         let read = move || {
@@ -214,11 +217,11 @@ impl Stream {
     }
 
     fn lock(&self) -> MutexGuard<'_, Capture> {
-        // A piece is taken whole or not at all, so a panic in between leaves a sound capture.
+        // A piece is added completely or not at all, so a panic in between leaves the capture valid.
         self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was kept. A thread that still reads, for a process that has left the job, keeps nothing more.
+    /// Takes what was kept. A thread that still reads, from a process outside the job, keeps nothing more.
     fn finish(&self) -> Captured {
         std::mem::replace(&mut *self.lock(), Capture::new(1)).finish()
     }
@@ -226,18 +229,18 @@ impl Stream {
 
 /// Feeds the command on a thread of its own, which ends with the pipe.
 fn write(mut pipe: ChildStdin, input: Vec<u8>) -> io::Result<()> {
-    // A command that closes its input early wants no more of it, which is its right.
+    // A command may close its input early.
     let write = move || drop(pipe.write_all(&input));
     std::thread::Builder::new().name("stdin".into()).spawn(write)?;
     Ok(())
 }
 
-/// Waits for the command itself on a thread of its own, which std offers no deadline for, and tells of its exit.
+/// Waits for the command on a thread of its own, since std has no wait with a deadline, and reports its exit.
 fn wait(mut child: Box<dyn StdChildWrapper>, waker: Sender<Wake>) -> io::Result<()> {
     let wait = move || {
-        // Not the wrapper's own wait, which waits for a message of its job too.
+        // Not the wrapper's own wait, which also waits for a message of its job.
         let exited = child.inner_mut().wait();
-        // The watch may be over, and then this was the reaping.
+        // If the watch is over, this was the reaping.
         let _ = waker.send(Wake::Exited(exited));
     };
     std::thread::Builder::new().name("exit".into()).spawn(wait)?;

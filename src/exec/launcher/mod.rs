@@ -1,0 +1,284 @@
+//! The launcher: this program's own binary, which sets the limits of a command on itself and then becomes the command,
+//! so that they apply from the command's first instruction. Linux only; see setrlimit(2) and cgroups(7).
+//!
+//! The launcher gets its orders through a socket pair, as its standard input: the limits, the command's own standard
+//! input, and the cgroups to enter. It keeps the socket as a descriptor that the kernel closes when the command begins.
+//! So the server can tell an error of execve(2) from everything that the command does afterwards. And no client can use
+//! the launcher, because it has no such socket.
+//!
+//! - [`Launcher`] belongs to a server; [`Launch`] is one start by it.
+//! - [`launched`] is the code of the launcher itself.
+//! - [`Groups`] makes a cgroup for each start, if the system allows it.
+
+mod groups;
+mod hierarchy;
+mod launched;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+use groups::{Group, Groups};
+pub use launched::launched;
+use launched::{ANSWERS, Message, WORD};
+
+use super::End;
+use super::resources::{Limit, LimitsError, ResourceLimits};
+use crate::poll::pipe;
+
+/// This program's own binary, even if its path now leads elsewhere.
+pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
+
+/// Starts commands with limits.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    limits: ResourceLimits,
+    groups: Option<Arc<Groups>>,
+}
+
+impl Launcher {
+    /// Returns `None` if nothing is limited. Call it on a thread that no sandbox confines.
+    ///
+    /// # Errors
+    /// [`LimitsError`] if the limits can't be enforced.
+    pub fn new(limits: ResourceLimits) -> Result<Option<Self>, LimitsError> {
+        if limits.is_none() {
+            return Ok(None);
+        }
+        if !ANSWERS.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(LimitsError::NoLauncher);
+        }
+        let groups = Groups::new(limits.memory, limits.processes);
+        let missing = || io::Error::other("no writable cgroup has it");
+        let is_root = rustix::process::geteuid().is_root();
+        match &groups {
+            Ok(groups) if is_root && limits.processes.is_some() && !groups.keeps_processes() => {
+                Err(LimitsError::ProcessesOfRoot { source: missing() })
+            }
+            Err(_) if is_root && limits.processes.is_some() => Err(LimitsError::ProcessesOfRoot { source: missing() }),
+            Ok(_) | Err(_) => Ok(Some(Self { limits, groups: groups.ok().map(Arc::new) })),
+        }
+    }
+
+    /// How each limit that is set is enforced, by its flag.
+    pub fn describe(&self) -> Vec<(&'static str, &'static str)> {
+        let in_group = |keeps: fn(&Groups) -> bool| self.groups.as_deref().is_some_and(keeps);
+        let each = "of each process (setrlimit)";
+        let memory = if in_group(Groups::keeps_memory) {
+            "of the whole call (cgroup)"
+        } else {
+            "of the address space of each process (RLIMIT_AS)"
+        };
+        let processes = if in_group(Groups::keeps_processes) {
+            "of the whole call (cgroup)"
+        } else {
+            "of all that the server's user runs (RLIMIT_NPROC)"
+        };
+        let ResourceLimits { memory: has_memory, file_size, cpu, processes: has_processes, open_files } = self.limits;
+        let rows = [
+            (has_memory.is_some(), "max-memory", memory),
+            (file_size.is_some(), "max-file-size", each),
+            (cpu.is_some(), "max-cpu", each),
+            (has_processes.is_some(), "max-processes", processes),
+            (open_files.is_some(), "max-open-files", each),
+        ];
+        rows.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, flag, how)| (flag, how)).collect()
+    }
+
+    /// Whether the end of a tree is certain: one write kills everything that a call has started.
+    pub fn ends_trees(&self) -> bool {
+        self.groups.as_deref().is_some_and(Groups::ends_trees)
+    }
+
+    /// Begins a start: makes the cgroup, and sends the launcher its orders. `input` says whether the command gets
+    /// something to read; otherwise its standard input is empty.
+    pub(crate) fn begin(&self, input: bool) -> io::Result<Launch> {
+        if !input {
+            return self.begin_with(std::fs::File::open("/dev/null")?.into());
+        }
+        let (reader, writer) = pipe()?;
+        Ok(Launch { input: Some(writer), ..self.begin_with(reader)? })
+    }
+
+    /// The same, for a command that gets `stdin` as its standard input.
+    pub(crate) fn begin_with(&self, stdin: OwnedFd) -> io::Result<Launch> {
+        let group = self.groups.as_deref().map(Groups::make).transpose()?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let keeps_memory = self.groups.as_ref().is_some_and(|groups| groups.keeps_memory());
+        let keeps_processes = self.groups.as_ref().is_some_and(|groups| groups.keeps_processes());
+        let message = Message {
+            memory: self.limits.memory.filter(|_| !keeps_memory),
+            processes: self.limits.processes.filter(|_| !keeps_processes),
+            file_size: self.limits.file_size,
+            cpu: self.limits.cpu.map(whole_seconds),
+            open_files: self.limits.open_files,
+        };
+        let entries = group.iter().flat_map(Group::entries);
+        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(stdin.as_fd()).chain(entries).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+            return Err(io::Error::other("too many cgroups for one message"));
+        }
+        rustix::net::sendmsg(&ours, &[IoSlice::new(&message.to_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+        let cpu = self.limits.cpu.map(|limit| Duration::from_secs(whole_seconds(limit)));
+        Ok(Launch {
+            ours,
+            theirs: Some(theirs),
+            input: None,
+            group,
+            cpu,
+            file_size: self.limits.file_size.is_some(),
+            of_children: Duration::ZERO,
+        })
+    }
+}
+
+fn whole_seconds(limit: Duration) -> u64 {
+    limit.as_secs() + u64::from(limit.subsec_nanos() > 0)
+}
+
+/// One start of a command by the launcher, for as long as the command runs.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    ours: OwnedFd,
+    theirs: Option<OwnedFd>,
+    input: Option<OwnedFd>,
+    group: Option<Group>,
+    cpu: Option<Duration>,
+    file_size: bool,
+    /// The processor time of the children at the last question.
+    of_children: Duration,
+}
+
+impl Launch {
+    /// The arguments of [`OWN_BINARY`] that make it become `program` with this `argv`.
+    pub(crate) fn arguments<'a>(
+        program: &Path,
+        argv: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + ?Sized + 'a)>,
+    ) -> Vec<OsString> {
+        let argv = argv.into_iter().map(|word| word.as_ref().to_owned());
+        [WORD.into(), program.as_os_str().to_owned()].into_iter().chain(argv).collect()
+    }
+
+    /// Returns what the launcher gets as its standard input, once.
+    pub(crate) fn for_launcher(&mut self) -> Stdio {
+        self.theirs.take().map_or_else(Stdio::null, Stdio::from)
+    }
+
+    /// Connects the command's standard input to the child that was started.
+    pub(crate) fn attach_input(&mut self, child: &mut Child) {
+        child.stdin = self.input.take().map(Into::into);
+    }
+
+    /// Kills whatever the command has left in its cgroup, if it has one that can be killed.
+    pub(crate) fn end_tree(&mut self) {
+        self.group.as_mut().map(Group::kill);
+    }
+
+    /// Returns why the command never began, if so; to be called once it has ended.
+    pub(crate) fn failure(&self, end: End) -> Option<Failure> {
+        let mut told = [0; 8];
+        let mut begun = false;
+        loop {
+            let received = rustix::net::recv(&self.ours, &mut told, RecvFlags::DONTWAIT);
+            match received.ok().and_then(|(count, _)| told.get(..count)) {
+                Some(&[launched::BEGINS]) => begun = true,
+                Some(&[stage, a, b, c, d]) => {
+                    let source = io::Error::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
+                    return Some(if stage == launched::EXEC { Failure::Exec(source) } else { Failure::Limits(source) });
+                }
+                Some(_) | None => break,
+            }
+        }
+        // If a signal ended it before that, this is an end like any other.
+        let is_lost = !begun && matches!(end, End::Exited(_));
+        is_lost.then(|| Failure::Limits(io::Error::other("the launcher ended before the command began")))
+    }
+
+    /// Returns which limit was hit since the last question, if the kernel tells. `times` are those of the process
+    /// itself and of the children that it has waited for.
+    pub(crate) fn hit(&mut self, end: ExitStatus, times: Option<[Duration; 2]>) -> Option<Limit> {
+        let (memory, processes) = (self.is_hit_anew(Limit::Memory), self.is_hit_anew(Limit::Processes));
+        let of_children = times.map_or(Duration::ZERO, |[_, of_children]| of_children);
+        let earlier = std::mem::replace(&mut self.of_children, of_children);
+        let times = times.map(|[own, of_children]| [own, of_children.saturating_sub(earlier)]);
+        let found = [
+            (Limit::Memory, memory),
+            (Limit::Cpu, self.cpu.is_some_and(|limit| has_used(limit, end, times))),
+            (Limit::FileSize, self.file_size && is_ended_by(end, libc::SIGXFSZ)),
+            (Limit::Processes, processes),
+        ];
+        found.into_iter().find(|(_, is_hit)| *is_hit).map(|(limit, _)| limit)
+    }
+
+    fn is_hit_anew(&mut self, limit: Limit) -> bool {
+        let Some(group) = &mut self.group else { return false };
+        group.is_hit_anew(limit)
+    }
+}
+
+/// Whether this signal ended the command, or the command reports, as shells do, that it ended its child.
+fn is_ended_by(end: ExitStatus, signal: i32) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    end.signal() == Some(signal) || end.code() == Some(128 + signal)
+}
+
+/// Only the kernel's account of a process is evidence: anybody can send a signal or return an exit status. The kernel
+/// sends SIGXCPU by another account, which counts whole ticks and is ahead of this one by a tenth or more.
+fn has_used(limit: Duration, end: ExitStatus, times: Option<[Duration; 2]>) -> bool {
+    let is_signaled = is_ended_by(end, libc::SIGXCPU);
+    match times {
+        Some([own, of_children]) => own >= limit || (is_signaled && own.max(of_children) >= limit / 2),
+        None => is_signaled,
+    }
+}
+
+/// Why a command never began.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// execve(2) failed, as it would have without the launcher.
+    Exec(io::Error),
+    /// The limits could not be set.
+    Limits(io::Error),
+}
+
+/// Returns the processor time of a process that has ended and was not reaped, and of its children that it has waited
+/// for; see `/proc/PID/stat` in proc(5).
+pub(crate) fn processor_times(pid: u32) -> Option<[Duration; 2]> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, which the command can choose, ends with the last parenthesis. The state after it is the third field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks: Vec<u64> =
+        fields.split_ascii_whitespace().skip(11).take(4).map_while(|field| field.parse().ok()).collect();
+    let &[user, system, children_user, children_system] = ticks.as_slice() else { return None };
+    let rate = rustix::param::clock_ticks_per_second().max(1);
+    let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(1000) / rate);
+    Some([time(user.saturating_add(system)), time(children_user.saturating_add(children_system))])
+}
+
+/// Receives one message with its descriptors, marked close-on-exec.
+fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage};
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    Ok((received.bytes, descriptors))
+}
