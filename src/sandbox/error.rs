@@ -6,21 +6,19 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Level;
-
-/// What keeps a sandbox from being enforced. Commands do not run then.
+/// Why a sandbox can't be enforced. Commands do not run then.
 #[derive(Debug, Error)]
 pub enum SandboxError {
     /// The kernel lacks what the level needs.
     #[error(
-        "`--sandbox {level}` can't be enforced here: it needs Landlock ABI {needed}, and {found}; missing: {missing}; run a \
-         newer kernel, choose another level, or accept what there is with `--sandbox-best-effort`"
+        "`{asked}` can't be enforced here: it needs {needed}, and {found}; missing: {missing}; run a newer kernel, \
+         choose another level, or accept what there is with `--sandbox-best-effort`"
     )]
     NotEnforceable {
-        /// The level that was asked for.
-        level: Level,
-        /// The ABI that it needs.
-        needed: u8,
+        /// The flags that ask for it.
+        asked: String,
+        /// What it needs.
+        needed: String,
         /// What the kernel has.
         found: String,
         /// What is not enforced without it.
@@ -32,7 +30,23 @@ pub enum SandboxError {
         /// What the kernel says.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No place could be made for the commands' temporary files.
+    /// A path leads through a link that a command may have made.
+    #[error(
+        "{setting} names `{}`, and the link `{}` on the way lies where commands may write, so that a command decides what is \
+         granted; it leads to `{}` now: if that is what you mean, name it instead", .path.display(), .link.display(),
+        .found.display()
+    )]
+    WritableLink {
+        /// The setting that names it.
+        setting: &'static str,
+        /// As it was named, absolute.
+        path: PathBuf,
+        /// The link.
+        link: PathBuf,
+        /// Where the path leads.
+        found: PathBuf,
+    },
+    /// No temporary directory could be made for the commands.
     #[error("no temporary directory could be made for the commands in `{}`: {source}", .parent.display())]
     Temporary {
         /// Where it was to be.
@@ -40,7 +54,7 @@ pub enum SandboxError {
         /// What the system says.
         source: io::Error,
     },
-    /// The thread is confined by the rules of another sandbox already, which can't be taken off.
+    /// The thread is confined by the rules of another sandbox already, which can't be removed.
     #[error("the thread is confined to other directories already")]
     OtherDomain,
 }

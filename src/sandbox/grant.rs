@@ -1,8 +1,11 @@
-//! One thing that is granted: a place, and what may be done with all that lies beneath it.
+//! A grant: a file or directory, and what may be done with it and everything beneath it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// What may be done. Landlock adds up what is granted along a path and can take nothing away beneath.
+use crate::files::Held;
+
+/// What may be done. Landlock adds up the grants along a path and can't take any away beneath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// See what is in a directory.
@@ -19,18 +22,37 @@ pub enum Access {
     Device,
 }
 
-/// A place and what may be done beneath it; of a file it is the file itself.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Where something is granted. It was opened once, so later rules grant the same thing, whatever its path leads to by
+/// then.
+#[derive(Debug, Clone)]
+pub enum GrantedPlace {
+    /// This file or directory.
+    Held(Arc<Held>),
+    /// The file or directory at this relative path beneath a directory, opened without following links each time that
+    /// rules are made: there may be thousands of these, more than a process may hold open.
+    Beneath(Arc<Held>, PathBuf),
+}
+
+/// A file, or a directory with everything beneath it, and what may be done with it.
+#[derive(Debug, Clone)]
 pub struct Grant {
-    /// An absolute path, whose links are followed.
-    pub path: PathBuf,
+    /// Where.
+    pub place: GrantedPlace,
     /// What may be done.
     pub access: Access,
 }
 
 impl Grant {
     /// Grants this.
-    pub fn new(path: impl Into<PathBuf>, access: Access) -> Self {
-        Self { path: path.into(), access }
+    pub fn new(held: Arc<Held>, access: Access) -> Self {
+        Self { place: GrantedPlace::Held(held), access }
+    }
+
+    /// The canonical path that the place had when it was opened, for messages.
+    pub fn path(&self) -> PathBuf {
+        match &self.place {
+            GrantedPlace::Held(held) => held.path().to_owned(),
+            GrantedPlace::Beneath(held, path) => held.path().join(path),
+        }
     }
 }

@@ -1,21 +1,24 @@
-//! Landlock: what the kernel has of it, grants as its rules, and the thread that puts them on itself, with the filters of
-//! `seccomp` behind them.
+//! Landlock: what the kernel supports, rules made of grants, and confining a thread, including the filters of
+//! `seccomp`.
 //!
-//! See landlock(7). Rules are made once and cost a few microseconds each; to put them on a thread costs two system calls.
+//! See landlock(7). Rules are made once and cost a few microseconds each; applying them to a thread costs two system
+//! calls.
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, PathFdError, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
-use super::{Access, Enforcement, Grant, Kernel, Level, SandboxError, seccomp};
+use super::{
+    Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, capabilities, seccomp,
+};
 
-/// Makes a rule and puts it on a thread that ends at once, which tells what the kernel does and not only what it says.
+/// Makes a rule and applies it to a thread that ends at once, which shows what the kernel does and not only what it
+/// reports.
 pub(super) fn kernel() -> Kernel {
     let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
-    let probe = move || (landlock(), seccomp::confine_thread(Level::Strict).is_ok());
+    let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, Network::None).is_ok());
     let probed = std::thread::Builder::new().name("sandbox".into()).spawn(probe);
     let Ok(Ok((status, seccomp))) = probed.map(std::thread::JoinHandle::join) else {
         return Kernel::Without("it could not be found out whether this kernel has Landlock");
@@ -42,84 +45,77 @@ pub(super) fn kernel() -> Kernel {
     }
 }
 
-/// The rules of one sandbox, ready for any number of threads; `None` where nothing is enforced.
+/// The rules of one sandbox, ready for any number of threads; `None` if nothing is enforced.
 #[derive(Debug)]
 pub(super) struct Domain(Option<Rules>);
 
 #[derive(Debug)]
 struct Rules {
     landlock: RulesetCreated,
-    /// The level that system calls are refused by; `None` where the kernel can't.
-    seccomp: Option<Level>,
+    /// Whether they confine signals.
+    scopes: bool,
+    /// What the system call filters enforce.
+    enforcement: Enforcement,
+    /// Whether nothing may be traced in it.
+    is_shared: bool,
 }
 
 impl Domain {
-    /// Makes the rules. What a grant names and does not exist is left out: it can't be reached either.
-    pub(super) fn new(enforcement: Enforcement, grants: &[Grant]) -> Result<Self, SandboxError> {
+    /// Makes the rules from handles. A file that is no longer beneath its handle is left out: it can't be reached
+    /// either.
+    pub(super) fn new(enforcement: Enforcement, grants: &[Grant], is_shared: bool) -> Result<Self, SandboxError> {
         if !enforcement.is_any() {
             return Ok(Self(None));
         }
         let handled = Handled::new(enforcement);
         let mut ruleset = handled.create().map_err(refused)?;
         for grant in grants {
-            let path = match PathFd::new(&grant.path) {
-                Ok(path) => path,
-                // Not there, or not for this user: nothing to grant.
-                Err(PathFdError::OpenCall { .. }) => continue,
-                Err(error) => return Err(refused(error)),
-            };
             let access = handled.of(grant.access);
-            ruleset = ruleset.add_rule(PathBeneath::new(path, access)).map_err(refused)?;
+            let added = match &grant.place {
+                GrantedPlace::Held(held) => ruleset.add_rule(PathBeneath::new(&**held, access)),
+                GrantedPlace::Beneath(root, path) => match root.open_beneath(path) {
+                    Ok(handle) => ruleset.add_rule(PathBeneath::new(handle, access)),
+                    // It is gone, or it is a link now: nothing to grant.
+                    Err(_) => continue,
+                },
+            };
+            ruleset = added.map_err(refused)?;
         }
-        let seccomp = enforcement.kernel.has_seccomp().then_some(enforcement.level);
-        Ok(Self(Some(Rules { landlock: ruleset, seccomp })))
+        Ok(Self(Some(Rules { landlock: ruleset, scopes: handled.scopes, enforcement, is_shared })))
     }
 
-    /// Puts the rules on the calling thread, for good, and on all that it starts from now on.
+    /// Applies the rules to the calling thread, for good, and to everything that it starts from now on.
     pub(super) fn confine_thread(&self) -> Result<(), SandboxError> {
         let Some(rules) = &self.0 else { return Ok(()) };
-        // This thread is in one domain with its commands, so Landlock would let them trace it (`/proc/PID/task/TID/mem`, ptrace(2)),
-        // and with it the whole server. Of a process that is not dumpable only CAP_SYS_PTRACE traces anything. Their signals
-        // to it are what seccomp refuses.
+        // This thread is in the same domain as its commands, so Landlock would let them trace it
+        // (`/proc/PID/task/TID/mem`, ptrace(2)), and with it the whole server. Only a process with CAP_SYS_PTRACE can
+        // trace one that is not dumpable. seccomp refuses their signals to it.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused)?;
-        give_up_capabilities().map_err(refused)?;
+        let Enforcement { level, network, kernel } = rules.enforcement;
+        capabilities::give_up(level, network).map_err(refused)?;
         let status = rules.landlock.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
         match status.ruleset {
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => {}
             _ => return Err(refused("the rules are not enforced")),
         }
-        rules.seccomp.map_or(Ok(()), seccomp::confine_thread).map_err(refused)
+        if rules.scopes {
+            OwnDomain::enter();
+        }
+        if kernel.has_seccomp() {
+            seccomp::confine_thread(level, network).map_err(refused)?;
+            if rules.is_shared {
+                seccomp::refuse_tracing().map_err(refused)?;
+            }
+        }
+        Ok(())
     }
-}
-
-/// Of root's capabilities those that reach into other processes or the kernel, past all that Landlock decides on.
-const GIVEN_UP: [CapabilitySet; 7] = [
-    CapabilitySet::SYS_PTRACE,
-    CapabilitySet::PERFMON,
-    CapabilitySet::SYS_ADMIN,
-    CapabilitySet::SYS_MODULE,
-    CapabilitySet::SYS_RAWIO,
-    CapabilitySet::SYS_BOOT,
-    CapabilitySet::BPF,
-];
-
-/// Has what this thread starts not get them: execve(2) gives root no more than what is in the bounding set, see
-/// capabilities(7). An ordinary user has none, and nothing to give up.
-fn give_up_capabilities() -> rustix::io::Result<()> {
-    let mut sets = capabilities(None)?;
-    for capability in GIVEN_UP.into_iter().filter(|capability| sets.permitted.contains(*capability)) {
-        remove_capability_from_bounding_set(capability)?;
-    }
-    // What is inheritable could come back by a file's capabilities.
-    sets.inheritable = CapabilitySet::empty();
-    set_capabilities(None, sets)
 }
 
 fn refused(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SandboxError {
     SandboxError::Rules { source: source.into() }
 }
 
-/// What the rules decide on; everything else is as it is without them.
+/// What the rules restrict; everything else is as without them.
 struct Handled {
     files: BitFlags<AccessFs>,
     tcp: bool,
@@ -129,16 +125,20 @@ struct Handled {
 impl Handled {
     fn new(enforcement: Enforcement) -> Self {
         let abi = enforcement.kernel.abi();
-        // The versions that change what files can be done with. The next such one is 9 (sockets by path), which would
-        // take name resolution away from commands, and is not promised.
-        let files = match abi {
+        // The versions that added rights for files.
+        let mut files = match abi {
             0 => BitFlags::EMPTY,
             1 => AccessFs::from_all(ABI::V1),
             2 => AccessFs::from_all(ABI::V2),
             3 | 4 => AccessFs::from_all(ABI::V3),
             _ => AccessFs::from_all(ABI::V5),
         };
-        Self { files, tcp: enforcement.level == Level::Strict && abi >= 4, scopes: abi >= 6 }
+        let is_without_network = enforcement.is_without_network();
+        // Sockets by path. With a network they stay open, since name lookups use them (nscd, systemd-resolved).
+        if is_without_network && abi >= 9 {
+            files |= AccessFs::ResolveUnix;
+        }
+        Self { files, tcp: is_without_network && abi >= 4, scopes: abi >= 6 }
     }
 
     fn create(&self) -> Result<RulesetCreated, landlock::RulesetError> {
@@ -147,7 +147,10 @@ impl Handled {
             ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
         }
         if self.scopes {
-            ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+            // All of it or an error: `OwnDomain` signals every process that the rules do not protect.
+            let strictly = ruleset.set_compatibility(CompatLevel::HardRequirement);
+            let scoped = strictly.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+            ruleset = scoped.set_compatibility(CompatLevel::BestEffort);
         }
         ruleset.create()
     }
@@ -158,7 +161,7 @@ impl Handled {
             Access::List => AccessFs::ReadDir.into(),
             Access::Read => read,
             Access::ReadAndExecute => read | AccessFs::Execute,
-            // No devices: a node of a disk, made where writing is granted, would be the whole disk.
+            // No devices: a disk node, made in a writable directory, would give access to the whole disk.
             Access::Write => {
                 AccessFs::from_all(ABI::V3) & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock)
             }

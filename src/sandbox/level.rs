@@ -1,17 +1,17 @@
-//! The levels, what the kernel can enforce, and what comes of both.
+//! The levels, what the kernel can enforce, and the enforcement that results.
 
 use std::fmt;
 
-use super::SandboxError;
+use super::{Network, SandboxError};
 
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Not at all: the default.
     Off,
-    /// To the system, read-only, and to the directories of the work.
+    /// To the system, read-only, and to the working directories.
     Workspace,
-    /// As `Workspace`, and nothing but the allowed programs can be executed; no TCP.
+    /// Like `Workspace`, but only the allowed programs can be executed; no sockets, and no access to other processes.
     Strict,
 }
 
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// The oldest Landlock ABI that enforces all that the level promises; 0 for `off`.
+    /// The oldest Landlock ABI that enforces everything that the level promises about files and programs; 0 for `off`.
     pub fn needs(self) -> u8 {
         match self {
             Self::Off => 0,
@@ -59,13 +59,13 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Asks the kernel, by confining a thread that ends at once: so a container that lets rules be made but not applied
-    /// is found out too.
+    /// Asks the kernel, by confining a thread that ends at once. So it also notices a container that allows making
+    /// rules but not applying them.
     pub fn current() -> Self {
         super::kernel()
     }
 
-    /// The same kernel with no more than this ABI, to see what an older one would do.
+    /// The same kernel limited to this ABI, to see what an older one would do.
     #[must_use]
     pub fn at_most(self, abi: u8) -> Self {
         match self {
@@ -93,21 +93,23 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Without(why) => f.write_str(why),
-            Self::Landlock { abi, .. } => write!(f, "this kernel has Landlock ABI {abi}"),
+            Self::Landlock { abi, seccomp } => {
+                let without = if *seccomp { "" } else { " and no seccomp filters" };
+                write!(f, "this kernel has Landlock ABI {abi}{without}")
+            }
         }
     }
 }
 
-/// Something that a sandbox bounds.
+/// Something that a sandbox restricts.
 struct Feature {
     needs: Needs,
-    /// The lowest level that bounds it.
-    since: Level,
+    when: When,
     /// In words for operators.
     what: &'static str,
 }
 
-/// What a kernel must have to bound something.
+/// What a kernel needs to restrict something.
 #[derive(Clone, Copy)]
 enum Needs {
     /// This ABI of Landlock.
@@ -116,18 +118,34 @@ enum Needs {
     Seccomp,
 }
 
-const FEATURES: [Feature; 8] = {
+/// When something is restricted.
+#[derive(Clone, Copy)]
+enum When {
+    /// At this level and the stronger ones.
+    Since(Level),
+    /// If commands have no network.
+    WithoutNetwork,
+}
+
+const FEATURES: [Feature; 10] = {
     use Level::{Strict, Workspace};
     use Needs::{Landlock, Seccomp};
+    use When::{Since, WithoutNetwork};
     [
-        Feature { needs: Landlock(1), since: Workspace, what: "access to files and directories" },
-        Feature { needs: Landlock(2), since: Workspace, what: "moving files between directories" },
-        Feature { needs: Landlock(3), since: Workspace, what: "truncating files" },
-        Feature { needs: Landlock(4), since: Strict, what: "TCP" },
-        Feature { needs: Seccomp, since: Strict, what: "sockets that can become TCP" },
-        Feature { needs: Landlock(5), since: Workspace, what: "ioctl on devices" },
-        Feature { needs: Landlock(6), since: Workspace, what: "signals and abstract sockets" },
-        Feature { needs: Seccomp, since: Workspace, what: "signals to the server's threads and limits on it" },
+        Feature { needs: Landlock(1), when: Since(Workspace), what: "access to files and directories" },
+        Feature { needs: Landlock(2), when: Since(Workspace), what: "moving files between directories" },
+        Feature { needs: Landlock(3), when: Since(Workspace), what: "truncating files" },
+        Feature { needs: Landlock(4), when: WithoutNetwork, what: "TCP" },
+        Feature { needs: Seccomp, when: WithoutNetwork, what: "sockets of every kind" },
+        Feature { needs: Landlock(5), when: Since(Workspace), what: "ioctl on devices" },
+        Feature { needs: Landlock(6), when: Since(Workspace), what: "signals and abstract sockets" },
+        Feature {
+            needs: Seccomp,
+            when: Since(Workspace),
+            what: "the server's threads, its process group and its limits",
+        },
+        Feature { needs: Seccomp, when: Since(Workspace), what: "message queues, keyrings, namespaces and mounts" },
+        Feature { needs: Seccomp, when: Since(Strict), what: "System V IPC, file watches and priorities" },
     ]
 };
 
@@ -145,6 +163,8 @@ impl Needs {
 pub struct Enforcement {
     /// The level that was asked for.
     pub level: Level,
+    /// Whether commands have a network; ignored at the level `off`.
+    pub network: Network,
     /// What it is enforced with.
     pub kernel: Kernel,
 }
@@ -153,24 +173,56 @@ impl Enforcement {
     /// Finds out what is enforced.
     ///
     /// # Errors
-    /// [`SandboxError::NotEnforceable`] where the kernel lacks what the level needs and `best_effort` is off.
-    pub fn new(level: Level, kernel: Kernel, best_effort: bool) -> Result<Self, SandboxError> {
-        let enforcement = Self { level, kernel };
-        if best_effort || kernel.abi() >= level.needs() {
+    /// [`SandboxError::NotEnforceable`] if the kernel lacks what the level, or a sandbox without a network, needs and
+    /// `best_effort` is off.
+    pub fn new(level: Level, network: Network, kernel: Kernel, best_effort: bool) -> Result<Self, SandboxError> {
+        let enforcement = Self { level, network, kernel };
+        if best_effort || enforcement.required().next().is_none() {
             return Ok(enforcement);
         }
-        let is_needed = |needs: Needs| matches!(needs, Needs::Landlock(abi) if abi <= level.needs());
-        let needed: Vec<&str> =
-            enforcement.lacking().filter(|feature| is_needed(feature.needs)).map(|feature| feature.what).collect();
+        let filters = if enforcement.is_without_network() { " and seccomp filters" } else { "" };
         Err(SandboxError::NotEnforceable {
-            level,
-            needed: level.needs(),
+            asked: enforcement.asked(),
+            needed: format!("Landlock ABI {}{filters}", enforcement.abi_needed()),
             found: kernel.to_string(),
-            missing: needed.join(", "),
+            missing: enforcement.required().map(|feature| feature.what).collect::<Vec<_>>().join(", "),
         })
     }
 
-    /// What the level would bound on a newer kernel and does not on this one, in words.
+    /// The flags that ask for it.
+    fn asked(&self) -> String {
+        if self.network == Network::of(self.level) {
+            format!("--sandbox {}", self.level)
+        } else {
+            format!("--sandbox {} --network {}", self.level, self.network)
+        }
+    }
+
+    /// The oldest ABI that is enough: without the TCP rules, `strict` needs no more than `workspace`.
+    fn abi_needed(&self) -> u8 {
+        match self.network {
+            Network::None => self.level.needs(),
+            Network::Full => self.level.needs().min(Level::Workspace.needs()),
+        }
+    }
+
+    /// The required features that are missing.
+    fn required(&self) -> impl Iterator<Item = &'static Feature> {
+        let abi = self.abi_needed();
+        self.lacking().filter(move |feature| match (feature.needs, feature.when) {
+            (Needs::Landlock(needed), _) => needed <= abi,
+            // Landlock alone restricts only TCP sockets.
+            (Needs::Seccomp, When::WithoutNetwork) => true,
+            (Needs::Seccomp, When::Since(_)) => false,
+        })
+    }
+
+    /// Whether commands are to have no network.
+    pub(super) fn is_without_network(&self) -> bool {
+        self.level > Level::Off && self.network == Network::None
+    }
+
+    /// What the level would restrict on a newer kernel but not on this one, in words.
     pub fn missing(&self) -> Vec<&'static str> {
         self.lacking().map(|feature| feature.what).collect()
     }
@@ -180,7 +232,7 @@ impl Enforcement {
         self.level > Level::Off && self.kernel.abi() > 0
     }
 
-    /// What is bounded, and what is not, as a sentence's end.
+    /// What is restricted, and what is not, as the end of a sentence.
     pub fn describe(&self) -> String {
         if self.level == Level::Off {
             return "off: commands can do what the user can".to_owned();
@@ -199,6 +251,9 @@ impl Enforcement {
         if self.level == Level::Strict {
             text.push_str(", execution of the allowed programs alone");
         }
+        if self.level == Level::Strict && self.network == Network::Full {
+            text.push_str("; the network is open");
+        }
         let missing = self.missing();
         if !missing.is_empty() {
             text.push_str(&format!("; not enforced: {}", missing.join(", ")));
@@ -207,8 +262,11 @@ impl Enforcement {
     }
 
     fn features(&self) -> impl Iterator<Item = &'static Feature> {
-        let level = self.level;
-        FEATURES.iter().filter(move |feature| feature.since <= level)
+        let (level, is_without_network) = (self.level, self.is_without_network());
+        FEATURES.iter().filter(move |feature| match feature.when {
+            When::Since(since) => since <= level,
+            When::WithoutNetwork => is_without_network,
+        })
     }
 
     fn lacking(&self) -> impl Iterator<Item = &'static Feature> {
@@ -225,8 +283,8 @@ mod tests {
         Kernel::Landlock { abi, seccomp: true }
     }
 
-    fn outcome(level: Level, kernel: Kernel, best_effort: bool) -> String {
-        match Enforcement::new(level, kernel, best_effort) {
+    fn outcome(level: Level, network: Network, kernel: Kernel, best_effort: bool) -> String {
+        match Enforcement::new(level, network, kernel, best_effort) {
             Ok(enforcement) => enforcement.describe(),
             Err(error) => error.to_string(),
         }
@@ -235,8 +293,9 @@ mod tests {
     #[test]
     fn a_level_that_the_kernel_lacks_is_an_error_that_names_what_is_missing() {
         let advice = "run a newer kernel, choose another level, or accept what there is with `--sandbox-best-effort`";
+        let without = Kernel::Without("this kernel was built without Landlock");
         assert_eq!(
-            outcome(Level::Workspace, Kernel::Without("this kernel was built without Landlock"), false),
+            outcome(Level::Workspace, Network::Full, without, false),
             format!(
                 "`--sandbox workspace` can't be enforced here: it needs Landlock ABI 3, and this kernel was built without \
                  Landlock; missing: access to files and directories, moving files between directories, truncating files; \
@@ -244,34 +303,62 @@ mod tests {
             )
         );
         assert_eq!(
-            outcome(Level::Strict, landlock(7).at_most(3), false),
+            outcome(Level::Strict, Network::None, landlock(7).at_most(3), false),
             format!(
-                "`--sandbox strict` can't be enforced here: it needs Landlock ABI 4, and this kernel has Landlock ABI 3; \
-                 missing: TCP; {advice}"
+                "`--sandbox strict` can't be enforced here: it needs Landlock ABI 4 and seccomp filters, and this kernel has \
+                 Landlock ABI 3; missing: TCP; {advice}"
             )
         );
-        for (level, abi) in [(Level::Workspace, 3), (Level::Strict, 4)] {
-            assert!(Enforcement::new(level, landlock(abi), false).is_ok());
-            assert!(Enforcement::new(level, landlock(abi - 1), false).is_err());
+        let unfiltered = Kernel::Landlock { abi: 7, seccomp: false };
+        assert_eq!(
+            outcome(Level::Workspace, Network::None, unfiltered, false),
+            format!(
+                "`--sandbox workspace --network none` can't be enforced here: it needs Landlock ABI 3 and seccomp filters, \
+                 and this kernel has Landlock ABI 7 and no seccomp filters; missing: sockets of every kind; {advice}"
+            )
+        );
+        for (level, network, abi) in [
+            (Level::Workspace, Network::Full, 3),
+            (Level::Workspace, Network::None, 3),
+            (Level::Strict, Network::None, 4),
+            (Level::Strict, Network::Full, 3),
+        ] {
+            assert!(Enforcement::new(level, network, landlock(abi), false).is_ok());
+            assert!(Enforcement::new(level, network, landlock(abi - 1), false).is_err());
+            assert_eq!(Enforcement::new(level, network, unfiltered, false).is_ok(), network == Network::Full);
         }
-        assert!(Enforcement::new(Level::Off, landlock(0), false).is_ok());
+        assert!(Enforcement::new(Level::Off, Network::Full, landlock(0), false).is_ok());
     }
 
     #[test]
     fn the_best_effort_says_what_is_not_enforced() {
         let none = landlock(7).at_most(0);
-        assert_eq!(outcome(Level::Strict, none, true), "strict, but nothing of it is enforced: Landlock is not used");
         assert_eq!(
-            outcome(Level::Workspace, Kernel::Landlock { abi: 3, seccomp: false }, true),
-            "workspace, enforced by the kernel (Landlock ABI 3): access to files and directories, moving files between \
-             directories, truncating files; not enforced: ioctl on devices, signals and abstract sockets, signals to the \
-             server's threads and limits on it"
+            outcome(Level::Strict, Network::None, none, true),
+            "strict, but nothing of it is enforced: Landlock is not used"
         );
         assert_eq!(
-            outcome(Level::Strict, landlock(7), false),
-            "strict, enforced by the kernel (Landlock ABI 7, seccomp): access to files and directories, moving files \
-             between directories, truncating files, TCP, sockets that can become TCP, ioctl on devices, signals and abstract \
-             sockets, signals to the server's threads and limits on it, execution of the allowed programs alone"
+            outcome(Level::Workspace, Network::Full, Kernel::Landlock { abi: 3, seccomp: false }, true),
+            "workspace, enforced by the kernel (Landlock ABI 3): access to files and directories, moving files between \
+             directories, truncating files; not enforced: ioctl on devices, signals and abstract sockets, the server's \
+             threads, its process group and its limits, message queues, keyrings, namespaces and mounts"
+        );
+        let of_strict = "access to files and directories, moving files between directories, truncating files";
+        let of_both = "ioctl on devices, signals and abstract sockets, the server's threads, its process group and its \
+                       limits, message queues, keyrings, namespaces and mounts";
+        let more = "System V IPC, file watches and priorities, execution of the allowed programs alone";
+        let enforced = "enforced by the kernel (Landlock ABI 7, seccomp)";
+        assert_eq!(
+            outcome(Level::Strict, Network::None, landlock(7), false),
+            format!("strict, {enforced}: {of_strict}, TCP, sockets of every kind, {of_both}, {more}")
+        );
+        assert_eq!(
+            outcome(Level::Strict, Network::Full, landlock(7), false),
+            format!("strict, {enforced}: {of_strict}, {of_both}, {more}; the network is open")
+        );
+        assert_eq!(
+            outcome(Level::Workspace, Network::None, landlock(7), false),
+            format!("workspace, {enforced}: {of_strict}, TCP, sockets of every kind, {of_both}")
         );
     }
 }

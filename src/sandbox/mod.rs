@@ -1,26 +1,42 @@
-//! What a command may touch once it runs: levels, what is granted, what the kernel can enforce, and the thread that
-//! confines itself (Linux: Landlock, and seccomp for what Landlock leaves open between threads).
+//! What a command may touch once it runs: levels, grants, what the kernel can enforce, and threads that confine
+//! themselves (Linux: Landlock, and seccomp for what Landlock does not cover).
 //!
-//! Decides nothing and starts nothing. A Landlock domain belongs to a thread and is inherited by what the thread starts,
-//! so the thread that spawns commands confines itself, once and for good, and the server's other threads stay free.
+//! It decides nothing about commands and starts none. A Landlock domain belongs to a thread and is inherited by what
+//! the thread starts, so a thread that spawns commands confines itself, for good, and the server's other threads stay
+//! free.
 //!
-//! - [`Level`] is what the operator chooses; [`Kernel`] is what this kernel can; [`Enforcement`] is what comes of both.
-//! - [`SandboxSettings`] and [`Grant`] say what is reachable; `programs` follows programs to what starting them needs,
-//!   `system` finds what of the system is readable at `strict` (both on Linux alone).
-//! - [`Sandbox`] is all of that for one set of directories; [`Sandbox::confine_thread`] is the one effect.
-//! - [`TemporaryDirectory`] is the commands' own.
+//! - [`Level`] and [`Network`] are what the operator chooses; [`Kernel`] is what this kernel supports; [`Enforcement`]
+//!   is the result of both.
+//! - [`SandboxSettings`] and [`Grant`] say what is reachable: handles, each opened once, of which every later set of
+//!   rules is made. [`OpenedPlaces`] opens what the operator names, [`Executed`] finds what programs need to start,
+//!   `system` finds what is readable of the system at `strict`.
+//! - [`Sandbox`] is all of that for one set of directories; only [`Sandbox::confine_thread`] has an effect.
+//! - `OwnDomain` lets a thread with scoped signals end all of its commands, and nothing else (Linux).
+//! - [`Preset`] is a named set of grants in the home directory.
+//! - [`TemporaryDirectory`] is the temporary directory of the commands.
 
+#[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
+mod elf;
 mod error;
 mod grant;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod level;
+mod network;
 #[cfg(not(target_os = "linux"))]
 mod no_landlock;
+mod opened;
 #[cfg(target_os = "linux")]
-pub mod programs;
+mod own_domain;
+mod preset;
+#[cfg(target_os = "linux")]
+mod programs;
 #[expect(clippy::module_inception, reason = "the file is named after its main type")]
-// It is const; in what the macro makes of it for Windows the lint does not see that.
+// It is const; on Windows the lint does not see that through the macro.
 #[cfg_attr(windows, allow(clippy::missing_const_for_thread_local, reason = "it is const"))]
 mod sandbox;
 #[cfg(target_os = "linux")]
@@ -30,13 +46,22 @@ pub mod system;
 mod temporary;
 
 pub use error::SandboxError;
-pub use grant::{Access, Grant};
+pub use grant::{Access, Grant, GrantedPlace};
 #[cfg(target_os = "linux")]
 use landlock::{Domain, kernel};
 pub use level::{Enforcement, Kernel, Level};
+pub use network::Network;
 #[cfg(not(target_os = "linux"))]
-use no_landlock::{Domain, kernel, own_grants, system_grants};
+pub use no_landlock::Executed;
+#[cfg(not(target_os = "linux"))]
+use no_landlock::{Domain, executed_anyway, kernel, own_grants, system_grants};
+pub use opened::{Named, NamedPlaces, OpenedPlaces};
+#[cfg(target_os = "linux")]
+pub(crate) use own_domain::OwnDomain;
+pub use preset::Preset;
+#[cfg(target_os = "linux")]
+pub use programs::Executed;
 pub use sandbox::{Sandbox, SandboxSettings};
 #[cfg(target_os = "linux")]
-use system::{own_grants, system_grants};
+use system::{executed_anyway, own_grants, system_grants};
 pub use temporary::TemporaryDirectory;

@@ -1,15 +1,46 @@
-//! The platforms without Landlock: nothing is enforced, and a level that asks for more than nothing is an error.
+//! Platforms without Landlock: nothing is enforced, and any level but `off` is an error.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Enforcement, Grant, Kernel, Level, SandboxError, SandboxSettings};
+use crate::files::{Held, Places, Walked};
 
-/// Says that there is none.
+/// The files that programs need to start: not needed here, since nothing is confined.
+#[derive(Debug, Clone, Default)]
+pub struct Executed {}
+
+impl Executed {
+    /// Adds nothing.
+    pub fn add(&mut self, _program: &Path, _search_path: &[PathBuf], _writable: &Places) {}
+
+    /// Adds nothing.
+    pub fn add_walked(&mut self, _program: &Path, _walked: &Walked, _search_path: &[PathBuf], _writable: &Places) {}
+
+    /// None.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<Held>> {
+        std::iter::empty()
+    }
+
+    /// None.
+    pub fn warnings(&self, _granted: &[&str]) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Reports that there is none.
 pub(super) fn kernel() -> Kernel {
     Kernel::Without("only Linux has Landlock")
 }
 
-/// Grants nothing, since nothing is held back.
-pub(super) fn system_grants(_level: Level) -> Vec<Grant> {
+/// Grants nothing, since nothing is confined.
+pub(super) fn system_grants(_level: Level, _writable: &Places) -> Vec<Grant> {
     Vec::new()
+}
+
+/// Nothing is granted by a level.
+pub(super) fn executed_anyway(_level: Level) -> &'static [&'static str] {
+    &[]
 }
 
 /// Grants nothing, for the same reason.
@@ -22,7 +53,7 @@ pub(super) fn own_grants(_settings: &SandboxSettings) -> Vec<Grant> {
 pub(super) struct Domain;
 
 impl Domain {
-    pub(super) fn new(_enforcement: Enforcement, _grants: &[Grant]) -> Result<Self, SandboxError> {
+    pub(super) fn new(_enforcement: Enforcement, _grants: &[Grant], _is_shared: bool) -> Result<Self, SandboxError> {
         Ok(Self)
     }
 

@@ -1,49 +1,121 @@
-//! What starting a program needs beside the program: its ELF loader, its `#!` interpreters, and theirs.
+//! What starting a program needs besides the program: its ELF loader, its `#!` interpreters, and theirs.
 //!
-//! The kernel asks for the right to execute each of these files, see execve(2). Shared libraries only need to be
-//! readable. What is read of a file is bounded, and a file that is no program needs nothing.
+//! The kernel requires the right to execute each of these files, see execve(2). Shared libraries only need to be
+//! readable. The amount read of a file is bounded, and a file that is not a program needs nothing.
+//!
+//! Files that commands can write must not decide what is granted: such a file is granted alone, and what it names is
+//! not followed, since that would be granted as well, even a file of the user's home directory.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// How many interpreters are followed, one from the other; the kernel itself follows five.
+use super::elf::Elf;
+use crate::files::{Held, Identity, Places, Walked, open_without_waiting};
+
+/// How many interpreters of interpreters are followed; the kernel itself follows five.
 const DEEPEST: usize = 8;
 /// How much of a first line counts; the kernel reads 256 bytes of it.
 const FIRST_LINE: u64 = 512;
-/// How many program headers are looked at, and how long a loader's name may be.
-const MOST_HEADERS: u16 = 64;
-const LONGEST_NAME: u64 = 4096;
-const PT_INTERP: u32 = 3;
-const ET_EXEC: u16 = 2;
 
-/// The canonical files that are executed when `program` is started, itself included. What does not exist is left out.
-///
-/// Behind `#!/usr/bin/env NAME` it looks NAME up in `search_path`, as env(1) does.
-pub fn executed(program: &Path, search_path: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let mut files = BTreeSet::new();
-    follow(program, search_path, DEEPEST, &mut files);
-    files
+/// The files that are executed when some programs start. Each was opened once, and is read through the handle that is
+/// granted.
+#[derive(Debug, Clone, Default)]
+pub struct Executed {
+    files: BTreeMap<Identity, Arc<Held>>,
+    not_followed: Vec<NotFollowed>,
 }
 
-fn follow(program: &Path, search_path: &[PathBuf], depth: usize, files: &mut BTreeSet<PathBuf>) {
-    let Ok(path) = std::fs::canonicalize(program) else { return };
-    if depth == 0 || !path.is_file() || !files.insert(path.clone()) {
-        return;
-    }
-    // What can't be read can't be followed; the kernel says so when it is started.
-    for needed in needed_by(&path).unwrap_or_default() {
-        match needed {
-            Needed::Path(path) => follow(&path, search_path, depth - 1, files),
-            Needed::Name(name) => {
-                let found = search_path.iter().map(|entry| entry.join(&name)).find(|path| path.is_file());
-                if let Some(found) = found {
-                    follow(&found, search_path, depth - 1, files);
-                }
+/// A file that is not granted, usually because commands could decide what it is.
+#[derive(Debug, Clone)]
+enum NotFollowed {
+    /// The system does not open it, for example because too many files are open.
+    Unopened { program: PathBuf, why: String },
+    /// A link leads to it that commands can make.
+    Link { program: PathBuf, link: PathBuf },
+    /// Files needed by a file that commands can write.
+    Needs { program: PathBuf, needed: Vec<Arc<Held>> },
+}
+
+impl Executed {
+    /// Adds what is executed when `program` is started, including itself. What does not exist is left out.
+    ///
+    /// For `#!/usr/bin/env NAME` it looks NAME up in `search_path`, as env(1) does. Commands may write in `writable`.
+    pub fn add(&mut self, program: &Path, search_path: &[PathBuf], writable: &Places) {
+        match Walked::to(program) {
+            Ok(walked) => self.follow(program, &walked, search_path, writable, DEEPEST),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let (program, why) = (program.to_owned(), error.to_string());
+                self.not_followed.push(NotFollowed::Unopened { program, why });
             }
+        }
+    }
+
+    /// The same for a program that was opened already.
+    pub fn add_walked(&mut self, program: &Path, walked: &Walked, search_path: &[PathBuf], writable: &Places) {
+        self.follow(program, walked, search_path, writable, DEEPEST);
+    }
+
+    /// The files.
+    pub fn files(&self) -> impl Iterator<Item = &Arc<Held>> {
+        self.files.values()
+    }
+
+    /// What was left out although a program may need it to start, one sentence each; without what lies in one of
+    /// `granted`, which can be executed anyway.
+    pub fn warnings(&self, granted: &[&str]) -> Vec<String> {
+        let warning = |not_followed: &NotFollowed| match not_followed {
+            NotFollowed::Unopened { program, why } => {
+                Some(format!("the program `{}` is not granted, since it can't be opened: {why}", program.display()))
+            }
+            NotFollowed::Link { program, link } => Some(format!(
+                "the program `{}` is not granted: the link `{}` leads to it, which commands can make lead elsewhere; name \
+                 the file that is meant with `--exec`",
+                program.display(),
+                link.display()
+            )),
+            NotFollowed::Needs { program, needed } => {
+                let is_missing = |held: &Arc<Held>| {
+                    let is_granted = granted.iter().any(|place| held.path().starts_with(place));
+                    !is_granted && !self.files.contains_key(held.identity())
+                };
+                needed.iter().any(is_missing).then(|| {
+                    format!(
+                        "commands can write `{}`, so what it needs to start (its interpreter, its loader) is not \
+                         granted for it; name that with `--exec`",
+                        program.display()
+                    )
+                })
+            }
+        };
+        self.not_followed.iter().filter_map(warning).collect()
+    }
+
+    fn follow(&mut self, program: &Path, walked: &Walked, search_path: &[PathBuf], writable: &Places, depth: usize) {
+        let held = walked.held();
+        if depth == 0 || !walked.is_file() || self.files.contains_key(held.identity()) {
+            return;
+        }
+        let is_writable = writable.hold_walked(walked);
+        if let Some(link) = writable.first_link(walked).filter(|_| !is_writable) {
+            self.not_followed.push(NotFollowed::Link { program: program.to_owned(), link: link.path.clone() });
+            return;
+        }
+        self.files.insert(held.identity().clone(), Arc::clone(held));
+        // A file that can't be read can't be followed; the kernel reports it when it is started.
+        let needed = needed_by(held).unwrap_or_default().into_iter().filter_map(|needed| needed.find(search_path));
+        let needed: Vec<_> = needed.filter_map(|path| Walked::to(&path).ok().map(|walked| (path, walked))).collect();
+        if is_writable {
+            let needed = needed.iter().map(|(_, walked)| Arc::clone(walked.held())).collect();
+            self.not_followed.push(NotFollowed::Needs { program: held.path().to_owned(), needed });
+            return;
+        }
+        for (path, walked) in needed {
+            self.follow(&path, &walked, search_path, writable, depth - 1);
         }
     }
 }
@@ -54,8 +126,17 @@ enum Needed {
     Name(PathBuf),
 }
 
-fn needed_by(path: &Path) -> io::Result<Vec<Needed>> {
-    let mut file = File::open(path)?;
+impl Needed {
+    fn find(self, search_path: &[PathBuf]) -> Option<PathBuf> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Name(name) => search_path.iter().map(|entry| entry.join(&name)).find(|path| path.is_file()),
+        }
+    }
+}
+
+fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
+    let mut file = open_without_waiting(&held.spawn_path())?;
     let mut head = Vec::new();
     file.by_ref().take(FIRST_LINE).read_to_end(&mut head)?;
     if let Some(line) = head.strip_prefix(b"#!") {
@@ -67,14 +148,14 @@ fn needed_by(path: &Path) -> io::Result<Vec<Needed>> {
     }
 }
 
-/// Reads the first line behind `#!`: the interpreter, and where that is env(1), what it starts in turn.
+/// Reads the first line after `#!`: the interpreter, and if that is env(1), what it starts in turn.
 fn shebang(line: &[u8]) -> Vec<Needed> {
     let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(interpreter) = words.next().map(|word| Path::new(OsStr::from_bytes(word))) else { return Vec::new() };
     let mut needed = vec![Needed::Path(interpreter.to_owned())];
     if interpreter.file_name() == Some(OsStr::new("env")) {
-        // Options and assignments stand before the name; `-S` may have it glued to it.
+        // Options and assignments come before the name; `-S` may be attached to it.
         let words = words.map(|word| word.strip_prefix(b"-S").unwrap_or(word));
         let name = words.filter(|word| !word.is_empty()).find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
         needed.extend(name.map(|name| {
@@ -85,98 +166,11 @@ fn shebang(line: &[u8]) -> Vec<Needed> {
     needed
 }
 
-/// The header of an ELF file, see elf(5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Elf {
-    is_64: bool,
-    is_little: bool,
-    kind: u16,
-    entry: u64,
-    headers: u64,
-    header_size: u16,
-    header_count: u16,
-}
-
-impl Elf {
-    /// Reads it off the beginning of a file; `None` where that is no ELF header.
-    pub fn parse(head: &[u8]) -> Option<Self> {
-        let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), ..] = head else { return None };
-        let fields = Fields { bytes: head, is_64: *class == 2, is_little: *data == 1 };
-        let (after, sizes) = if fields.is_64 { (32, 54) } else { (28, 42) };
-        Some(Self {
-            is_64: fields.is_64,
-            is_little: fields.is_little,
-            kind: fields.half(16)?,
-            entry: fields.word(24)?,
-            headers: fields.word(after)?,
-            header_size: fields.half(sizes)?,
-            header_count: fields.half(sizes + 2)?,
-        })
-    }
-
-    /// Whether the file is a program, which the loader could be told to start, and no mere library. `name` is the file's:
-    /// libraries may have an entry point too, the C library for instance.
-    pub fn is_program(&self, name: &OsStr) -> bool {
-        let name = name.as_bytes();
-        let is_library_name = name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.");
-        self.kind == ET_EXEC || self.entry != 0 && !is_library_name
-    }
-
-    /// Finds the loader that the file names.
-    fn interpreter(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<PathBuf>> {
-        for index in 0..self.header_count.min(MOST_HEADERS) {
-            let at = u64::from(index).saturating_mul(self.header_size.into());
-            file.seek(SeekFrom::Start(self.headers.saturating_add(at)))?;
-            let mut header = [0; 56];
-            let size = if self.is_64 { 56 } else { 32 };
-            file.read_exact(header.get_mut(..size).unwrap_or_default())?;
-            let fields = Fields { bytes: &header, is_64: self.is_64, is_little: self.is_little };
-            let (offset, length) = if self.is_64 { (8, 32) } else { (4, 16) };
-            if let (Some(PT_INTERP), Some(offset), Some(length)) =
-                (fields.long(0), fields.word(offset), fields.word(length))
-            {
-                file.seek(SeekFrom::Start(offset))?;
-                let mut name = Vec::new();
-                file.take(length.min(LONGEST_NAME)).read_to_end(&mut name)?;
-                let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-                return Ok((!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name))));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Numbers in the byte order and width of the file.
-struct Fields<'a> {
-    bytes: &'a [u8],
-    is_64: bool,
-    is_little: bool,
-}
-
-impl Fields<'_> {
-    fn number(&self, at: usize, size: usize) -> Option<u64> {
-        let bytes = self.bytes.get(at..at.checked_add(size)?)?;
-        let join = |number: u64, byte: &u8| (number << 8) | u64::from(*byte);
-        Some(if self.is_little { bytes.iter().rev().fold(0, join) } else { bytes.iter().fold(0, join) })
-    }
-
-    fn half(&self, at: usize) -> Option<u16> {
-        u16::try_from(self.number(at, 2)?).ok()
-    }
-
-    fn long(&self, at: usize) -> Option<u32> {
-        u32::try_from(self.number(at, 4)?).ok()
-    }
-
-    fn word(&self, at: usize) -> Option<u64> {
-        self.number(at, if self.is_64 { 8 } else { 4 })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_first_line_names_its_interpreter_and_what_env_starts() {
@@ -197,94 +191,79 @@ mod tests {
         check("\n", &[]);
     }
 
-    /// A header of either width and byte order, with one program header that names `/ld`.
-    fn elf(is_64: bool, is_little: bool, kind: u16, entry: u64) -> Vec<u8> {
-        let mut bytes = vec![0x7f, b'E', b'L', b'F', if is_64 { 2 } else { 1 }, if is_little { 1 } else { 2 }, 1];
-        bytes.resize(200, 0);
-        let mut put = |at: usize, size: usize, number: u64| {
-            for (index, byte) in number.to_le_bytes().iter().take(size).enumerate() {
-                bytes[at + if is_little { index } else { size - 1 - index }] = *byte;
-            }
-        };
-        let width = if is_64 { 8 } else { 4 };
-        put(16, 2, kind.into());
-        put(24, width, entry);
-        put(if is_64 { 32 } else { 28 }, width, 64);
-        put(if is_64 { 54 } else { 42 }, 2, if is_64 { 56 } else { 32 });
-        put(if is_64 { 56 } else { 44 }, 2, 1);
-        put(64, 4, PT_INTERP.into());
-        put(if is_64 { 72 } else { 68 }, width, 150);
-        put(if is_64 { 96 } else { 80 }, width, 4);
-        bytes[150..154].copy_from_slice(b"/ld\0");
-        bytes
+    /// The real paths of what is executed, and the warnings.
+    fn executed(program: &Path, search_path: &[PathBuf], writable: &[&Path]) -> (Vec<PathBuf>, Vec<String>) {
+        let writable = writable.iter().map(|path| Arc::new(Held::open(path).unwrap())).collect();
+        let mut executed = Executed::default();
+        executed.add(program, search_path, &writable);
+        let mut files: Vec<_> = executed.files().map(|held| held.path().to_owned()).collect();
+        files.sort();
+        (files, executed.warnings(&[]))
     }
 
-    #[test]
-    fn the_loader_is_read_off_the_file_in_every_width_and_byte_order() {
-        for (is_64, is_little) in [(true, true), (true, false), (false, true), (false, false)] {
-            let bytes = elf(is_64, is_little, 3, 0x1000);
-            let parsed = Elf::parse(&bytes).unwrap();
-            assert_eq!(
-                parsed.interpreter(&mut Cursor::new(&bytes)).unwrap(),
-                Some("/ld".into()),
-                "{is_64} {is_little}"
-            );
-        }
-    }
-
-    #[test]
-    fn programs_are_told_from_libraries() {
-        let check = |kind: u16, entry: u64, name: &str, expected: bool| {
-            let bytes = elf(true, true, kind, entry);
-            assert_eq!(Elf::parse(&bytes).unwrap().is_program(OsStr::new(name)), expected, "{kind} {entry} {name}");
-        };
-        check(2, 0x400000, "git", true);
-        check(3, 0x1000, "git", true);
-        check(3, 0x1000, "libc.so.6", false);
-        check(3, 0, "addon.node", false);
-        check(2, 0x400000, "not-a.so", true);
-    }
-
-    #[test]
-    fn no_file_is_too_odd() {
-        let whole = elf(true, true, 3, 0);
-        for length in 0..whole.len() {
-            let bytes = whole.get(..length).unwrap();
-            if let Some(elf) = Elf::parse(bytes) {
-                // It may fail, and must not panic or go on without end.
-                elf.interpreter(&mut Cursor::new(bytes)).ok();
-            }
-        }
-        let mut far = whole;
-        far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        far[56..58].copy_from_slice(&u16::MAX.to_le_bytes());
-        Elf::parse(&far).unwrap().interpreter(&mut Cursor::new(&far)).ok();
-    }
-
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_script_needs_its_interpreters_and_their_loader() {
         let dir = tempfile::tempdir().unwrap();
-        let base = std::fs::canonicalize(dir.path()).unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
         let write = |name: &str, text: &str| {
-            std::fs::write(base.join(name), text).unwrap();
+            fs::write(base.join(name), text).unwrap();
             base.join(name)
         };
         let inner = write("inner", "#!/bin/sh\n");
         let script = write("script", "#!/usr/bin/env inner\n");
-        std::os::unix::fs::symlink(&script, base.join("link")).unwrap();
-        let files = executed(&base.join("link"), std::slice::from_ref(&base));
-        for expected in
-            [script, inner, std::fs::canonicalize("/bin/sh").unwrap(), std::fs::canonicalize("/usr/bin/env").unwrap()]
+        symlink(&script, base.join("link")).unwrap();
+        let (files, warnings) = executed(&base.join("link"), std::slice::from_ref(&base), &[]);
+        for expected in [script, inner, fs::canonicalize("/bin/sh").unwrap(), fs::canonicalize("/usr/bin/env").unwrap()]
         {
             assert!(files.contains(&expected), "{expected:?} in {files:?}");
         }
-        // A script that names itself, and one that names what is not there.
+        assert_eq!(warnings, [] as [String; 0]);
+        // A script that names itself, and one that names a missing file.
         let own = base.join("own");
-        std::fs::write(&own, format!("#!{}\n", own.display())).unwrap();
-        assert_eq!(executed(&own, &[]), BTreeSet::from([own]));
+        fs::write(&own, format!("#!{}\n", own.display())).unwrap();
+        assert_eq!(executed(&own, &[], &[]).0, [own]);
         let lost = write("lost", "#!/nowhere/at/all\n");
-        assert_eq!(executed(&lost, &[]), BTreeSet::from([lost]));
-        assert_eq!(executed(&base.join("missing"), &[]), BTreeSet::new());
+        assert_eq!(executed(&lost, &[], &[]).0, [lost]);
+        assert_eq!(executed(&base.join("missing"), &[], &[]).0, [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn what_commands_can_write_is_granted_as_it_is_and_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let project = base.join("project");
+        fs::create_dir_all(project.join("bin")).unwrap();
+        fs::write(base.join("letter"), "secret").unwrap();
+        let script = project.join("bin/script");
+        fs::write(&script, format!("#!{}/letter\n", base.display())).unwrap();
+        symlink(base.join("letter"), project.join("bin/out")).unwrap();
+        symlink("script", project.join("bin/in")).unwrap();
+        let outer = base.join("outer");
+        fs::write(&outer, format!("#!{}\n", project.join("bin/out").display())).unwrap();
+        // A link from outside into the project belongs to the operator.
+        symlink(&script, base.join("shim")).unwrap();
+
+        assert_eq!(executed(&script, &[], &[]).0, [base.join("letter"), script.clone()]);
+        for way in ["project/bin/script", "project/bin/in", "shim"] {
+            let (files, warnings) = executed(&base.join(way), &[], &[&project]);
+            assert_eq!(files, std::slice::from_ref(&script), "{way}");
+            assert!(warnings.len() == 1 && warnings[0].contains("what it needs to start"), "{way}: {warnings:?}");
+        }
+        let (files, warnings) = executed(&script, &[], &[&script]);
+        assert!(files == [script] && warnings.len() == 1, "{warnings:?}");
+        let (files, warnings) = executed(&project.join("bin/out"), &[], &[&project]);
+        assert!(files.is_empty() && warnings[0].contains("lead elsewhere"), "{warnings:?}");
+        // Nor does a script of the operator follow a link of the project.
+        let (files, warnings) = executed(&outer, &[], &[&project]);
+        assert!(files == [outer] && warnings[0].contains("lead elsewhere"), "{warnings:?}");
+        // A file that another program grants needs no warning.
+        let writable = [Arc::new(Held::open(&project).unwrap())].into_iter().collect();
+        let tool = project.join("tool");
+        fs::write(&tool, "#!/bin/sh\n").unwrap();
+        let mut executed = Executed::default();
+        executed.add(&tool, &[], &writable);
+        assert_eq!((executed.warnings(&[]).len(), executed.warnings(&["/usr", "/bin"]).len()), (1, 0));
+        executed.add(Path::new("/bin/sh"), &[], &writable);
+        assert_eq!(executed.warnings(&[]), [] as [String; 0]);
     }
 }

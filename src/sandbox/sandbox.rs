@@ -1,51 +1,60 @@
-//! All of a sandbox for one set of directories: what is granted, the rules made of it, and the thread that is confined.
+//! The whole sandbox for one set of directories: grants, the rules made of them, and confining a thread.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Domain, Enforcement, Grant, Kernel, Level, SandboxError};
+use super::{Domain, Enforcement, Executed, Grant, Kernel, Level, Network, SandboxError};
+use crate::files::{Held, Places};
 
-/// What the operator says of the sandbox. All paths are absolute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The operator's settings of the sandbox. What they grant was opened once, and every sandbox that is made of them
+/// grants the same.
+#[derive(Debug, Clone)]
 pub struct SandboxSettings {
     /// How far commands are confined.
     pub level: Level,
-    /// What the kernel can.
+    /// Whether they have a network.
+    pub network: Network,
+    /// What the kernel supports.
     pub kernel: Kernel,
-    /// Whether less than the level promises will do.
+    /// Whether less than the level promises is acceptable.
     pub best_effort: bool,
-    /// Where the programs of the allow-list were found.
-    pub programs: Vec<PathBuf>,
+    /// The programs of the allow-list, with their loaders and interpreters.
+    pub programs: Executed,
     /// Where `#!/usr/bin/env NAME` looks names up.
     pub search_path: Vec<PathBuf>,
-    /// The directories of the work: to be read and written, and at `workspace` to be executed from.
-    pub directories: Vec<PathBuf>,
+    /// The working directories: readable and writable, and at `workspace` executable.
+    pub directories: Vec<Arc<Held>>,
     /// What else may be read.
-    pub read: Vec<PathBuf>,
+    pub read: Vec<Arc<Held>>,
     /// What else may be read and written.
-    pub write: Vec<PathBuf>,
-    /// What else may be read and executed; of a file with its loader and its interpreters.
-    pub exec: Vec<PathBuf>,
+    pub write: Vec<Arc<Held>>,
+    /// What else may be read and executed.
+    pub exec: Vec<Arc<Held>>,
+    /// Where commands may write, so that files there decide nothing.
+    pub writable: Places,
+    /// Whether successive commands share the processes in it, as those of the persistent shell do. Then none of them
+    /// may trace another process.
+    pub is_shared: bool,
 }
 
-/// Confines threads to what is granted. The rules are made when the first thread needs them, since at `strict` that looks
-/// through the libraries of the system.
+/// Confines threads to the grants. The rules are made when the first thread needs them, since at `strict` that means
+/// searching the libraries of the system.
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
-    /// What the level grants of the system; shared with the sandboxes that are made of this one.
+    /// What the level grants of the system; shared with the sandboxes derived from this one.
     system: Arc<OnceLock<Vec<Grant>>>,
     domain: OnceLock<Domain>,
-    /// Tells this sandbox from every other one of the process; never 0.
+    /// Identifies this sandbox within the process; never 0.
     number: u64,
 }
 
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The sandbox that this thread is confined by; 0 for none.
+    /// The sandbox that confines this thread; 0 for none.
     static CONFINED_BY: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -56,20 +65,47 @@ impl Sandbox {
         Self { settings, system: Arc::default(), domain: OnceLock::new(), number }
     }
 
-    /// A sandbox that grants these directories of the work as well.
+    /// How far it confines.
+    pub fn level(&self) -> Level {
+        self.settings.level
+    }
+
+    /// A sandbox with other settings, which does not search the system again if the level is the same.
     #[must_use]
-    pub fn with_directories(&self, directories: &[PathBuf]) -> Self {
+    pub fn of_settings(&self, settings: SandboxSettings) -> Self {
+        let is_same = settings.level == self.settings.level;
+        let made = Self::new(settings);
+        if is_same { Self { system: Arc::clone(&self.system), ..made } } else { made }
+    }
+
+    /// A sandbox that also grants reading and writing these files and directories.
+    #[must_use]
+    pub fn with_claims(
+        &self,
+        read: impl IntoIterator<Item = Arc<Held>>,
+        written: impl IntoIterator<Item = Arc<Held>>,
+    ) -> Self {
         let mut settings = self.settings.clone();
-        settings.directories.extend_from_slice(directories);
+        settings.read.extend(read);
+        settings.write.extend(written);
+        self.of_settings(settings)
+    }
+
+    /// The same sandbox for the persistent shell, in which the shell may be executed, and no command may trace it. The
+    /// program is looked up now; to be called before anything is started.
+    #[must_use]
+    pub fn for_shell(&self, program: Option<&Path>) -> Self {
+        let mut settings = self.settings.clone();
+        settings.is_shared = true;
+        if let Some(program) = program {
+            settings.programs.add(program, &settings.search_path, &settings.writable);
+        }
         Self { system: Arc::clone(&self.system), ..Self::new(settings) }
     }
 
-    /// The same sandbox, in which this program may be executed as well.
-    #[must_use]
-    pub fn with_program(&self, program: PathBuf) -> Self {
-        let mut settings = self.settings.clone();
-        settings.programs.push(program);
-        Self { system: Arc::clone(&self.system), ..Self::new(settings) }
+    /// What is not granted although a program may need it, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        self.settings.programs.warnings(super::executed_anyway(self.settings.level))
     }
 
     /// Whether it confines anything, or refuses to run what it can't confine.
@@ -80,16 +116,16 @@ impl Sandbox {
     /// What of it is enforced.
     ///
     /// # Errors
-    /// [`SandboxError::NotEnforceable`] where that is too little.
+    /// [`SandboxError::NotEnforceable`] if that is too little.
     pub fn enforcement(&self) -> Result<Enforcement, SandboxError> {
-        let SandboxSettings { level, kernel, best_effort, .. } = self.settings;
-        Enforcement::new(level, kernel, best_effort)
+        let SandboxSettings { level, network, kernel, best_effort, .. } = self.settings;
+        Enforcement::new(level, network, kernel, best_effort)
     }
 
-    /// Confines the calling thread, and all that it starts from now on, for good. A second time is nothing.
+    /// Confines the calling thread, and everything that it starts from now on, for good. A second call has no effect.
     ///
     /// # Errors
-    /// [`SandboxError`]; then nothing must be started by this thread.
+    /// [`SandboxError`]; then this thread must not start anything.
     pub fn confine_thread(&self) -> Result<(), SandboxError> {
         let enforcement = self.enforcement()?;
         if !enforcement.is_any() {
@@ -103,8 +139,8 @@ impl Sandbox {
         let domain = match self.domain.get() {
             Some(domain) => domain,
             None => {
-                // Two threads may both make it; one of them is kept, and both are the same.
-                let made = Domain::new(enforcement, &self.grants())?;
+                // Two threads may both make it; one result is kept, and both are the same.
+                let made = Domain::new(enforcement, &self.grants(), self.settings.is_shared)?;
                 self.domain.get_or_init(|| made)
             }
         };
@@ -113,13 +149,13 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Everything that is granted; nothing on a platform that can't confine.
+    /// Everything that is granted; empty on a platform that can't confine.
     pub fn grants(&self) -> Vec<Grant> {
-        let system = self.system.get_or_init(|| super::system_grants(self.settings.level));
+        let system = self.system.get_or_init(|| super::system_grants(self.settings.level, &self.settings.writable));
         system.iter().cloned().chain(super::own_grants(&self.settings)).collect()
     }
 
-    /// Finds out beforehand what confining the first thread would have to wait for.
+    /// Does in advance what confining the first thread would have to wait for.
     pub fn prepare(&self) {
         self.grants();
     }
@@ -133,19 +169,21 @@ mod tests {
     fn what_is_made_of_a_sandbox_does_not_look_through_the_system_again() {
         let settings = SandboxSettings {
             level: Level::Strict,
+            network: Network::Full,
             kernel: Kernel::Landlock { abi: 4, seccomp: false },
             best_effort: false,
-            programs: Vec::new(),
+            programs: Executed::default(),
             search_path: Vec::new(),
             directories: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),
             exec: Vec::new(),
+            writable: Places::default(),
+            is_shared: false,
         };
         let one = Sandbox::new(settings);
-        for other in [one.with_program("/bin/sh".into()), one.with_directories(&["/tmp".into()])] {
-            assert!(Arc::ptr_eq(&one.system, &other.system));
-            assert!(other.grants().len() > other.system.get().unwrap().len() || cfg!(not(target_os = "linux")));
-        }
+        let other = one.for_shell(Some(Path::new("/bin/sh")));
+        assert!(Arc::ptr_eq(&one.system, &other.system));
+        assert!(other.grants().len() > other.system.get().unwrap().len() || cfg!(not(target_os = "linux")));
     }
 }

@@ -1,10 +1,11 @@
-//! seccomp: refuses the few system calls that Landlock lets a command reach past its sandbox with.
+//! seccomp: refuses the system calls that reach past the sandbox and that Landlock does not decide on.
 //!
-//! See seccomp(2). A filter belongs to a thread and to all that it starts, as a Landlock domain does, and costs a command
-//! nothing in the system calls that it does not name: the kernel knows beforehand that those pass.
+//! See seccomp(2). Filters belong to a thread and everything that it starts, as a Landlock domain does. They cost a
+//! command nothing in system calls that they allow whatever the arguments, because the kernel knows those in advance.
+//! `calls` has the system calls that are always refused; this file has those that are refused for some arguments.
 //!
-//! A call by another convention than the server's own (32-bit programs) ends the process that makes it, since the numbers
-//! of its system calls are others.
+//! A call by another convention than the server's own (32-bit programs) ends the process that makes it, since its
+//! system calls have other numbers.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long};
@@ -16,81 +17,150 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::Level;
+use super::{Level, Network, calls};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Puts the filters of the level on the calling thread, for good, and on all that it starts from now on.
-pub(super) fn confine_thread(level: Level) -> Result<(), Error> {
-    let server = reaching_the_server(gettid())?;
-    seccompiler::apply_filter(&server.compile(Errno::PERM)?)?;
-    if level == Level::Strict {
-        seccompiler::apply_filter(&other_sockets()?.compile(Errno::ACCESS)?)?;
+/// Applies the filters of the level to the calling thread, for good, and to everything that it starts from now on.
+pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error> {
+    seccompiler::apply_filter(&calls::program(level, network)?)?;
+    let mut refused = RefusedCalls::default();
+    reaching_the_server(&mut refused, gettid())?;
+    leaving_the_tree(&mut refused)?;
+    match level {
+        Level::Off | Level::Workspace => {
+            // All processes of a processor, if the system lets ordinary users look at them.
+            refused.where_all(libc::SYS_perf_event_open, &[is(1, -1)?])?;
+        }
+        Level::Strict => {
+            priorities(&mut refused)?;
+            // Watching directories by signals.
+            refused.where_all(libc::SYS_fcntl, &[is(1, F_NOTIFY)?])?;
+        }
     }
+    match network {
+        Network::None => other_pairs(&mut refused)?,
+        Network::Full => {}
+    }
+    seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
     Ok(())
 }
 
-/// What reaches the server through its `thread`, which is in one Landlock domain with the commands that it starts. A
-/// signal to the number of a thread is one to its process.
-fn reaching_the_server(thread: Pid) -> Result<Refused, BackendError> {
+/// Prevents the calling thread, and everything that it starts from now on, from accessing the memory and descriptors of
+/// other processes in their domain. Landlock closes `/proc/PID/mem`, since it allows no writing below `/proc`.
+pub(super) fn refuse_tracing() -> Result<(), Error> {
+    let mut refused = RefusedCalls::default();
+    for call in [
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+        libc::SYS_pidfd_getfd,
+    ] {
+        refused.always(call);
+    }
+    seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
+    Ok(())
+}
+
+/// Refuses what reaches the server through its `thread`, which is in one Landlock domain with the commands that it
+/// starts. A signal to the number of a thread is a signal to its process.
+fn reaching_the_server(refused: &mut RefusedCalls, thread: Pid) -> Result<(), BackendError> {
     let thread = thread.as_raw_nonzero().get();
-    let mut refused = Refused::default();
     for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_open] {
         refused.where_all(call, &[is(0, thread)?])?;
     }
     for call in [libc::SYS_tgkill, libc::SYS_rt_tgsigqueueinfo] {
         refused.where_all(call, &[is(1, thread)?])?;
     }
-    // Its descriptor may be a thread's, `/proc/TID` included.
+    // Its descriptor may be that of a thread, even `/proc/TID`.
     refused.always(libc::SYS_pidfd_send_signal);
-    // Who gets the signals of a descriptor; where it stands behind a pointer, it can't be told.
+    // Who gets the signals of a descriptor; if that is behind a pointer, a filter can't see it.
     refused.where_all(libc::SYS_fcntl, &[is(1, libc::F_SETOWN)?, is(2, thread)?])?;
     refused.where_all(libc::SYS_fcntl, &[is(1, F_SETOWN_EX)?])?;
+    // A lease makes anyone who opens or executes the file wait, for 45 s by default; see fcntl(2).
+    refused.where_all(libc::SYS_fcntl, &[is(1, F_SETLEASE)?])?;
     for request in [FIOSETOWN, SIOCSPGRP] {
         refused.where_all(libc::SYS_ioctl, &[is(1, request)?])?;
     }
-    // The kernel ends a process at its limits. A process may bound itself.
-    refused.where_all(libc::SYS_prlimit64, &[is_not(0, 0)?])?;
-    Ok(refused)
+    // The kernel ends a process that exceeds its limits. A process may limit itself.
+    refused.where_all(libc::SYS_prlimit64, &[is_not(0, 0)?])
 }
 
-/// Sockets that are, or can become, TCP by another name than those that Landlock knows.
-fn other_sockets() -> Result<Refused, BackendError> {
-    let mut refused = Refused::default();
-    let known = [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6];
-    let unknown = known.map(|family| is_not(0, family)).into_iter().collect::<Result<Vec<_>, _>>()?;
-    refused.where_all(libc::SYS_socket, &unknown)?;
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
-            refused.where_all(libc::SYS_socket, &[is(0, family)?, is_masked(1, SOCK_TYPE_MASK, kind)?])?;
+/// Children of the server itself, and namespaces: a user namespace gives all capabilities within it, and gives access
+/// to parts of the kernel that are closed to ordinary users. Landlock refuses what would make one useful (its maps, its
+/// mounts).
+fn leaving_the_tree(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    refused.where_all(libc::SYS_clone, &[is_masked(0, libc::CLONE_PARENT, libc::CLONE_PARENT)?])?;
+    for namespace in [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ] {
+        for call in [libc::SYS_clone, libc::SYS_unshare] {
+            refused.where_all(call, &[is_masked(0, namespace, namespace)?])?;
         }
     }
-    // It makes sockets that no filter sees.
-    refused.always(libc::SYS_io_uring_setup);
-    Ok(refused)
+    // In clone(2) the bit is part of the signal's number.
+    refused.where_all(libc::SYS_unshare, &[is_masked(0, libc::CLONE_NEWTIME, libc::CLONE_NEWTIME)?])
 }
 
-/// The part of socket(2)'s second argument that is no flag.
+/// Priority and scheduling of other processes of the user, including the server. A process uses 0 for itself; a number
+/// could be that of any process.
+fn priorities(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    for call in [libc::SYS_setpriority, libc::SYS_ioprio_set] {
+        refused.where_all(call, &[is_not(1, 0)?])?;
+    }
+    // All processes of the user.
+    refused.where_all(libc::SYS_setpriority, &[is(0, PRIO_USER)?])?;
+    refused.where_all(libc::SYS_ioprio_set, &[is(0, IOPRIO_WHO_USER)?])?;
+    for call in
+        [libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr]
+    {
+        refused.where_all(call, &[is_not(0, 0)?])?;
+    }
+    Ok(())
+}
+
+/// Pairs of sockets that are not just a pair: with datagrams, each message may name another socket.
+fn other_pairs(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    refused.where_all(libc::SYS_socketpair, &[is_not(0, libc::AF_UNIX)?])?;
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        refused.where_all(libc::SYS_socketpair, &[is_masked(1, SOCK_TYPE_MASK, kind)?])?;
+    }
+    Ok(())
+}
+
+/// The part of socketpair(2)'s second argument that is not a flag.
 const SOCK_TYPE_MASK: c_int = 0xf;
-/// fcntl(2) and ioctl(2), for which not every libc has a name.
+/// Not every libc has a name for these, or one of the same type.
+const PRIO_USER: c_int = 2;
+const IOPRIO_WHO_USER: c_int = 3;
 const F_SETOWN_EX: c_int = 15;
+const F_SETLEASE: c_int = 1024;
+const F_NOTIFY: c_int = 1026;
 const FIOSETOWN: c_int = 0x8901;
 const SIOCSPGRP: c_int = 0x8902;
 
-/// System calls by their numbers, each with what its arguments must be to be refused: one of the rules, or nothing.
+/// System calls by their numbers, each with the conditions under which it is refused: any one of the rules, or always
+/// if there are none.
 #[derive(Debug, Default)]
-struct Refused(BTreeMap<i64, Vec<SeccompRule>>);
+struct RefusedCalls(BTreeMap<i64, Vec<SeccompRule>>);
 
-impl Refused {
+impl RefusedCalls {
+    #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some processors")]
     fn where_all(&mut self, call: c_long, conditions: &[SeccompCondition]) -> Result<(), BackendError> {
-        for number in numbers(call) {
-            self.0.entry(number).or_default().push(SeccompRule::new(conditions.to_vec())?);
-        }
+        self.0.entry(call.into()).or_default().push(SeccompRule::new(conditions.to_vec())?);
         Ok(())
     }
 
+    #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some processors")]
     fn always(&mut self, call: c_long) {
-        self.0.extend(numbers(call).map(|number| (number, Vec::new())));
+        self.0.insert(call.into(), Vec::new());
     }
 
     fn compile(self, with: Errno) -> Result<BpfProgram, BackendError> {
@@ -98,19 +168,6 @@ impl Refused {
         let action = SeccompAction::Errno(with.raw_os_error().unsigned_abs());
         SeccompFilter::new(self.0, SeccompAction::Allow, action, arch)?.try_into()
     }
-}
-
-/// Under which numbers a system call can be made: on x86-64 under those of x32 as well, which some kernels have.
-#[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some processors")]
-fn numbers(call: c_long) -> impl Iterator<Item = i64> {
-    const X32: i64 = 0x4000_0000;
-    let x32 = cfg!(target_arch = "x86_64").then(|| match call {
-        libc::SYS_ioctl => X32 | 514,
-        libc::SYS_rt_sigqueueinfo => X32 | 524,
-        libc::SYS_rt_tgsigqueueinfo => X32 | 536,
-        same => X32 | i64::from(same),
-    });
-    std::iter::once(call.into()).chain(x32)
 }
 
 fn is(argument: u8, value: c_int) -> Result<SeccompCondition, BackendError> {
@@ -126,6 +183,7 @@ fn is_masked(argument: u8, mask: c_int, value: c_int) -> Result<SeccompCondition
 }
 
 fn condition(argument: u8, operation: SeccompCmpOp, value: c_int) -> Result<SeccompCondition, BackendError> {
-    // The kernel takes an `int` from the lower half of the register alone.
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value.unsigned_abs().into())
+    // The kernel takes an `int` only from the lower half of the register.
+    let value = u32::from_ne_bytes(value.to_ne_bytes());
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value.into())
 }

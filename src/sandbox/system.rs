@@ -1,13 +1,14 @@
-//! What of the system commands can reach at each level.
+//! The parts of the system that commands can reach at each level.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::programs::{self, Elf};
-use super::{Access, Grant, Level, SandboxSettings};
+use super::elf::Elf;
+use super::{Access, Grant, GrantedPlace, Level, SandboxSettings};
+use crate::files::{Held, Places, Walked, open_without_waiting};
 
 /// What `workspace` grants to read and execute.
 const SYSTEM: &[&str] = &[
@@ -25,8 +26,8 @@ const SYSTEM: &[&str] = &[
     "/proc",
 ];
 
-/// What `strict` grants to read, beside the programs that are found in it: libraries and data. No directory of programs
-/// (`bin`, `sbin`, `libexec`, `games`) stands here, nor a place that holds whole trees of other people's programs (`/opt`).
+/// What `strict` grants to read, in addition to the allowed programs: libraries and data. It contains no directory of
+/// programs (`bin`, `sbin`, `libexec`, `games`), nor one that holds whole trees of third-party programs (`/opt`).
 const STRICT: &[&str] = &[
     "/usr/lib",
     "/usr/lib32",
@@ -46,40 +47,47 @@ const STRICT: &[&str] = &[
     "/etc",
 ];
 
-/// Devices that hold nothing of anybody's.
+/// Devices that hold no data of anyone.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Files of the system that links in `/etc` lead to, outside of what is granted otherwise.
+/// System files that links in `/etc` lead to, outside the other grants.
 const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];
 
-/// Names of directories of programs, wherever they are met.
+/// Names of directories of programs, at any depth.
 const PROGRAM_DIRECTORIES: &[&str] = &["bin", "sbin", "libexec", "games"];
 
-/// What a level grants of the system.
-pub(super) fn system_grants(level: Level) -> Vec<Grant> {
+/// What a level grants of the system. The directories are opened here, once; a link that commands can make is not
+/// followed.
+pub(super) fn system_grants(level: Level, writable: &Places) -> Vec<Grant> {
     match level {
         Level::Off => Vec::new(),
-        Level::Workspace => workspace(),
-        Level::Strict => strict(),
+        Level::Workspace => workspace(writable),
+        Level::Strict => strict(writable),
     }
 }
 
-/// What a sandbox grants of the programs, by `--read`, `--write` and `--exec`, and of the directories of the work.
+/// Where a level lets commands execute anything.
+pub(super) fn executed_anyway(level: Level) -> &'static [&'static str] {
+    match level {
+        Level::Off | Level::Strict => &[],
+        Level::Workspace => SYSTEM,
+    }
+}
+
+/// What a sandbox grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
 pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
-    let SandboxSettings { level, programs, search_path, directories, read, write, exec, .. } = settings;
+    let SandboxSettings { level, programs, directories, read, write, exec, .. } = settings;
     if *level == Level::Off {
         return Vec::new();
     }
-    let mut executed: BTreeSet<PathBuf> = exec.iter().cloned().collect();
-    for program in programs.iter().chain(exec) {
-        executed.extend(programs::executed(program, search_path));
-    }
-    let executed = executed.into_iter().map(|path| Grant::new(path, Access::ReadAndExecute));
-    let written = write.iter().chain(directories).map(|path| Grant::new(path, work(*level)));
-    executed.chain(written).chain(read.iter().map(|path| Grant::new(path, Access::Read))).collect()
+    let grant = |access: Access| move |held: &Arc<Held>| Grant::new(Arc::clone(held), access);
+    let executed = programs.files().chain(exec).map(grant(Access::ReadAndExecute));
+    let written = write.iter().chain(directories).map(grant(work(*level)));
+    executed.chain(written).chain(read.iter().map(grant(Access::Read))).collect()
 }
 
-/// At `workspace` what can be read can be executed anyway, by the loader or an interpreter, so projects may run their own.
+/// At `workspace` a readable file can be executed anyway, by the loader or an interpreter, so projects may run their
+/// own programs.
 fn work(level: Level) -> Access {
     match level {
         Level::Off | Level::Workspace => Access::WriteAndExecute,
@@ -87,45 +95,64 @@ fn work(level: Level) -> Access {
     }
 }
 
-/// What every level grants: the harmless devices, and the files that links of `/etc` lead to.
-fn common() -> impl Iterator<Item = Grant> {
-    let devices = DEVICES.iter().map(|path| Grant::new(*path, Access::Device));
-    let linked = LINKED.iter().filter_map(|path| fs::canonicalize(path).ok());
-    devices.chain(linked.map(|path| Grant::new(path, Access::Read)))
+/// Opens a path of the system; `None` if it does not exist, or if a link leads to it that commands can make.
+fn open(path: &Path, writable: &Places) -> Option<Arc<Held>> {
+    let walked = Walked::to(path).ok().filter(|walked| writable.first_link(walked).is_none())?;
+    Some(Arc::clone(walked.held()))
 }
 
-/// What `workspace` grants of the system.
-pub fn workspace() -> Vec<Grant> {
-    common().chain(SYSTEM.iter().map(|path| Grant::new(*path, Access::ReadAndExecute))).collect()
-}
-
-/// What `strict` grants of the system: all but programs, and nothing to execute.
-pub fn strict() -> Vec<Grant> {
-    let mut grants: Vec<Grant> = common().collect();
-    grants.push(Grant::new("/proc", Access::Read));
-    // Several of these are links to one of the others where the system has merged them.
-    let mut roots: Vec<PathBuf> = STRICT.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    roots.sort();
-    roots.dedup_by(|inner, outer| inner.starts_with(&*outer));
-    for root in roots {
-        grants.extend(readable(&root));
+/// Opens paths of the system, each of them once.
+fn open_all(paths: &'static [&str], writable: &Places) -> impl Iterator<Item = Arc<Held>> {
+    let mut found: Vec<Arc<Held>> = Vec::new();
+    for held in paths.iter().filter_map(|path| open(Path::new(path), writable)) {
+        if !found.iter().any(|other| other.identity() == held.identity()) {
+            found.push(held);
+        }
     }
+    found.into_iter()
+}
+
+/// What every level grants: harmless devices, and the files that links in `/etc` lead to.
+fn common(writable: &Places) -> impl Iterator<Item = Grant> {
+    let devices = open_all(DEVICES, writable).map(|held| Grant::new(held, Access::Device));
+    devices.chain(open_all(LINKED, writable).map(|held| Grant::new(held, Access::Read)))
+}
+
+/// What `workspace` grants of the system, if commands may write in `writable`.
+pub fn workspace(writable: &Places) -> Vec<Grant> {
+    let system = open_all(SYSTEM, writable).map(|held| Grant::new(held, Access::ReadAndExecute));
+    common(writable).chain(system).collect()
+}
+
+/// What `strict` grants of the system: everything but programs, and nothing to execute.
+pub fn strict(writable: &Places) -> Vec<Grant> {
+    let mut grants: Vec<Grant> = common(writable).collect();
+    grants.extend(open(Path::new("/proc"), writable).map(|held| Grant::new(held, Access::Read)));
+    // Several of these are links to others, on systems that have merged them.
+    let mut roots: Vec<Arc<Held>> = open_all(STRICT, writable).collect();
+    roots.sort_by(|one, other| one.path().cmp(other.path()));
+    roots.dedup_by(|inner, outer| inner.path().starts_with(outer.path()));
+    grants.extend(roots.iter().flat_map(readable));
     grants
 }
 
-/// Grants to read all under `root` but programs.
+/// Grants reading everything under `root` except programs.
 ///
-/// Landlock can't take away beneath what it has granted, so a directory with a program in it, at whatever depth, is
-/// granted piece by piece. A program is an executable file in ELF that is no library: the loader could be told to start
-/// it as soon as it is readable. A script could only be read, since its interpreter must be granted to be executed.
-/// What is in a directory can be listed everywhere.
-pub fn readable(root: &Path) -> Vec<Grant> {
-    let mut grants = Vec::new();
-    if scan(root, &mut grants) == Found::Program {
-        grants.push(Grant::new(root, Access::List));
-        return grants;
+/// Landlock can't take away access beneath a grant, so a directory with a program in it, at any depth, is granted piece
+/// by piece, each by its path beneath `root`. A program is an executable ELF file that is not a library: the loader
+/// could start it as soon as it is readable. A script could only be read, since its interpreter must be granted for
+/// execution. Directories can be listed everywhere.
+pub fn readable(root: &Arc<Held>) -> Vec<Grant> {
+    let whole = |access: Access| Grant::new(Arc::clone(root), access);
+    let (base, mut pieces) = (root.spawn_path(), Vec::new());
+    if scan(&base, &mut pieces) == Found::None {
+        return vec![whole(Access::Read)];
     }
-    vec![Grant::new(root, Access::Read)]
+    let beneath = |piece: &PathBuf| {
+        let place = GrantedPlace::Beneath(Arc::clone(root), piece.strip_prefix(&base).ok()?.to_owned());
+        Some(Grant { place, access: Access::Read })
+    };
+    pieces.iter().filter_map(beneath).chain([whole(Access::List)]).collect()
 }
 
 /// Whether a program is at or under a directory.
@@ -135,42 +162,55 @@ enum Found {
     None,
 }
 
-/// Looks through a directory; where it holds a program, `grants` gets what else is in it, and else stays as it was.
-fn scan(directory: &Path, grants: &mut Vec<Grant>) -> Found {
-    let before = grants.len();
-    let mut pieces = Vec::new();
+/// Searches a directory. If it holds a program, the other files and directories in it are added to `pieces`, otherwise
+/// `pieces` stays as it was. No command of this server runs yet, so none can move anything meanwhile.
+fn scan(directory: &Path, pieces: &mut Vec<PathBuf>) -> Found {
+    let before = pieces.len();
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => return not_opened(&error),
+    };
+    let mut own = Vec::new();
     let mut found = Found::None;
-    // What can't be listed by this user can't be read by his commands.
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+    for entry in entries.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
+        let is_granted = if kind.is_dir() {
             let is_program_directory = PROGRAM_DIRECTORIES.iter().any(|name| entry.file_name() == *name);
-            if is_program_directory || scan(&entry.path(), grants) == Found::Program {
-                found = Found::Program;
-            } else {
-                pieces.push(entry.path());
-            }
+            !is_program_directory && scan(&entry.path(), pieces) == Found::None
         } else if kind.is_file() {
             let is_executable = entry.metadata().map_or(true, |metadata| metadata.permissions().mode() & 0o111 != 0);
-            if is_executable && is_program(&entry.path()) {
-                found = Found::Program;
-            } else {
-                pieces.push(entry.path());
-            }
+            !is_executable || !is_program(&entry.path())
+        } else {
+            continue;
+        };
+        if is_granted {
+            own.push(entry.path());
+        } else {
+            found = Found::Program;
         }
     }
     match found {
-        Found::Program => grants.extend(pieces.into_iter().map(|piece| Grant::new(piece, Access::Read))),
-        Found::None => grants.truncate(before),
+        Found::Program => pieces.extend(own),
+        Found::None => pieces.truncate(before),
     }
     found
 }
 
+/// What this user can't read, the commands can't read either. If a file could not be opened for another reason nothing
+/// is known about it, so it is not granted.
+fn not_opened(error: &io::Error) -> Found {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::None,
+        _ => Found::Program,
+    }
+}
+
 fn is_program(path: &Path) -> bool {
     let mut head = [0; 64];
-    // What this user can't read, his commands can't either.
-    let read = File::open(path).and_then(|mut file| file.read(&mut head));
-    let Ok(count) = read else { return false };
+    let count = match open_without_waiting(path).and_then(|mut file| file.read(&mut head)) {
+        Ok(count) => count,
+        Err(error) => return not_opened(&error) == Found::Program,
+    };
     let name = path.file_name().unwrap_or_default();
     Elf::parse(head.get(..count).unwrap_or_default()).is_some_and(|elf| elf.is_program(name))
 }
@@ -178,6 +218,7 @@ fn is_program(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn what_lies_beside_a_program_is_granted_piece_by_piece() {
@@ -191,9 +232,9 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         };
         let shown = || {
-            let mut shown: Vec<String> = readable(&base)
+            let mut shown: Vec<String> = readable(&Arc::new(Held::open(&base).unwrap()))
                 .into_iter()
-                .map(|grant| format!("{} {:?}", grant.path.strip_prefix(&base).unwrap().display(), grant.access))
+                .map(|grant| format!("{} {:?}", grant.path().strip_prefix(&base).unwrap().display(), grant.access))
                 .collect();
             shown.sort();
             shown
@@ -211,5 +252,34 @@ mod tests {
             shown(),
             [" List", "data Read", "lib.so.1 Read", "tool/helper Read", "tool/inner/readme Read", "top Read"]
         );
+    }
+
+    #[test]
+    fn a_piece_that_became_a_link_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("root/data/deep")).unwrap();
+        let root = Held::open(&base.join("root")).unwrap();
+        assert!(root.open_beneath(Path::new("data/deep")).is_ok());
+        fs::rename(base.join("root/data"), base.join("away")).unwrap();
+        symlink(base.join("away"), base.join("root/data")).unwrap();
+        for path in ["data/deep", "data", "../away", "/etc"] {
+            assert!(root.open_beneath(Path::new(path)).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_place_of_the_system_that_commands_could_have_linked_is_not_granted() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(base.join("system/lib")).unwrap();
+        symlink("lib", base.join("system/lib64")).unwrap();
+        let open = |writable: &Places| {
+            let found = ["lib", "lib64", "missing"].map(|name| open(&base.join("system").join(name), writable));
+            found.map(|held| held.is_some())
+        };
+        assert_eq!(open(&Places::default()), [true, true, false]);
+        let writable = [Arc::new(Held::open(&base).unwrap())].into_iter().collect();
+        assert_eq!(open(&writable), [true, false, false]);
     }
 }

@@ -1,80 +1,146 @@
-//! The commands' own temporary directory: made by the server, for its user alone, removed at its end.
+//! The temporary directory of the commands: made by the server, for its user alone, held by its handle, removed at the
+//! end.
 
-use std::collections::hash_map::RandomState;
-use std::fs;
-use std::hash::{BuildHasher, Hasher};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::SandboxError;
+use crate::files::{Held, Places, Walked, remove_within};
 
-/// How many names are tried; a second one is needed only where somebody guesses 128 random bits.
+/// How many names are tried; a second one is needed only if somebody guesses 128 random bits.
 const ATTEMPTS: usize = 8;
 
-/// A directory that is removed, with all that is in it, when this value goes.
+/// A directory that is removed, with everything in it, when this value is dropped.
 ///
 /// A server that is killed leaves it behind.
 #[derive(Debug)]
-pub struct TemporaryDirectory(PathBuf);
+pub struct TemporaryDirectory {
+    parent: Arc<Held>,
+    name: OsString,
+    held: Arc<Held>,
+}
 
 impl TemporaryDirectory {
-    /// Makes one in `parent`, under a name that can't be guessed, for its owner alone (mode 700).
+    /// Makes one, under a name that can't be guessed, for its owner alone (mode 700). It is made in the first of
+    /// `parents` in which commands can't write, so that none of them can put something else under its name, which
+    /// commands get as a path. If they can write in all of them, it is made in the first one; then its name may come to
+    /// lead elsewhere, which grants nothing.
     ///
     /// # Errors
-    /// [`SandboxError::Temporary`], with what the system says.
-    pub fn new(parent: &Path) -> Result<Self, SandboxError> {
-        let mut made = Err(io::ErrorKind::AlreadyExists.into());
-        for _ in 0..ATTEMPTS {
-            made = dunce::canonicalize(parent).and_then(|parent| {
-                let path = parent.join(format!("allowexec-{:016x}{:016x}", random(), random()));
-                make(&path).map(|()| path)
-            });
-            match &made {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                _ => break,
+    /// [`SandboxError::Temporary`] for the first of them, with the system's error.
+    pub fn new(parents: &[&Path], writable: &Places) -> Result<Self, SandboxError> {
+        let is_safe = |walked: &Walked| writable.first_link(walked).is_none() && !writable.hold(walked.directory());
+        for (place, parent) in parents.iter().enumerate() {
+            match Walked::to(parent)
+                .and_then(|walked| if is_safe(&walked) { Self::make(&walked).map(Some) } else { Ok(None) })
+            {
+                Ok(Some(made)) => return Ok(made),
+                // The directory that the operator named is not silently replaced by another one.
+                Err(source) if place == 0 => return Err(failed(parent, source)),
+                Ok(None) | Err(_) => {}
             }
         }
-        made.map(Self).map_err(|source| SandboxError::Temporary { parent: parent.to_owned(), source })
+        let parent = parents.first().copied().unwrap_or(Path::new("/tmp"));
+        Walked::to(parent).and_then(|walked| Self::make(&walked)).map_err(|source| failed(parent, source))
     }
 
-    /// Where it is.
+    fn make(parent: &Walked) -> io::Result<Self> {
+        let mut made = Err(io::ErrorKind::AlreadyExists.into());
+        for _ in 0..ATTEMPTS {
+            let name = name()?;
+            made = make(parent.held(), &name).map(|held| (name, Arc::new(held)));
+            if !made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                break;
+            }
+        }
+        made.map(|(name, held)| Self { parent: Arc::clone(parent.held()), name, held })
+    }
+
+    /// Where it was made.
     pub fn path(&self) -> &Path {
-        &self.0
+        self.held.path()
+    }
+
+    /// The directory itself.
+    pub fn held(&self) -> &Arc<Held> {
+        &self.held
     }
 }
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // What a command made unremovable stays; nobody is left who could do anything about it.
-        let _ = fs::remove_dir_all(&self.0);
+        // Files that a command made unremovable stay; nobody is left to handle the error.
+        if remove_within(&self.held).is_ok() {
+            // Another directory that has its name by now is left alone.
+            let _ = remove(&self.parent, &self.name, &self.held);
+        }
     }
 }
 
-/// std seeds each of these with the system's randomness.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+fn failed(parent: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Temporary { parent: parent.to_owned(), source }
 }
 
-#[cfg(unix)]
-fn make(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().mode(0o700).create(path)
+fn name() -> io::Result<OsString> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(format!("allowexec-{:032x}", u128::from_ne_bytes(random)).into())
 }
 
-#[cfg(not(unix))]
-fn make(path: &Path) -> io::Result<()> {
-    fs::create_dir(path)
+#[cfg(target_os = "linux")]
+fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
+    use rustix::fs::{Mode, OFlags, fstat, mkdirat, openat};
+    mkdirat(parent, name, Mode::RWXU)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = openat(parent, name, flags, Mode::empty())?;
+    let stat = fstat(&made)?;
+    let others = Mode::RWXG | Mode::RWXO;
+    if stat.st_uid != rustix::process::geteuid().as_raw() || Mode::from_raw_mode(stat.st_mode).intersects(others) {
+        return Err(io::Error::other("somebody else has put another directory in its place"));
+    }
+    Held::from_handle(made, &parent.path().join(name))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
+    let path = parent.path().join(name);
+    let builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    let builder = {
+        let mut private = builder;
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        private
+    };
+    builder.create(&path)?;
+    Held::open_directory(&path)
+}
+
+#[cfg(target_os = "linux")]
+fn remove(parent: &Held, name: &OsStr, held: &Held) -> io::Result<()> {
+    let found = Held::from_handle(parent.open_beneath(Path::new(name))?, &parent.path().join(name))?;
+    if found.identity() == held.identity() {
+        rustix::fs::unlinkat(parent, name, rustix::fs::AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn remove(_parent: &Held, _name: &OsStr, held: &Held) -> io::Result<()> {
+    std::fs::remove_dir(held.path())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn it_is_for_its_owner_alone_and_goes_with_what_is_in_it() {
         let parent = tempfile::tempdir().unwrap();
-        let (one, other) =
-            (TemporaryDirectory::new(parent.path()).unwrap(), TemporaryDirectory::new(parent.path()).unwrap());
+        let make = || TemporaryDirectory::new(&[parent.path()], &Places::default()).unwrap();
+        let (one, other) = (make(), make());
         assert_ne!(one.path(), other.path());
         #[cfg(unix)]
         {
@@ -85,7 +151,35 @@ mod tests {
         fs::write(one.path().join("a/b/c"), "x").unwrap();
         drop((one, other));
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
-        let missing = TemporaryDirectory::new(&parent.path().join("missing")).unwrap_err().to_string();
+        let missing = parent.path().join("missing");
+        let missing = TemporaryDirectory::new(&[&missing, parent.path()], &Places::default()).unwrap_err().to_string();
         assert!(missing.starts_with("no temporary directory could be made"), "{missing}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn it_is_made_where_commands_cannot_replace_it_and_only_itself_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        for place in ["project/tmp", "kept", "other"] {
+            fs::create_dir_all(base.join(place)).unwrap();
+        }
+        fs::write(base.join("kept/file"), "").unwrap();
+        std::os::unix::fs::symlink(base.join("kept"), base.join("project/link")).unwrap();
+        let writable: Places = [Arc::new(Held::open(&base.join("project")).unwrap())].into_iter().collect();
+        let parents = ["project/tmp", "project/link", "missing", "other"].map(|name| base.join(name));
+        let made = TemporaryDirectory::new(&parents.each_ref().map(|path| path.as_path()), &writable).unwrap();
+        assert_eq!(made.path().parent(), Some(&*base.join("other")));
+        drop(made);
+        // There is no other parent: a command can put something under its name, but gains nothing.
+        let made = TemporaryDirectory::new(&[&parents[0]], &writable).unwrap();
+        assert_eq!(made.path().parent(), Some(&*parents[0]));
+        fs::write(made.path().join("file"), "").unwrap();
+        fs::rename(made.path(), base.join("project/moved")).unwrap();
+        std::os::unix::fs::symlink(base.join("kept"), made.path()).unwrap();
+        drop(made);
+        assert!(base.join("kept/file").exists());
+        assert_eq!(fs::read_dir(base.join("project/moved")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(base.join("other")).unwrap().count(), 0);
     }
 }

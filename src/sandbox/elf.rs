@@ -1,0 +1,170 @@
+//! Reads from an ELF file whether it is a program, and which loader it names. The amount that is read is bounded.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// The most program headers that are looked at, and the longest name of a loader.
+const MOST_HEADERS: u16 = 64;
+const LONGEST_NAME: u64 = 4096;
+const PT_INTERP: u32 = 3;
+const ET_EXEC: u16 = 2;
+
+/// The header of an ELF file, see elf(5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elf {
+    is_64: bool,
+    is_little: bool,
+    kind: u16,
+    entry: u64,
+    headers: u64,
+    header_size: u16,
+    header_count: u16,
+}
+
+impl Elf {
+    /// Reads it from the beginning of a file; `None` if that is not an ELF header.
+    pub fn parse(head: &[u8]) -> Option<Self> {
+        let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), ..] = head else { return None };
+        let fields = Fields { bytes: head, is_64: *class == 2, is_little: *data == 1 };
+        let (after, sizes) = if fields.is_64 { (32, 54) } else { (28, 42) };
+        Some(Self {
+            is_64: fields.is_64,
+            is_little: fields.is_little,
+            kind: fields.half(16)?,
+            entry: fields.word(24)?,
+            headers: fields.word(after)?,
+            header_size: fields.half(sizes)?,
+            header_count: fields.half(sizes + 2)?,
+        })
+    }
+
+    /// Whether the file is a program, which the loader could start, and not just a library. `name` is the file's name:
+    /// libraries can have an entry point too, such as the C library.
+    pub fn is_program(&self, name: &OsStr) -> bool {
+        let name = name.as_bytes();
+        let is_library_name = name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.");
+        self.kind == ET_EXEC || self.entry != 0 && !is_library_name
+    }
+
+    /// Finds the loader that the file names.
+    pub(super) fn interpreter(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<PathBuf>> {
+        for index in 0..self.header_count.min(MOST_HEADERS) {
+            let at = u64::from(index).saturating_mul(self.header_size.into());
+            file.seek(SeekFrom::Start(self.headers.saturating_add(at)))?;
+            let mut header = [0; 56];
+            let size = if self.is_64 { 56 } else { 32 };
+            file.read_exact(header.get_mut(..size).unwrap_or_default())?;
+            let fields = Fields { bytes: &header, is_64: self.is_64, is_little: self.is_little };
+            let (offset, length) = if self.is_64 { (8, 32) } else { (4, 16) };
+            if let (Some(PT_INTERP), Some(offset), Some(length)) =
+                (fields.long(0), fields.word(offset), fields.word(length))
+            {
+                file.seek(SeekFrom::Start(offset))?;
+                let mut name = Vec::new();
+                file.take(length.min(LONGEST_NAME)).read_to_end(&mut name)?;
+                let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+                return Ok((!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Numbers in the byte order and width of the file.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    is_64: bool,
+    is_little: bool,
+}
+
+impl Fields<'_> {
+    fn number(&self, at: usize, size: usize) -> Option<u64> {
+        let bytes = self.bytes.get(at..at.checked_add(size)?)?;
+        let join = |number: u64, byte: &u8| (number << 8) | u64::from(*byte);
+        Some(if self.is_little { bytes.iter().rev().fold(0, join) } else { bytes.iter().fold(0, join) })
+    }
+
+    fn half(&self, at: usize) -> Option<u16> {
+        u16::try_from(self.number(at, 2)?).ok()
+    }
+
+    fn long(&self, at: usize) -> Option<u32> {
+        u32::try_from(self.number(at, 4)?).ok()
+    }
+
+    fn word(&self, at: usize) -> Option<u64> {
+        self.number(at, if self.is_64 { 8 } else { 4 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    /// A header of either width and byte order, with one program header that names `/ld`.
+    fn elf(is_64: bool, is_little: bool, kind: u16, entry: u64) -> Vec<u8> {
+        let mut bytes = vec![0x7f, b'E', b'L', b'F', if is_64 { 2 } else { 1 }, if is_little { 1 } else { 2 }, 1];
+        bytes.resize(200, 0);
+        let mut put = |at: usize, size: usize, number: u64| {
+            for (index, byte) in number.to_le_bytes().iter().take(size).enumerate() {
+                bytes[at + if is_little { index } else { size - 1 - index }] = *byte;
+            }
+        };
+        let width = if is_64 { 8 } else { 4 };
+        put(16, 2, kind.into());
+        put(24, width, entry);
+        put(if is_64 { 32 } else { 28 }, width, 64);
+        put(if is_64 { 54 } else { 42 }, 2, if is_64 { 56 } else { 32 });
+        put(if is_64 { 56 } else { 44 }, 2, 1);
+        put(64, 4, PT_INTERP.into());
+        put(if is_64 { 72 } else { 68 }, width, 150);
+        put(if is_64 { 96 } else { 80 }, width, 4);
+        bytes[150..154].copy_from_slice(b"/ld\0");
+        bytes
+    }
+
+    #[test]
+    fn the_loader_is_read_off_the_file_in_every_width_and_byte_order() {
+        for (is_64, is_little) in [(true, true), (true, false), (false, true), (false, false)] {
+            let bytes = elf(is_64, is_little, 3, 0x1000);
+            let parsed = Elf::parse(&bytes).unwrap();
+            assert_eq!(
+                parsed.interpreter(&mut Cursor::new(&bytes)).unwrap(),
+                Some("/ld".into()),
+                "{is_64} {is_little}"
+            );
+        }
+    }
+
+    #[test]
+    fn programs_are_told_from_libraries() {
+        let check = |kind: u16, entry: u64, name: &str, expected: bool| {
+            let bytes = elf(true, true, kind, entry);
+            assert_eq!(Elf::parse(&bytes).unwrap().is_program(OsStr::new(name)), expected, "{kind} {entry} {name}");
+        };
+        check(2, 0x400000, "git", true);
+        check(3, 0x1000, "git", true);
+        check(3, 0x1000, "libc.so.6", false);
+        check(3, 0, "addon.node", false);
+        check(2, 0x400000, "not-a.so", true);
+    }
+
+    #[test]
+    fn no_file_is_too_odd() {
+        let whole = elf(true, true, 3, 0);
+        for length in 0..whole.len() {
+            let bytes = whole.get(..length).unwrap();
+            if let Some(elf) = Elf::parse(bytes) {
+                // It may fail, but must not panic or run without end.
+                elf.interpreter(&mut Cursor::new(bytes)).ok();
+            }
+        }
+        let mut far = whole;
+        far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+        far[56..58].copy_from_slice(&u16::MAX.to_le_bytes());
+        Elf::parse(&far).unwrap().interpreter(&mut Cursor::new(&far)).ok();
+    }
+}

@@ -1,0 +1,41 @@
+//! Whether commands in the sandbox have a network.
+
+use std::fmt;
+
+use super::Level;
+
+/// What commands in the sandbox can do with sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// No sockets except the two ends of a socketpair(2).
+    None,
+    /// Everything that they could do without the sandbox, except abstract Unix sockets outside it.
+    Full,
+}
+
+impl Network {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::None, Self::Full];
+
+    /// The word for it in a setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Full => "full",
+        }
+    }
+
+    /// The default at a level.
+    pub fn of(level: Level) -> Self {
+        match level {
+            Level::Off | Level::Workspace => Self::Full,
+            Level::Strict => Self::None,
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
