@@ -1,44 +1,92 @@
 //! The client's roots: they narrow what the operator configured, and never widen it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::file_uri::parse_file_uri;
 use super::quoted::quoted;
-use super::system_places::SystemPlaces;
+use crate::files::{Ancestry, Held};
 
-/// The canonical directories that a client's roots come to, in its order; and what was dropped, one sentence each.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The most roots that a client can have; of a client that names more, none is used.
+pub const MOST_ROOTS: usize = 256;
+/// The most bytes of a root's URI: a path as long as the kernel takes one (PATH_MAX), all of it percent-encoded.
+const LONGEST_URI: usize = 3 * 4096 + "file://localhost".len();
+/// How many directories a root may lie in; each is looked at to find out whether the root lies within the bounds.
+const DEEPEST_ROOT: usize = 256;
+
+/// The directories that a client's roots come to, in its order; and what was dropped, one sentence each.
+#[derive(Debug, Clone, Default)]
 pub struct ClientRoots {
-    /// The directories. Where it is empty the client is as one without roots.
-    pub directories: Vec<PathBuf>,
+    /// The directories, opened when they were compared with the operator's. Where it is empty the client is as one
+    /// without roots.
+    pub directories: Vec<Arc<Held>>,
+    /// Those that do not count for want of a directory of the operator's around them.
+    pub unbounded: Vec<Arc<Held>>,
     /// Why others are not among them.
     pub dropped: Vec<String>,
 }
 
-/// What the operator bounds directories by: each list is one bound, and a directory must lie in one of each.
-pub(super) type Bounds<'a> = [(&'static str, Vec<&'a Path>)];
+/// What roots are held to.
+pub(super) enum Bounds {
+    /// Nothing: they grant nothing.
+    Free,
+    /// They would grant something, and the operator named no directory that they could lie in.
+    Missing,
+    /// A directory must lie in one of each.
+    Within(Vec<Bound>),
+}
+
+/// One bound: the directories of one setting.
+pub(super) struct Bound {
+    setting: &'static str,
+    directories: Vec<Placed>,
+}
+
+/// A directory, and those that it lies in.
+#[derive(Clone)]
+struct Placed {
+    held: Arc<Held>,
+    ancestry: Arc<Ancestry>,
+}
+
+impl Placed {
+    fn new(held: Arc<Held>) -> Self {
+        let ancestry = Arc::new(Ancestry::of(&held));
+        Self { held, ancestry }
+    }
+}
+
+impl Bound {
+    pub fn new<'a>(setting: &'static str, directories: impl IntoIterator<Item = &'a Arc<Held>>) -> Self {
+        Self { setting, directories: directories.into_iter().cloned().map(Placed::new).collect() }
+    }
+}
 
 impl ClientRoots {
-    /// Reads the URIs, finds out where they really are, and cuts them to the operator's bounds.
+    /// Reads the URIs, opens what they lead to, and cuts that to the operator's bounds.
     ///
     /// A root in a bound stays; of a root around one the bound is left; any other is dropped, as is what is no `file://`
-    /// URI, does not exist, is no directory, or is one of the places that are `kept` from clients.
-    pub(super) fn new(uris: &[String], bounds: &Bounds<'_>, kept: Option<&SystemPlaces>) -> Self {
+    /// URI, does not exist, or is no directory. What is held in `before` is not held twice.
+    pub(super) fn new(uris: &[String], bounds: &Bounds, before: &[Arc<Held>]) -> Self {
         let mut roots = Self::default();
+        if uris.len() > MOST_ROOTS {
+            roots.dropped.push(format!("the client names more than {MOST_ROOTS} roots, so none of them is used"));
+            return roots;
+        }
         for uri in uris {
-            let canonical = parse_file_uri(uri).map_err(|error| error.to_string()).and_then(|path| {
-                let canonical = dunce::canonicalize(&path).map_err(|error| error.to_string())?;
-                if canonical.is_dir() { Ok(canonical) } else { Err("it is no directory".to_owned()) }
-            });
-            let free = canonical.and_then(|directory| match kept.and_then(|kept| kept.near(&directory)) {
-                Some(place) => {
-                    Err(format!("it would open `{}` to commands; name the directory of the work", place.display()))
+            let cut = open(uri, before).and_then(|held| match bounds {
+                Bounds::Free => Ok(vec![held]),
+                Bounds::Missing => {
+                    add(&mut roots.unbounded, [held]);
+                    Err(format!(
+                        "with `--sandbox` a client's roots count only inside directories that the operator named, and \
+                         none is named; {ADVICE}"
+                    ))
                 }
-                None => Ok(directory),
+                Bounds::Within(bounds) => cut(held, bounds),
             });
-            let cut = free.and_then(|directory| cut(directory, bounds));
             match cut {
-                Ok(directories) => roots.add(directories),
+                Ok(directories) => add(&mut roots.directories, directories),
                 Err(why) => {
                     roots.dropped.push(format!("the client's root {} is not used: {why}", quoted(uri)));
                 }
@@ -46,33 +94,57 @@ impl ClientRoots {
         }
         roots
     }
+}
 
-    fn add(&mut self, directories: Vec<PathBuf>) {
-        for directory in directories {
-            if !self.directories.contains(&directory) {
-                self.directories.push(directory);
-            }
+/// How the operator gives a client's roots something to lie in.
+pub(super) const ADVICE: &str = "name one with `--workspace-dir`, `--project-dir` or `--cwd-root`";
+
+fn open(uri: &str, before: &[Arc<Held>]) -> Result<Arc<Held>, String> {
+    if uri.len() > LONGEST_URI {
+        return Err(format!("its URI has {} bytes, more than {LONGEST_URI}", uri.len()));
+    }
+    let path = parse_file_uri(uri).map_err(|error| error.to_string())?;
+    let held = Held::open_directory(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotADirectory => "it is no directory".to_owned(),
+        _ => error.to_string(),
+    })?;
+    if is_too_deep(held.path()) {
+        return Err(format!("it lies in more than {DEEPEST_ROOT} directories"));
+    }
+    let known = before.iter().find(|known| known.identity() == held.identity());
+    Ok(known.cloned().unwrap_or_else(|| Arc::new(held)))
+}
+
+/// A bound of the time that the comparison takes, so the name is believed.
+fn is_too_deep(path: &Path) -> bool {
+    path.components().nth(DEEPEST_ROOT + 1).is_some()
+}
+
+fn add(all: &mut Vec<Arc<Held>>, directories: impl IntoIterator<Item = Arc<Held>>) {
+    for directory in directories {
+        if !all.iter().any(|known| known.identity() == directory.identity()) {
+            all.push(directory);
         }
     }
 }
 
-fn cut(directory: PathBuf, bounds: &Bounds<'_>) -> Result<Vec<PathBuf>, String> {
-    let mut left = vec![directory];
-    for (setting, bound) in bounds {
-        left = left.iter().flat_map(|directory| common(directory, bound)).collect();
+fn cut(directory: Arc<Held>, bounds: &[Bound]) -> Result<Vec<Arc<Held>>, String> {
+    let mut left = vec![Placed::new(directory)];
+    for bound in bounds {
+        left = left.iter().flat_map(|directory| common(directory, &bound.directories)).collect();
         if left.is_empty() {
-            return Err(format!("it lies outside of what {setting} allows"));
+            return Err(format!("it lies outside of what {} allows", bound.setting));
         }
     }
-    Ok(left)
+    Ok(left.into_iter().map(|placed| placed.held).collect())
 }
 
 /// What a directory and a list of them have in common.
-fn common(directory: &Path, bound: &[&Path]) -> Vec<PathBuf> {
-    if bound.iter().any(|outer| directory.starts_with(outer)) {
-        return vec![directory.to_owned()];
+fn common(directory: &Placed, bound: &[Placed]) -> Vec<Placed> {
+    if bound.iter().any(|outer| directory.ancestry.lies_in(&outer.held)) {
+        return vec![directory.clone()];
     }
-    bound.iter().filter(|inner| inner.starts_with(directory)).map(|&inner| inner.to_owned()).collect()
+    bound.iter().filter(|inner| inner.ancestry.lies_in(&directory.held)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -81,7 +153,7 @@ mod tests {
     use super::*;
     use crate::policy::{Directories, DirectorySettings, Roots};
     use std::fs;
-    use std::sync::Arc;
+    use std::path::PathBuf;
 
     fn tree() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -104,7 +176,8 @@ mod tests {
         let (_dir, base) = tree();
         let check = |settings: &DirectorySettings, roots: &[&str], expected: &[&str]| {
             let (_, client) = narrowed(&base, settings.clone(), roots);
-            let found: Vec<&Path> = client.directories.iter().map(|path| path.strip_prefix(&base).unwrap()).collect();
+            let found: Vec<&Path> =
+                client.directories.iter().map(|held| held.path().strip_prefix(&base).unwrap()).collect();
             let expected: Vec<&Path> = expected.iter().map(Path::new).collect();
             assert_eq!(found, expected, "{roots:?}: {:?}", client.dropped);
         };
@@ -135,7 +208,7 @@ mod tests {
         let (_dir, base) = tree();
         let found = |settings: &DirectorySettings, roots: &[&str]| -> Vec<PathBuf> {
             let (_, client) = narrowed(&base, settings.clone(), roots);
-            client.directories.iter().map(|path| path.strip_prefix(&base).unwrap_or(path).to_owned()).collect()
+            client.directories.iter().map(|held| held.path().strip_prefix(&base).unwrap().to_owned()).collect()
         };
         let project = DirectorySettings { project: Some("dev/one".into()), ..Default::default() };
         let confined = DirectorySettings { is_confined: true, ..project.clone() };
@@ -146,24 +219,56 @@ mod tests {
         );
         let wider = DirectorySettings { workspace: Some("dev".into()), ..confined };
         assert_eq!(found(&wider, &["dev/two", "elsewhere"]), [Path::new("dev/two")]);
-        // Nothing is named: no place of the system's, nor what holds one.
-        let system =
-            SystemPlaces::new([base.join("dev/two")], [base.join("dev/one/src")], Some(base.join("elsewhere")));
-        let system = Arc::new(system);
-        let free = DirectorySettings { system, ..Default::default() };
-        assert_eq!(found(&free, &["dev"]), [Path::new("dev")]);
-        for settings in [
-            DirectorySettings { is_confined: true, ..free.clone() },
-            DirectorySettings { project_commands: true, ..free.clone() },
+        // Nothing is named, so nothing counts, and all that a call can be told is what to name.
+        let free = DirectorySettings { is_confined: true, ..Default::default() };
+        assert_eq!(found(&free, &["dev/one", "dev"]), [] as [PathBuf; 0]);
+        let (directories, client) = narrowed(&base, free, &["dev/one", "missing"]);
+        assert!(client.dropped[0].contains("name one with `--workspace-dir`"), "{:?}", client.dropped);
+        let one = base.join("dev/one/src");
+        for cwd in [None, Some("dev"), one.to_str()] {
+            let refused = directories.resolve(cwd).unwrap_err().to_string();
+            assert!(refused.contains("name one with `--workspace-dir`, `--project-dir` or `--cwd-root`"), "{refused}");
+        }
+        // Elsewhere calls run as those of clients without roots.
+        assert!(directories.resolve(base.join("elsewhere").to_str()).is_ok());
+        assert!(directories.granted().is_empty());
+    }
+
+    #[test]
+    fn a_project_that_only_the_client_named_has_commands_inside_the_operators_directories_alone() {
+        let (_dir, base) = tree();
+        let project = |settings: DirectorySettings| {
+            let settings = DirectorySettings { project_commands: true, ..settings };
+            let (directories, _) = narrowed(&base, settings, &["dev/one"]);
+            assert_eq!(directories.base().path, base.join("dev/one"));
+            directories.project_for_commands().map(|held| held.path().to_owned())
+        };
+        assert_eq!(project(DirectorySettings::default()), None);
+        let one = Some(base.join("dev/one"));
+        assert_eq!(project(DirectorySettings { workspace: Some("dev".into()), ..Default::default() }), one);
+        assert_eq!(project(DirectorySettings { project: Some("dev/one".into()), ..Default::default() }), one);
+        let within = Roots::Within(vec![base.join("dev")]);
+        assert_eq!(project(DirectorySettings { roots: within, ..Default::default() }), one);
+    }
+
+    #[test]
+    fn what_a_client_can_make_the_server_look_at_is_bounded() {
+        let (_dir, base) = tree();
+        let uri = format!("file://{}/dev/one", base.display());
+        let free = Directories::new(DirectorySettings { server: base.clone(), ..Default::default() });
+        let (_, most) = free.with_client_roots(&vec![uri.clone(); MOST_ROOTS]);
+        assert_eq!((most.directories.len(), most.dropped.len()), (1, 0));
+        let (_, more) = free.with_client_roots(&vec![uri.clone(); MOST_ROOTS + 1]);
+        let sentence = "the client names more than 256 roots, so none of them is used";
+        assert_eq!((more.directories.len(), more.dropped), (0, vec![sentence.to_owned()]));
+        let deep = base.join("d/".repeat(DEEPEST_ROOT));
+        fs::create_dir_all(&deep).unwrap();
+        for (uri, why) in [
+            (format!("{uri}/{}", "../one/".repeat(2000)), "more than 12304"),
+            (format!("file://{}", deep.display()), "it lies in more than 256 directories"),
         ] {
-            fs::create_dir_all(base.join("elsewhere/work")).unwrap();
-            fs::create_dir_all(base.join("dev/two/sub")).unwrap();
-            assert_eq!(
-                found(&settings, &[".", "dev", "dev/two", "dev/two/sub", "dev/one/src", "elsewhere"]),
-                [] as [PathBuf; 0]
-            );
-            let good = [Path::new("dev/one"), Path::new("dev/three"), Path::new("elsewhere/work")];
-            assert_eq!(found(&settings, &["dev/one", "dev/three", "elsewhere/work"]), good);
+            let (_, client) = free.with_client_roots(&[uri]);
+            assert!(client.directories.is_empty() && client.dropped[0].contains(why), "{:?}", client.dropped);
         }
     }
 

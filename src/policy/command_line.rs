@@ -35,12 +35,14 @@ pub enum CommandLineError {
     },
     /// Shell syntax outside quotes.
     #[error(
-        "{syntax} outside quotes is shell syntax, and no shell runs here; call one command at a time with plain arguments, \
-         choose a directory with `cwd`, or quote it to pass it on literally"
+        "{syntax} outside quotes is shell syntax, and no shell runs here; {}call one command at a time with plain arguments, \
+         choose a directory with `cwd`, or quote it to pass it on literally", returned_already(*syntax)
     )]
     Syntax {
         /// The first piece of it.
         syntax: ShellSyntax,
+        /// The whole line.
+        line: String,
     },
     /// A word holds a NUL, which no program can be given.
     #[error("{} holds a NUL character, which no argument can hold; leave it out", quoted(.word))]
@@ -48,6 +50,62 @@ pub enum CommandLineError {
         /// The word.
         word: String,
     },
+    /// More words than are taken.
+    #[error(
+        "the command has more than {MOST_WORDS} words, and no more are taken; pass the rest by a file or by `input`"
+    )]
+    TooManyWords,
+}
+
+impl CommandLineError {
+    /// What was asked for, in words as a shell would split them, or the whole line as one where they can't be made out.
+    /// Empty where nothing was, or too much.
+    pub fn attempted(&self) -> Vec<String> {
+        match self {
+            Self::Empty | Self::TooManyWords => Vec::new(),
+            Self::Unbalanced { line } => vec![line.clone()],
+            Self::Syntax { line, .. } => split_words(line).unwrap_or_else(|_| vec![line.clone()]),
+            Self::Nul { word } => vec![word.clone()],
+        }
+    }
+}
+
+/// What those need to know who redirect standard error.
+fn returned_already(syntax: ShellSyntax) -> &'static str {
+    match syntax {
+        ShellSyntax::Operator(">&" | "&>") => {
+            "standard error is returned already, so leave redirections like `2>&1` out; "
+        }
+        ShellSyntax::Operator(_) | ShellSyntax::Substitution(_) | ShellSyntax::Newline => "",
+    }
+}
+
+/// The most words that a command may have. Linux takes a few more of one letter, and fewer of any that are longer.
+pub const MOST_WORDS: usize = 131_072;
+
+/// Why a line can't be split into words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitError {
+    /// A quote or an escape has no end.
+    Unbalanced,
+    /// There are more than [`MOST_WORDS`].
+    TooMany,
+}
+
+/// Splits a line by the rules of a POSIX shell. Each word takes many times its place in the line, so no more of them are
+/// made than are taken.
+///
+/// # Errors
+/// [`SplitError`].
+pub fn split_words(line: &str) -> Result<Vec<String>, SplitError> {
+    let mut lexer = shlex::Shlex::new(line);
+    let words: Vec<String> = lexer.by_ref().take(MOST_WORDS).collect();
+    let has_more = words.len() == MOST_WORDS && lexer.next().is_some();
+    match (lexer.had_error, has_more) {
+        (true, _) => Err(SplitError::Unbalanced),
+        (false, true) => Err(SplitError::TooMany),
+        (false, false) => Ok(words),
+    }
 }
 
 impl CommandLine {
@@ -65,9 +123,12 @@ impl CommandLine {
             return Self::from_words(words, literal_pattern);
         }
         if let Some((_, syntax)) = find_syntax(line) {
-            return Err(CommandLineError::Syntax { syntax });
+            return Err(CommandLineError::Syntax { syntax, line: line.to_owned() });
         }
-        let words = shlex::split(line).ok_or_else(|| CommandLineError::Unbalanced { line: line.to_owned() })?;
+        let words = split_words(line).map_err(|error| match error {
+            SplitError::Unbalanced => CommandLineError::Unbalanced { line: line.to_owned() },
+            SplitError::TooMany => CommandLineError::TooManyWords,
+        })?;
         Self::from_words(words, find_literal_pattern(line))
     }
 
@@ -80,6 +141,9 @@ impl CommandLine {
     }
 
     fn from_words(words: Vec<String>, literal_pattern: Option<&'static str>) -> Result<Self, CommandLineError> {
+        if words.len() > MOST_WORDS {
+            return Err(CommandLineError::TooManyWords);
+        }
         if let Some(word) = words.iter().find(|word| word.contains('\0')) {
             return Err(CommandLineError::Nul { word: word.clone() });
         }
@@ -133,6 +197,15 @@ mod tests {
         for (line, words) in cases {
             assert_eq!(CommandLine::parse(line).unwrap().words(), words, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_command_has_no_more_words_than_are_taken() {
+        let most = "a ".repeat(MOST_WORDS);
+        assert_eq!(CommandLine::parse(&most).unwrap().words().len(), MOST_WORDS);
+        assert_eq!(CommandLine::parse(&format!("{most} a")), Err(CommandLineError::TooManyWords));
+        let words = vec![String::from("a"); MOST_WORDS];
+        assert_eq!(CommandLine::from_process("a".into(), words), Err(CommandLineError::TooManyWords));
     }
 
     #[test]

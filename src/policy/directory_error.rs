@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::client_roots::ADVICE;
+use super::directory::FIRST_ROOT;
 use super::quoted::quoted;
 
 /// Why a call can't run where it asked to.
@@ -63,7 +65,7 @@ pub enum DirectoryError {
     /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
     #[error(
         "configuration problem with {setting}: {} can't be resolved ({source}), so no call that names a `cwd` is served; \
-         leave `cwd` out, or ask the operator to mend the setting",
+         leave `cwd` out, or ask the operator to fix the setting",
         shown(.path)
     )]
     Unresolvable {
@@ -77,11 +79,50 @@ pub enum DirectoryError {
     /// The operator's list of roots is set and holds none.
     #[error(
         "configuration problem with {ROOTS}: it is set but holds no directory, so no call that names a `cwd` is \
-         served; leave `cwd` out, or ask the operator to mend the setting"
+         served; leave `cwd` out, or ask the operator to fix the setting"
     )]
     NoRoots,
+    /// The client's roots do not count, and the call is about them.
+    #[error(
+        "the client's root {} is not used: with `--sandbox` a client's roots count only inside directories that the operator \
+         named, and none is named; ask the operator to {ADVICE}, or to say `--roots ignore`",
+        shown(.root)
+    )]
+    RootsUnbounded {
+        /// The root, canonical.
+        root: PathBuf,
+    },
+    /// A command of the client's project, which does not count.
+    #[error(
+        "command {} is not allowed: `--allow-project-commands` allows commands of a project that the client named only \
+         inside directories that the operator named, and none is named; ask the operator to {ADVICE}",
+        quoted(.word)
+    )]
+    ProjectUnbounded {
+        /// The first word.
+        word: String,
+    },
+    /// A relative `--cwd` leads out of the project.
+    #[error(
+        "{} of `--cwd` lies outside {} of {project_setting}, and a relative `--cwd` names a directory within the project; \
+         ask the operator to fix it",
+        shown(.path),
+        shown(.project)
+    )]
+    BaseOutside {
+        /// Where it leads, canonical.
+        path: PathBuf,
+        /// The project directory, canonical.
+        project: PathBuf,
+        /// Where that comes from.
+        project_setting: &'static str,
+    },
     /// The directory for calls that name none is not usable.
-    #[error("the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; ask the operator to mend it", shown(.path))]
+    #[error(
+        "the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; {}",
+        shown(.path),
+        mend(.setting)
+    )]
     BaseUnusable {
         /// The setting that names it.
         setting: &'static str,
@@ -95,6 +136,15 @@ pub enum DirectoryError {
 pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
 pub(super) const PROJECT: &str = "`--project-dir`";
 pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
+
+/// How a base that can't be used is mended: the operator's is opened at the start alone, a client's when it tells its roots.
+fn mend(setting: &str) -> &'static str {
+    if setting == FIRST_ROOT {
+        "open another directory in the client"
+    } else {
+        "ask the operator to fix it, and to restart the server"
+    }
+}
 
 fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())

@@ -23,7 +23,7 @@ pub enum FileUriError {
     #[error("it holds a character that has to be percent-encoded")]
     Character,
     /// A percent sign is not followed by two hexadecimal digits.
-    #[error("it holds a `%` without two hexadecimal digits behind it")]
+    #[error("it holds a `%` without two hexadecimal digits after it")]
     Escape,
     /// What is encoded can't be part of a name.
     #[error("it encodes a character that no path can hold in a name")]

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::WorkingDirectory;
 use super::windows_name::{self, Endings};
+use super::{Rule, WorkingDirectory};
 
 /// Where the system keeps its utilities, for a server that was started without `PATH`.
 const DEFAULT_PATH: &str =
@@ -74,11 +74,11 @@ impl SearchPath {
     }
 }
 
-/// A file that a decision may run.
+/// A file that a decision may run, with the rule that it was found by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
-    project: Option<PathBuf>,
+    rule: Rule,
 }
 
 impl Program {
@@ -93,14 +93,13 @@ impl Program {
     }
 
     /// Whether this is the file that a word of the entry asks for: on Windows `tool.bat` does not ask for `tool.exe`.
-    pub(super) fn answers_to(&self, word: &str) -> bool {
+    fn answers_to(&self, word: &str) -> bool {
         !cfg!(windows) || windows_name::has_ending_of(&self.path.to_string_lossy(), word)
     }
 
-    /// The project directory that the file was found under, links resolved, where it was looked for as a command of
-    /// the project's.
-    pub(super) fn project(&self) -> Option<&Path> {
-        self.project.as_deref()
+    /// The rule that it was found by: an entry of the allow-list, `*`, or the project that it lies in, links resolved.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
     }
 }
 
@@ -124,46 +123,60 @@ impl Programs {
         &self.search_path
     }
 
+    /// Finds the program that `word` means by the rule that lets it pass, in a call that runs in `directory`.
+    ///
+    /// By an entry of the allow-list it is what [`Self::find_listed`] finds. By `*` it is found in the same way, but a
+    /// relative path lies in the directory of the call. By the project's rule it is given by a path and lies, links
+    /// resolved, under the project.
+    pub(super) fn find(&self, rule: Rule, word: &str, directory: &WorkingDirectory) -> Option<Program> {
+        let path = match &rule {
+            Rule::Entry(entry) => return self.find_listed(entry).filter(|program| program.answers_to(word)),
+            // The file that the policy names, else what its name is looked up as.
+            Rule::Described(described) => {
+                let entry = described.program.as_ref().unwrap_or(&described.name);
+                let found = self.find_listed(entry).filter(|program| program.answers_to(word));
+                return found.map(|program| Program { rule, ..program });
+            }
+            Rule::Any if is_path(word) => self.at(directory.path().join(word))?,
+            Rule::Any => self.look_up(word)?,
+            Rule::Project(project) => self.find_in_project(word, directory, project)?,
+        };
+        Some(Program { path, rule })
+    }
+
     /// Finds the program of an entry of the allow-list.
     ///
     /// A name is looked up among the executable files of the search path, and the first place is remembered for good.
     /// A path is taken as it is, a relative one in the server's own directory, whatever directory a call names.
     pub fn find_listed(&self, entry: &str) -> Option<Program> {
-        if is_path(entry) { self.at(self.directory.join(entry)) } else { self.look_up(entry) }
+        let path = if is_path(entry) { self.at(self.directory.join(entry)) } else { self.look_up(entry) }?;
+        Some(Program { path, rule: Rule::Entry(entry.to_owned()) })
     }
 
-    /// Finds the program of any word, for the entry `*`: as [`Self::find_listed`], but a relative path lies in the
-    /// directory of the call.
-    pub fn find_any(&self, word: &str, directory: &WorkingDirectory) -> Option<Program> {
-        if is_path(word) { self.at(directory.path().join(word)) } else { self.look_up(word) }
-    }
-
-    /// Finds a program that is given by a path and lies, links resolved, under the canonical directory `project`.
-    pub fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<Program> {
+    fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<PathBuf> {
         if !is_path(word) {
             return None;
         }
         let mut files = self.search_path.files(&directory.path().join(word));
         let path = files.find_map(|file| dunce::canonicalize(file).ok())?;
         let lies_inside = path.starts_with(project) && path.is_file();
-        lies_inside.then(|| Program { path, project: Some(project.to_owned()) })
+        lies_inside.then_some(path)
     }
 
-    fn at(&self, path: PathBuf) -> Option<Program> {
-        let path = self.search_path.files(&path).find(|file| file.is_file())?;
-        Some(Program { path, project: None })
+    fn at(&self, path: PathBuf) -> Option<PathBuf> {
+        self.search_path.files(&path).find(|file| file.is_file())
     }
 
-    fn look_up(&self, name: &str) -> Option<Program> {
+    fn look_up(&self, name: &str) -> Option<PathBuf> {
         // A panic of another thread leaves the map as it was: entries are added whole.
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = found.get(name) {
-            return Some(Program { path: path.clone(), project: None });
+            return Some(path.clone());
         }
         let mut places = self.search_path.entries.iter().map(|entry| entry.join(name));
         let path = places.find_map(|place| self.search_path.executable(&place))?;
         found.insert(name.to_owned(), path.clone());
-        Some(Program { path, project: None })
+        Some(path)
     }
 }
 
@@ -245,7 +258,8 @@ mod tests {
         symlink(project.join("bin/run"), base.join("back")).unwrap();
         let directory = WorkingDirectory::open(&project).unwrap();
         let programs = Programs::new(SearchPath::new(None), base.clone());
-        let found = |word: &str| programs.find_in_project(word, &directory, &project).map(|program| program.path);
+        let rule = || Rule::Project(project.clone());
+        let found = |word: &str| programs.find(rule(), word, &directory).map(|program| program.path);
         assert_eq!(found("./bin/run"), Some(project.join("bin/run")));
         assert_eq!(found("../back"), Some(project.join("bin/run")));
         for word in

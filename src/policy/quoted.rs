@@ -1,9 +1,11 @@
 //! How a word of a client's stands in a message: in backticks, on one line, of bounded length.
 
+use crate::text::is_plain;
+
 /// The most characters of a word that a message repeats.
 const LONGEST: usize = 120;
 
-/// Puts `text` in backticks, with control characters escaped and cut after 120 characters, so that no word can break
+/// Puts `text` in backticks, with what is not plain text escaped and cut after 120 characters, so that no word can break
 /// a message or a line of the log in two.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("`");
@@ -12,13 +14,7 @@ pub fn quoted(text: &str) -> String {
             quoted.push('…');
             break;
         }
-        if character.is_control()
-            || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
-            quoted.extend(character.escape_default());
-        } else {
-            quoted.push(character);
-        }
+        if is_plain(character) { quoted.push(character) } else { quoted.extend(character.escape_default()) }
     }
     quoted.push('`');
     quoted
@@ -32,6 +28,7 @@ mod tests {
     fn a_word_can_not_break_out_of_its_message() {
         assert_eq!(quoted("ls"), "`ls`");
         assert_eq!(quoted("a\nb\x1b[31m\u{202e}"), r"`a\nb\u{1b}[31m\u{202e}`");
+        assert_eq!(quoted("\u{61c}\u{200f}\u{2066}\u{feff}"), r"`\u{61c}\u{200f}\u{2066}\u{feff}`");
         assert_eq!(quoted(&"x".repeat(500)), format!("`{}…`", "x".repeat(120)));
     }
 }

@@ -1,24 +1,34 @@
-//! A command for the persistent shell: allowed by the same list, and made here alone.
+//! A command for the persistent shell: allowed by the same list, and made here alone. Only [`Policy`](super::Policy)
+//! calls it, so that the program is always the one that it found for the entry.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{AllowList, Program, Refusal};
+use super::proposal::Proposal;
+use super::rules::{Claim, CommandRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher};
+use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
+use crate::files::FileState;
 
-/// A command that may be given to the persistent shell, once. Only [`allow_in_shell`] makes one.
-#[derive(Debug, PartialEq, Eq)]
+/// A command that may be given to the persistent shell, once, where [`check_in`](Self::check_in) has nothing against it.
+/// Only [`shell::decide`](crate::shell::decide) makes one.
+#[derive(Debug)]
 pub struct ShellCommand {
     words: Vec<String>,
     /// What the shell is given in place of the first word; `None` where it is left to find what the word means.
     program: Option<String>,
+    /// What a policy says of it, with the words that it was judged by.
+    judged: Option<(Arc<CommandRule>, Vec<String>)>,
+    /// What a person has approved of it.
+    approved: Option<Box<Proposal>>,
 }
 
 /// Who finds what the first word of a command means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finder {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finder {
     /// The shell: the word is built into it, or its rules are its own.
     Shell,
-    /// The policy, which has found this, or nothing.
-    Policy(Option<Program>),
+    /// The policy.
+    Policy,
 }
 
 impl ShellCommand {
@@ -32,9 +42,62 @@ impl ShellCommand {
         self.program.as_deref().map(Path::new)
     }
 
+    /// What a policy says of it.
+    pub fn rule(&self) -> Option<&Arc<CommandRule>> {
+        self.judged.as_ref().map(|(rule, _)| rule)
+    }
+
+    /// The same command, where a person has approved it as `proposal` says.
+    #[must_use]
+    pub fn approved(self, proposal: Proposal) -> Self {
+        Self { approved: Some(Box::new(proposal)), ..self }
+    }
+
+    /// Looks at what only the moment tells in which it runs: where the shell stands, and the paths among the words; and
+    /// whether a person has approved it as it is now, where its rule asks for one.
+    ///
+    /// # Errors
+    /// [`Refusal`], where its rule does not let it run there.
+    pub fn check_in(&self, directories: &Directories, here: &WorkingDirectory) -> Result<(), Refusal> {
+        let Some((rule, words)) = &self.judged else { return Ok(()) };
+        let judgement = rule.judge(words, &mut OnDisk::new(directories, here));
+        refuse(&judgement)?;
+        let under = directories.beneath_project(&rule.cwd_under);
+        if !rule.cwd_under.is_empty() && !here.held().lies_in_any(&under).unwrap_or(false) {
+            return Err(Refusal::OutsideOfRule { word: rule.name.clone(), under: rule.cwd_under.clone() });
+        }
+        if judgement.decision != Expected::Ask {
+            return Ok(());
+        }
+        let program = match self.program() {
+            None => None,
+            Some(program) => match FileState::of(program) {
+                Ok(state) => Some((program.to_owned(), state)),
+                Err(_) => return Err(Refusal::ProgramNotFound { word: rule.name.clone() }),
+            },
+        };
+        let (directory, path) = Proposal::held_in(here);
+        let proposal = Proposal {
+            sentence: judgement.refusal.unwrap_or_default(),
+            reason: judgement.reason.map(str::to_owned),
+            rule: Arc::clone(rule),
+            shown: rule.without_secrets(words),
+            words: self.words.clone(),
+            program,
+            directory,
+            path,
+            claims: judgement.claims,
+        };
+        match self.approved.as_deref().map(|approved| proposal.difference(approved)) {
+            None => Err(Refusal::NeedsApproval(Box::new(proposal))),
+            Some(Some(what)) => Err(Refusal::ChangedSinceApproval { what }),
+            Some(None) => Ok(()),
+        }
+    }
+
     /// The words that the shell is given: the program by its path, so that nothing of the shell's own stands in for it.
     pub(crate) fn into_shell_words(self) -> Vec<String> {
-        let Self { mut words, program } = self;
+        let Self { mut words, program, judged: _, approved: _ } = self;
         if let (Some(word), Some(program)) = (words.first_mut(), program) {
             *word = program;
         }
@@ -47,44 +110,102 @@ impl ShellCommand {
 ///
 /// # Errors
 /// [`Refusal::NotAllowed`], or [`Refusal::ProgramNotFound`], also of a program whose path the shell's line can't hold.
-pub fn allow_in_shell(
+pub(super) fn allow_in_shell(
     allow: &AllowList,
+    programs: &Programs,
     entry: &str,
     arguments: Vec<String>,
-    found: Finder,
+    finder: Finder,
 ) -> Result<ShellCommand, Refusal> {
-    if !allow.names().iter().any(|name| name == entry) {
+    if !allow.has_entry(entry) {
         return Err(Refusal::NotAllowed { word: entry.to_owned(), allowed: allow.names().to_vec() });
     }
-    let program = match found {
+    let mut words: Vec<String> = std::iter::once(entry.to_owned()).chain(arguments).collect();
+    let mut judged = None;
+    let mut named = entry;
+    let mut finder = finder;
+    if let Some(rule) = allow.rules().get(entry) {
+        if !rule.has_no_settings() {
+            let reason = format!(
+                "the rule for `{entry}` sets a sandbox, an environment or limits of its own, and the persistent shell has one \
+                 for all commands; call it as a process of its own"
+            );
+            return Err(Refusal::InShell { reason });
+        }
+        let (levels, client) = match rule.level.has_paths() {
+            // Whether the paths pass is found out when its turn comes.
+            true => {
+                let first = matcher::read(&rule.level, &words).map(|matches| matches.into_iter().next());
+                (first.ok().flatten(), words.clone())
+            }
+            false => {
+                let judgement = rule.judge(&words, &mut NoPaths);
+                refuse(&judgement)?;
+                (judgement.matched, words.clone())
+            }
+        };
+        match levels {
+            Some(matched) => words = matched.with_inserted(&words),
+            // The judge says why.
+            None => refuse(&rule.judge(&words, &mut NoPaths))?,
+        }
+        judged = Some((Arc::clone(rule), client));
+        if let Some(program) = &rule.program {
+            (named, finder) = (program, Finder::Policy);
+        }
+    }
+    let program = match finder {
         Finder::Shell => None,
-        Finder::Policy(found) => {
+        Finder::Policy => {
+            let found = programs.find_listed(named);
             let path = found.as_ref().and_then(|program| program.path().to_str());
             let path = path.filter(|path| !path.contains(char::is_control));
             Some(path.ok_or_else(|| Refusal::ProgramNotFound { word: entry.to_owned() })?.to_owned())
         }
     };
-    Ok(ShellCommand { words: std::iter::once(entry.to_owned()).chain(arguments).collect(), program })
+    Ok(ShellCommand { words, program, judged, approved: None })
+}
+
+/// What a judgement refuses. Where it asks for a person, that is found out when its turn comes.
+fn refuse(judgement: &Judgement<'_>) -> Result<(), Refusal> {
+    match judgement.decision {
+        Expected::Allow | Expected::Ask => Ok(()),
+        Expected::Refuse => Err(Refusal::Arguments { reason: judgement.refusal.clone().unwrap_or_default() }),
+    }
+}
+
+/// The judge of rules in which nothing is a path.
+struct NoPaths;
+
+impl PathJudge for NoPaths {
+    fn judge(&mut self, _claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
+        Err(PathError::Outside)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::SearchPath;
+
+    fn programs() -> Programs {
+        Programs::new(SearchPath::new(Some("".as_ref())), "/".into())
+    }
 
     #[test]
     fn only_what_stands_on_the_list_may_be_given_to_the_shell() {
         let allow = AllowList::new(["ls".to_owned(), "*".to_owned()]);
-        let command = allow_in_shell(&allow, "ls", vec!["-l".to_owned()], Finder::Shell).unwrap();
+        let command = allow_in_shell(&allow, &programs(), "ls", vec!["-l".to_owned()], Finder::Shell).unwrap();
         assert_eq!(command.words(), ["ls", "-l"]);
         for entry in ["rm", "*", "", "LS", "/bin/ls", "ls "] {
-            assert!(allow_in_shell(&allow, entry, Vec::new(), Finder::Shell).is_err(), "{entry}");
+            assert!(allow_in_shell(&allow, &programs(), entry, Vec::new(), Finder::Shell).is_err(), "{entry}");
         }
     }
 
     #[test]
     fn a_program_that_is_not_there_or_has_no_plain_path_is_refused() {
         let allow = AllowList::new(["ls".to_owned()]);
-        let refused = allow_in_shell(&allow, "ls", Vec::new(), Finder::Policy(None)).unwrap_err();
+        let refused = allow_in_shell(&allow, &programs(), "ls", Vec::new(), Finder::Policy).unwrap_err();
         assert!(refused.to_string().starts_with("command `ls` was not found"), "{refused}");
     }
 }

@@ -6,6 +6,7 @@
 //! is tested on every platform.
 
 use super::CommandLineError;
+use super::command_line::MOST_WORDS;
 use super::syntax::{ShellSyntax, syntax_at};
 
 /// Splits one line into words; says too what `cmd.exe` would have expanded, and is passed on literally.
@@ -46,9 +47,12 @@ pub(super) fn split(line: &str) -> Result<(Vec<String>, Option<&'static str>), C
         if is_quoted {
             word.get_or_insert_default().push(character);
         } else if let Some(syntax) = refused_at(line.get(offset..).unwrap_or_default()) {
-            return Err(CommandLineError::Syntax { syntax });
+            return Err(CommandLineError::Syntax { syntax, line: line.to_owned() });
         } else if matches!(character, ' ' | '\t') {
             words.extend(word.take());
+            if words.len() > MOST_WORDS {
+                return Err(CommandLineError::TooManyWords);
+            }
         } else {
             word.get_or_insert_default().push(character);
         }
@@ -128,7 +132,7 @@ mod tests {
         ];
         for (line, expected) in cases {
             match split(line) {
-                Err(CommandLineError::Syntax { syntax }) => assert_eq!(syntax.to_string(), expected, "{line:?}"),
+                Err(CommandLineError::Syntax { syntax, .. }) => assert_eq!(syntax.to_string(), expected, "{line:?}"),
                 other => panic!("{line:?} gave {other:?}"),
             }
         }

@@ -1,17 +1,17 @@
 //! A directory that was checked, held so that it stays the one that was checked.
 
 use std::io;
-#[cfg(target_os = "linux")]
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files::Held;
 
 /// A directory to run in. On Linux it holds a handle to the very directory that was checked, so that nothing that is
 /// renamed or linked anew between the check and the use changes where a command runs.
 #[derive(Debug)]
 pub struct WorkingDirectory {
+    held: Arc<Held>,
     path: PathBuf,
-    #[cfg(target_os = "linux")]
-    handle: OwnedFd,
 }
 
 impl WorkingDirectory {
@@ -20,30 +20,22 @@ impl WorkingDirectory {
     /// # Errors
     /// What resolving, opening or entering it fails with; `NotADirectory` where it is none.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::hold(path)
+        Self::new(Held::open_directory(path)?)
     }
 
-    /// Opens first and asks the kernel then where that is, so that what is compared is what is used.
-    #[cfg(target_os = "linux")]
-    fn hold(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-        rustix::fs::accessat(&handle, ".", Access::EXEC_OK, AtFlags::EACCESS)?;
-        match std::fs::read_link(proc_path(&handle)) {
-            Ok(path) => Ok(Self { path, handle }),
-            // Without `/proc` there is only the path to ask for.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { path: dunce::canonicalize(path)?, handle })
-            }
-            Err(error) => Err(error),
+    /// Takes one that was just opened.
+    pub(super) fn new(held: Held) -> io::Result<Self> {
+        may_be_entered(&held)?;
+        Ok(Self { path: held.path().to_owned(), held: Arc::new(held) })
+    }
+
+    /// Takes one that was opened some time ago, under the name that it has now.
+    pub(crate) fn of(held: Arc<Held>) -> io::Result<Self> {
+        if held.is_removed() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "it was removed since it was opened"));
         }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn hold(path: &Path) -> io::Result<Self> {
-        let path = dunce::canonicalize(path)?;
-        if path.is_dir() { Ok(Self { path }) } else { Err(io::ErrorKind::NotADirectory.into()) }
+        may_be_entered(&held)?;
+        Ok(Self { path: held.path_now(), held })
     }
 
     /// The canonical path.
@@ -51,20 +43,31 @@ impl WorkingDirectory {
         &self.path
     }
 
+    /// What holds it.
+    pub fn held(&self) -> &Arc<Held> {
+        &self.held
+    }
+
     /// The path to start a process in while this value lives: on Linux the held handle's, as long as `/proc` is there.
     pub fn spawn_path(&self) -> PathBuf {
-        #[cfg(target_os = "linux")]
-        {
-            if *HAS_PROC {
-                return proc_path(&self.handle);
-            }
-        }
         #[cfg(windows)]
         if let Some(path) = without_verbatim_share(&self.path) {
             return path;
         }
-        self.path.clone()
+        self.held.spawn_path()
     }
+}
+
+#[cfg(target_os = "linux")]
+fn may_be_entered(held: &Held) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags};
+    Ok(rustix::fs::accessat(held, ".", Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
+/// Elsewhere the start of the command finds out.
+#[cfg(not(target_os = "linux"))]
+fn may_be_entered(_held: &Held) -> io::Result<()> {
+    Ok(())
 }
 
 /// The plain form of `\\?\UNC\server\share`, which dunce leaves as it is, and which no process can start in.
@@ -80,13 +83,4 @@ fn without_verbatim_share(path: &Path) -> Option<PathBuf> {
     plain.push(share);
     plain.push(r"\");
     Some(PathBuf::from(plain).join(components.as_path().strip_prefix(r"\").ok()?))
-}
-
-/// Whether `/proc` is there, looked up once.
-#[cfg(target_os = "linux")]
-static HAS_PROC: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| Path::new("/proc/self/fd").exists());
-
-#[cfg(target_os = "linux")]
-fn proc_path(handle: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }

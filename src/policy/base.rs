@@ -1,0 +1,48 @@
+//! Where calls run that name no `cwd`.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::WorkingDirectory;
+use super::opened::Opened;
+use crate::files::Held;
+
+/// Where calls run that name no `cwd`, and what relative ones are relative to.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The directory as configured, absolute, links not resolved.
+    pub path: PathBuf,
+    /// The setting it comes from, for messages.
+    pub setting: &'static str,
+    opened: Opened,
+}
+
+impl Base {
+    pub(super) fn new(opened: &Opened, setting: &'static str) -> Self {
+        Self { path: opened.given.clone(), setting, opened: opened.clone() }
+    }
+
+    /// Opens a directory for calls that name none.
+    pub fn of(path: PathBuf, setting: &'static str) -> Self {
+        Self::new(&Opened::new(path), setting)
+    }
+
+    /// The directory, where it could be opened when it was configured.
+    pub fn held(&self) -> Option<&Arc<Held>> {
+        self.opened.held()
+    }
+
+    pub(super) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// The very directory that was opened when it was configured, to run in.
+    ///
+    /// # Errors
+    /// Where it could not be opened then, can't be entered, or was removed since.
+    pub fn open(&self) -> io::Result<WorkingDirectory> {
+        let held = self.opened.get().map_err(super::opened::NotOpened::to_io)?;
+        WorkingDirectory::of(held.clone())
+    }
+}

@@ -1,0 +1,102 @@
+//! The one evaluation: what is asked for, and where, becomes a decision with the rule that it rests on. One-shot calls,
+//! `check`, `explain_refusal` and whoever embeds the crate go through it.
+
+use super::decision::{self, Facts, Judged};
+use super::proposal::Approved;
+use super::rules::{CommandRule, Expected, OnDisk};
+use super::{
+    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
+};
+use crate::files::FileState;
+
+/// One call, as far as a decision needs to know it.
+#[derive(Debug)]
+pub struct Requested<'a> {
+    /// What to run, or why it is no command.
+    pub command: Result<CommandLine, CommandLineError>,
+    /// Where to run it, as the client gave it.
+    pub cwd: Option<&'a str>,
+    /// Whether it brings something to read on standard input.
+    pub has_input: bool,
+    /// What a person has approved.
+    pub approved: Approved<'a>,
+}
+
+impl Policy {
+    /// Finds out what the decision needs to know about one call, and decides.
+    ///
+    /// The file system is asked for the directory, and for the program only where the allow-list lets the word pass:
+    /// a client learns nothing about programs that it may not run.
+    pub fn examine(&self, command: Result<CommandLine, CommandLineError>, cwd: Option<&str>) -> Decision {
+        self.evaluate(&self.directories, Requested { command, cwd, has_input: false, approved: Approved::default() })
+    }
+
+    /// The same with other directories than the operator's, those that a client's roots narrow them to, and for a call that
+    /// may bring input.
+    pub fn evaluate(&self, directories: &Directories, asked: Requested<'_>) -> Decision {
+        let Requested { command, cwd, has_input, approved } = asked;
+        let directory = directories.resolve(cwd);
+        let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
+        // The one place where the first word is looked up.
+        let rule = command.as_ref().ok().and_then(|command| self.allow.find(command.word()).or_else(project));
+        let mut facts =
+            Facts { rule, directory, program: None, state: None, judged: None, has_input, is_in_rule: true };
+        if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &facts.rule) {
+            facts.program = self.program(rule, command.word(), directory);
+            if let Rule::Described(rule) = rule {
+                let judged = judged(rule, command.words(), directories, directory);
+                if judged.decision == Expected::Ask {
+                    facts.state = facts.program.as_ref().and_then(|program| FileState::of(program.path()).ok());
+                }
+                facts.judged = Some(judged);
+                facts.is_in_rule = rule.cwd_under.is_empty() || {
+                    let under = directories.beneath_project(&rule.cwd_under);
+                    directory.held().lies_in_any(&under).unwrap_or(false)
+                };
+            }
+        }
+        // By the project's word a command is allowed only where it lies there.
+        if matches!(facts.rule, Some(Rule::Project(_))) && facts.program.is_none() {
+            facts.rule = None;
+        }
+        let attempted = command.as_ref().err().map(|error| self.without_secrets(error.attempted()));
+        let mut decision = decision::decide(&self.allow, command, facts, approved);
+        if let Some(words) = attempted {
+            decision.explanation.words = words;
+        }
+        if let Err(Refusal::NotAllowed { word, .. }) = &decision.outcome {
+            if let Some(withheld) = directories.withheld(word) {
+                decision.outcome = Err(withheld.into());
+            }
+        }
+        decision
+    }
+
+    /// The words of a call without the values that the rule of its first word calls secret: for who shows what was asked.
+    pub(crate) fn without_secrets(&self, words: Vec<String>) -> Vec<String> {
+        match words.first().and_then(|word| self.allow.rules().get(word)) {
+            Some(rule) => rule.without_secrets(&words),
+            None => words,
+        }
+    }
+
+    fn program(&self, rule: &Rule, word: &str, directory: &WorkingDirectory) -> Option<Program> {
+        self.programs.find(rule.clone(), word, directory)
+    }
+}
+
+fn judged(rule: &CommandRule, words: &[String], directories: &Directories, directory: &WorkingDirectory) -> Judged {
+    let judgement = rule.judge(words, &mut OnDisk::new(directories, directory));
+    let matched = judgement.matched.as_ref();
+    let form = matched.and_then(|matched| matched.form).map(|form| form.origin.clone());
+    let described =
+        DescribedAt { level: judgement.level.title(), origin: form.unwrap_or_else(|| judgement.level.origin.clone()) };
+    let shown = matched.map_or_else(|| rule.without_secrets(words), |matched| matched.without_secrets(words));
+    let words = match matched {
+        Some(matched) if judgement.decision != Expected::Refuse => matched.with_inserted(words),
+        Some(_) | None => words.to_vec(),
+    };
+    let reason = judgement.reason.map(str::to_owned);
+    let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
+    Judged { decision, refusal, reason, words, shown, described, claims }
+}

@@ -1,0 +1,116 @@
+//! What a person is asked to approve: everything that a call would run, resolved and held.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::WorkingDirectory;
+use super::rules::{CommandRule, HeldClaim};
+use crate::files::{FileState, Held};
+
+/// A call that runs once a person has approved it: what it was resolved to, held so that nothing else can take its place
+/// unnoticed. Only a decision makes one.
+///
+/// Whoever has asked a person hands it to the decision on the same call, which is made anew and must come to the same.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// That it has to be approved, in a sentence.
+    pub(super) sentence: String,
+    /// Why, in the operator's words.
+    pub(super) reason: Option<String>,
+    pub(super) rule: Arc<CommandRule>,
+    /// The client's words, without what the rule calls secret.
+    pub(super) shown: Vec<String>,
+    /// What runs: the client's words with those that the rule inserts.
+    pub(super) words: Vec<String>,
+    /// The program with its file; `None` where the persistent shell finds what the first word means.
+    pub(super) program: Option<(PathBuf, FileState)>,
+    pub(super) directory: Arc<Held>,
+    /// The path that the directory had when it was decided.
+    pub(super) path: PathBuf,
+    pub(super) claims: Vec<HeldClaim>,
+}
+
+/// What a person has approved.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Approved<'a> {
+    /// Of this very call, to which the decision on it must come again.
+    pub now: Option<&'a Proposal>,
+    /// Of calls before, until the session ends.
+    pub before: &'a [&'a Proposal],
+}
+
+impl Proposal {
+    /// What the operator says of it.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// The rule that asks for a person.
+    pub fn rule(&self) -> &CommandRule {
+        &self.rule
+    }
+
+    /// The client's words, without what the rule calls secret.
+    pub fn shown(&self) -> &[String] {
+        &self.shown
+    }
+
+    /// `argv`, with what the rule inserts, and with what it calls secret.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The file that is executed; `None` where the persistent shell finds what the first word means.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_ref().map(|(program, _)| program.as_path())
+    }
+
+    /// The canonical path of the directory that it runs in.
+    pub fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether another decision came to the very same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+
+    /// The first part in which it differs from what another decision came to.
+    pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+        let is_same_claim = |(one, other): (&HeldClaim, &HeldClaim)| {
+            let is_same_place = match (&one.reached, &other.reached) {
+                (Some(one), Some(other)) => one.is_same(other),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            one.access == other.access && is_same_place
+        };
+        let claims = || self.claims.iter().zip(&other.claims);
+        if self.rule != other.rule || self.reason != other.reason {
+            Some("the rule")
+        } else if self.words != other.words {
+            Some("the command")
+        } else if self.program != other.program {
+            Some("the program")
+        } else if self.directory.identity() != other.directory.identity() || self.path != other.path {
+            Some("the directory")
+        } else if self.claims.len() != other.claims.len() || !claims().all(is_same_claim) {
+            Some("what a path among the arguments leads to")
+        } else {
+            None
+        }
+    }
+
+    /// What a call in `directory` would be.
+    pub(super) fn held_in(directory: &WorkingDirectory) -> (Arc<Held>, PathBuf) {
+        (Arc::clone(directory.held()), directory.path().to_owned())
+    }
+}
+
+/// The sentence that says so to a model.
+impl fmt::Display for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}

@@ -1,0 +1,170 @@
+//! A command or a subcommand: how its program reads words, and what may follow.
+
+use super::{Form, Options, Origin, Takes, ValueType};
+
+/// What a form that matches comes to. The order is that in which they beat each other: deny beats ask beats allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Effect {
+    /// The command runs.
+    #[default]
+    Allow,
+    /// A person decides.
+    Ask,
+    /// The command is refused, though another form allows it.
+    Deny,
+}
+
+impl Effect {
+    /// All effects.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
+    /// The word for it in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// One command or subcommand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// The command and the subcommands down to this one: `git`, `log`.
+    pub path: Vec<String>,
+    /// Where it is described.
+    pub origin: Origin,
+    /// How its program reads words.
+    pub syntax: Syntax,
+    /// Where options may stand.
+    pub order: Order,
+    /// Whether `--` is refused.
+    pub refuses_double_dash: bool,
+    /// Words that are put in front of the client's, behind the name of this level.
+    pub insert: Vec<String>,
+    /// What may follow.
+    pub arguments: Arguments,
+    /// What else a model is told where a refusal is about the word before it.
+    pub hints: Vec<(String, String)>,
+}
+
+impl Level {
+    /// The command with its subcommands, as one writes it.
+    pub fn title(&self) -> String {
+        self.path.join(" ")
+    }
+
+    /// Whether a word of it may be a path.
+    pub fn has_paths(&self) -> bool {
+        let is_path = |value: &ValueType| matches!(value, ValueType::Path(_));
+        let in_options = |options: &Options| {
+            options.iter().any(|option| matches!(&option.takes, Takes::Value { value, .. } if is_path(value)))
+        };
+        let in_form = |form: &Form| {
+            let mut operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
+            in_options(&form.options) || operands.any(|operand| is_path(&operand.value))
+        };
+        match &self.arguments {
+            Arguments::Any { .. } => false,
+            Arguments::Described { options, forms, subcommands } => {
+                in_options(options) || forms.iter().any(in_form) || subcommands.iter().any(Self::has_paths)
+            }
+        }
+    }
+
+    /// All levels beneath this one, and this one first.
+    pub fn levels(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        if let Arguments::Described { subcommands, .. } = &self.arguments {
+            all.extend(subcommands.iter().flat_map(Self::levels));
+        }
+        all
+    }
+}
+
+/// What may follow the name of a level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arguments {
+    /// Anything.
+    Any {
+        /// What that comes to.
+        effect: Effect,
+        /// Why, in the operator's words.
+        reason: Option<String>,
+    },
+    /// What matches.
+    Described {
+        /// The options of this level, which may stand before a subcommand.
+        options: Options,
+        /// The alternatives without a subcommand.
+        forms: Vec<Form>,
+        /// The subcommands.
+        subcommands: Vec<Level>,
+    },
+}
+
+/// How a program reads its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// `-a`, `-abc` as a bundle, `--name`, `--name=value`; options go on behind operands.
+    #[default]
+    Gnu,
+    /// The same, but everything behind the first operand is an operand.
+    Posix,
+    /// Whole names: `-name VALUE`.
+    SingleDash,
+    /// Whole names with one dash or two, `-name=value`; options stop at the first operand.
+    Go,
+    /// Every word is an operand.
+    Operands,
+}
+
+impl Syntax {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Gnu, Self::Posix, Self::SingleDash, Self::Go, Self::Operands];
+
+    /// The word for it in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gnu => "gnu",
+            Self::Posix => "posix",
+            Self::SingleDash => "single_dash",
+            Self::Go => "go",
+            Self::Operands => "operands",
+        }
+    }
+
+    /// The order of options and operands where a policy names none.
+    pub fn order(self) -> Order {
+        match self {
+            Self::Gnu | Self::Posix | Self::SingleDash | Self::Operands => Order::Any,
+            Self::Go => Order::OptionsFirst,
+        }
+    }
+}
+
+/// Where options may stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Anywhere before `--`.
+    Any,
+    /// Before the operands.
+    OptionsFirst,
+    /// Behind the operands.
+    OperandsFirst,
+}
+
+impl Order {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Any, Self::OptionsFirst, Self::OperandsFirst];
+
+    /// The word for it in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::OptionsFirst => "options_first",
+            Self::OperandsFirst => "operands_first",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Options, found by their spelling.
+
+use std::sync::Arc;
+
+use super::{Origin, ValueType};
+
+/// Options, found by their spelling.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    all: Vec<Arc<OptionRule>>,
+    /// Which option, and which of its spellings, in the order of the spellings. Each form has its own, so it holds numbers.
+    by_spelling: Vec<(u32, u32)>,
+}
+
+impl Options {
+    /// Adds one. A spelling that stands in another option already is an error: the other one is given back.
+    pub(in crate::policy::rules) fn add(&mut self, option: Arc<OptionRule>) -> Result<(), (String, Arc<OptionRule>)> {
+        for spelling in &option.spellings {
+            if let Some(other) = self.get(spelling) {
+                return Err((spelling.clone(), Arc::clone(other)));
+            }
+        }
+        self.put(option);
+        Ok(())
+    }
+
+    /// Puts one in place of those with which it has a spelling in common.
+    pub(in crate::policy::rules) fn replace(&mut self, option: &Arc<OptionRule>) {
+        let is_other = |other: &Arc<OptionRule>| !other.spellings.iter().any(|own| option.spellings.contains(own));
+        let others = std::mem::take(self).all.into_iter().filter(is_other);
+        others.for_each(|other| self.put(other));
+        self.put(Arc::clone(option));
+    }
+
+    /// Adds one none of whose spellings is there.
+    fn put(&mut self, option: Arc<OptionRule>) {
+        // Few enough for 32 bits: a policy is at most 256 KiB long.
+        let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(Arc::clone(&option));
+        for (which, spelling) in (0..).zip(&option.spellings) {
+            let place = self.place(spelling).unwrap_or_else(|place| place);
+            self.by_spelling.insert(place, (number, which));
+        }
+    }
+
+    fn spelling(&self, (option, which): (u32, u32)) -> Option<&str> {
+        let option = self.all.get(usize::try_from(option).ok()?)?;
+        option.spellings.get(usize::try_from(which).ok()?).map(String::as_str)
+    }
+
+    /// Where a spelling stands, or where it would.
+    fn place(&self, spelling: &str) -> Result<usize, usize> {
+        self.by_spelling.binary_search_by(|entry| self.spelling(*entry).unwrap_or_default().cmp(spelling))
+    }
+
+    /// The option that is spelled like this.
+    pub fn get(&self, spelling: &str) -> Option<&Arc<OptionRule>> {
+        let (option, _) = self.by_spelling.get(self.place(spelling).ok()?)?;
+        self.all.get(usize::try_from(*option).ok()?)
+    }
+
+    /// All of them, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<OptionRule>> {
+        self.all.iter()
+    }
+}
+
+/// The spelling that stands for a dash with a number behind it.
+pub const NUMBER_OPTION: &str = "-NUM";
+
+/// One option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionRule {
+    /// How it is written, with its dashes; `-NUM` is a dash with a number, and a word without a dash is a flag. In the
+    /// syntax `go` each has one dash here and may have two.
+    pub spellings: Vec<String>,
+    /// Where it is described.
+    pub origin: Origin,
+    /// What it takes.
+    pub takes: Takes,
+    /// What its value is called in messages, where the policy says so.
+    pub value_name: Option<String>,
+    /// Whether a form matches only with it.
+    pub is_required: bool,
+    /// Whether its value is hidden in the log.
+    pub is_secret: bool,
+}
+
+/// What an option takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Flag,
+    /// A value.
+    Value {
+        /// What it is.
+        value: ValueType,
+        /// Where it stands.
+        place: ValuePlace,
+    },
+}
+
+/// Where the value of an option stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValuePlace {
+    /// In the same word, or in the next one.
+    Anywhere,
+    /// In the same word.
+    Attached,
+    /// In the same word, if there is one at all.
+    Optional,
+}

@@ -1,0 +1,44 @@
+//! Where rules come from: a file, a profile or a flag, and the line.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where a policy comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PolicySource {
+    /// A file of the operator's, as it was named.
+    File(PathBuf),
+    /// A profile that is shipped with the binary.
+    Profile(String),
+    /// The allow-list.
+    Allow,
+    /// The list of commands that a person approves.
+    Ask,
+}
+
+impl fmt::Display for PolicySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Profile(name) => write!(f, "profile {name}"),
+            Self::Allow => f.write_str("--allow"),
+            Self::Ask => f.write_str("--ask"),
+        }
+    }
+}
+
+/// The place that describes something: a source and a line of it, counted from 1; 0 where the source has no lines.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    /// The file, profile or flag.
+    pub source: Arc<PolicySource>,
+    /// The line.
+    pub line: usize,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 { write!(f, "{}", self.source) } else { write!(f, "{}:{}", self.source, self.line) }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a value may be.
+
+/// The longest text where the type names no other length, in characters.
+pub const DEFAULT_LENGTH: usize = 4096;
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueType {
+    /// A decimal number within these bounds, without leading zeros and without `+`.
+    Integer {
+        /// The lowest.
+        low: i64,
+        /// The highest.
+        high: i64,
+    },
+    /// One of these words.
+    OneOf(Vec<String>),
+    /// Text.
+    Text(TextType),
+    /// A file or a directory.
+    Path(PathType),
+}
+
+/// What a text may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextType {
+    /// The characters that it may hold; any where there are none.
+    pub chars: Option<CharSet>,
+    /// Those of `-`, `+` and `@` that it may begin with.
+    pub first: String,
+    /// Whether a leading `/` and a part `..` are refused.
+    pub relative: bool,
+    /// What it begins with, one of these; anything where empty.
+    pub must_begin: Vec<String>,
+    /// The most characters.
+    pub max_length: usize,
+}
+
+impl Default for TextType {
+    fn default() -> Self {
+        Self { chars: None, first: String::new(), relative: false, must_begin: Vec::new(), max_length: DEFAULT_LENGTH }
+    }
+}
+
+/// What a path may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathType {
+    /// What is done with it.
+    pub access: Access,
+    /// Where it must lie, relative to the project; in the allowed roots where empty.
+    pub under: Vec<String>,
+    /// Names that no part of it may have.
+    pub except: Vec<String>,
+    /// Whether it must be there.
+    pub exists: bool,
+    /// The characters that it may hold; any where there are none.
+    pub chars: Option<CharSet>,
+}
+
+/// What a program does with a file that it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// Writes, makes or removes it.
+    Write,
+}
+
+impl Access {
+    /// The word for it in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// A set of characters with ranges: `A-Za-z0-9_.-`. A `-` at either end is itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CharSet {
+    text: String,
+    ranges: Vec<(char, char)>,
+}
+
+impl CharSet {
+    /// Reads a set.
+    ///
+    /// # Errors
+    /// The range that runs backwards, or nothing at all for an empty set.
+    pub(in crate::policy::rules) fn parse(text: &str) -> Result<Self, String> {
+        let characters: Vec<char> = text.chars().collect();
+        let mut ranges = Vec::new();
+        let mut rest = characters.as_slice();
+        loop {
+            rest = match rest {
+                [low, '-', high, rest @ ..] => {
+                    if low > high {
+                        return Err(format!("{low}-{high}"));
+                    }
+                    ranges.push((*low, *high));
+                    rest
+                }
+                [one, rest @ ..] => {
+                    ranges.push((*one, *one));
+                    rest
+                }
+                [] => break,
+            };
+        }
+        if ranges.is_empty() { Err(String::new()) } else { Ok(Self { text: text.to_owned(), ranges }) }
+    }
+
+    /// Whether the character is one of them.
+    pub fn holds(&self, character: char) -> bool {
+        self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&character))
+    }
+
+    /// As the policy has it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}

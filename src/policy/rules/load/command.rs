@@ -1,0 +1,303 @@
+//! Commands, their subcommands and their forms.
+
+use super::super::error::{PolicyError, PolicyWarning, Problem};
+use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
+use super::super::yaml::{Key, Kind, Node};
+use super::fields::{Fields, boolean, entries, items, text, texts, word};
+use super::{Context, options, settings};
+
+/// The keys of a command and of a subcommand.
+const LEVEL: [&str; 13] = [
+    "options",
+    "use",
+    "operands",
+    "after_double_dash",
+    "forms",
+    "subcommands",
+    "insert",
+    "decision",
+    "reason",
+    "syntax",
+    "order",
+    "double_dash",
+    "hint",
+];
+
+/// The keys of a command alone.
+const COMMAND: [&str; 11] = [
+    "program",
+    "extends",
+    "env",
+    "cwd",
+    "stdin",
+    "timeout",
+    "success_exit_codes",
+    "sandbox",
+    "limits",
+    "read_only",
+    "examples",
+];
+
+/// The keys of a form.
+const FORM: [&str; 6] = ["options", "use", "operands", "after_double_dash", "decision", "reason"];
+
+/// What a subcommand has from its command where it says nothing itself.
+#[derive(Clone)]
+struct Inherited {
+    effect: Effect,
+    reason: Option<String>,
+    syntax: Syntax,
+    order: Option<Order>,
+    refuses_double_dash: bool,
+}
+
+/// Reads a command; over what a profile has, where it extends that.
+pub(super) fn read(
+    key: &Key,
+    node: &Node,
+    base: Option<CommandRule>,
+    context: &Context<'_>,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<CommandRule, PolicyError> {
+    let name = &key.text;
+    if name.is_empty() || name.chars().any(char::is_control) || name == "*" {
+        let (what, expected) = ("the name of a command".to_owned(), "a name or a path".to_owned());
+        return Err(context.error(key.line, Problem::Value { what, expected, found: crate::policy::quoted(name) }));
+    }
+    if name.contains(char::is_whitespace) && !name.contains(['/', '\\']) {
+        let (what, expected) =
+            (format!("the command `{name}`"), "one word; `subcommands` describes the rest".to_owned());
+        return Err(context.error(key.line, Problem::Value { what, expected, found: "several".to_owned() }));
+    }
+    let known: Vec<&str> = LEVEL.into_iter().chain(COMMAND).collect();
+    let inherited = base.as_ref().map_or(
+        Inherited { effect: Effect::Allow, reason: None, syntax: Syntax::Gnu, order: None, refuses_double_dash: false },
+        |base| Inherited {
+            effect: Effect::Allow,
+            reason: None,
+            syntax: base.level.syntax,
+            order: Some(base.level.order),
+            refuses_double_dash: base.level.refuses_double_dash,
+        },
+    );
+    let base_level = base.as_ref().map(|base| &base.level);
+    let level = level(vec![name.clone()], key, node, &known, &inherited, base_level, context, warnings)?;
+    let base = base.unwrap_or_else(|| CommandRule::new(name.clone(), context.origin(key.line), level.clone()));
+    let mut command = CommandRule { level, origin: context.origin(key.line), examples: Vec::new(), ..base };
+    match node.kind {
+        // What `--allow` means, input included.
+        Kind::Scalar { .. } => command.stdin = true,
+        Kind::Map(_) | Kind::List(_) => {
+            let fields = Fields::new(node, format!("command `{name}`"), &known, context)?;
+            settings::read(&fields, &mut command, context)?;
+        }
+    }
+    Ok(command)
+}
+
+#[expect(clippy::too_many_arguments, reason = "a level is read in all of these")]
+fn level(
+    path: Vec<String>,
+    key: &Key,
+    node: &Node,
+    known: &[&'static str],
+    inherited: &Inherited,
+    base: Option<&Level>,
+    context: &Context<'_>,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<Level, PolicyError> {
+    let title = path.join(" ");
+    let mut level = Level {
+        origin: context.origin(key.line),
+        syntax: inherited.syntax,
+        order: inherited.order.unwrap_or(inherited.syntax.order()),
+        refuses_double_dash: inherited.refuses_double_dash,
+        insert: base.map(|base| base.insert.clone()).unwrap_or_default(),
+        arguments: Arguments::Any { effect: inherited.effect, reason: inherited.reason.clone() },
+        hints: base.map(|base| base.hints.clone()).unwrap_or_default(),
+        path,
+    };
+    if let Kind::Scalar { text, .. } = &node.kind {
+        return if text == "any" {
+            Ok(level)
+        } else {
+            Err(context.value(node, &format!("`{title}`"), "`any`, or a mapping (`{}` for no arguments at all)"))
+        };
+    }
+    let what = if level.path.len() == 1 { format!("command `{title}`") } else { format!("subcommand `{title}`") };
+    let fields = Fields::new(node, what, known, context)?;
+    let mut own = inherited.clone();
+    if let Some(node) = fields.get("decision") {
+        own.effect = word(node, &fields.what("decision"), &Effect::ALL, Effect::name, context)?;
+        own.reason = None;
+    }
+    if let Some(node) = fields.get("reason") {
+        own.reason = Some(text(node, &fields.what("reason"), context)?.to_owned());
+    }
+    if let Some(node) = fields.get("syntax") {
+        own.syntax = word(node, &fields.what("syntax"), &Syntax::ALL, Syntax::name, context)?;
+        own.order = None;
+    }
+    if let Some(node) = fields.get("order") {
+        own.order = Some(word(node, &fields.what("order"), &Order::ALL, Order::name, context)?);
+    }
+    if let Some(node) = fields.get("double_dash") {
+        own.refuses_double_dash = match text(node, &fields.what("double_dash"), context)? {
+            "refuse" => true,
+            "allow" => false,
+            _ => return Err(context.value(node, &fields.what("double_dash"), "`refuse` or `allow`")),
+        };
+    }
+    (level.syntax, level.refuses_double_dash) = (own.syntax, own.refuses_double_dash);
+    level.order = own.order.unwrap_or(own.syntax.order());
+    if let Some(node) = fields.get("insert") {
+        level.insert.extend(texts(node, &fields.what("insert"), context)?);
+    }
+    if let Some(node) = fields.get("hint") {
+        for (key, node) in entries(node, &fields.what("hint"), context)? {
+            let hint = text(node, &format!("the hint for `{}`", key.text), context)?;
+            level.hints.push((key.text.clone(), hint.to_owned()));
+        }
+    }
+    level.arguments = arguments(&level, &fields, &own, base, context, warnings)?;
+    Ok(level)
+}
+
+fn arguments(
+    level: &Level,
+    fields: &Fields<'_>,
+    own: &Inherited,
+    base: Option<&Level>,
+    context: &Context<'_>,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<Arguments, PolicyError> {
+    let has_any = ["options", "use", "operands", "after_double_dash", "forms", "subcommands"]
+        .into_iter()
+        .any(|key| fields.get(key).is_some());
+    let (base_options, mut forms, mut subcommands) = match base.map(|base| &base.arguments) {
+        // A rule that extends a profile and describes no arguments keeps them as they are.
+        Some(arguments) if !has_any => return Ok(arguments.clone()),
+        Some(Arguments::Described { options, forms, subcommands }) => {
+            (Some(options), forms.clone(), subcommands.clone())
+        }
+        Some(Arguments::Any { .. }) | None => (None, Vec::new(), Vec::new()),
+    };
+    let mut options = Options::default();
+    options::add(&mut options, fields, level.syntax, context)?;
+    let of_level = options.clone();
+    if let Some(base) = base_options {
+        // The file's own description of an option stands in place of the profile's.
+        options = base.clone();
+        of_level.iter().for_each(|option| options.replace(option));
+        // Options that the file adds belong to the profile's forms as well.
+        for form in &mut forms {
+            of_level.iter().for_each(|option| form.options.replace(option));
+        }
+    }
+    let beside = ["operands", "after_double_dash"].into_iter().find(|key| fields.get(key).is_some());
+    match (fields.get("forms"), beside) {
+        (Some(_), Some(key)) => {
+            let level = level.title();
+            return Err(context.error(fields.line_of(key), Problem::BesideForms { key, level }));
+        }
+        (Some(node), None) => {
+            for node in items(node, &fields.what("forms"), context)? {
+                forms.push(form(level, node, &options, own, context)?);
+            }
+        }
+        (None, Some(_)) => forms.push(one_form(level.origin.clone(), fields, &options, own, context)?),
+        (None, None) if forms.is_empty() && subcommands.is_empty() && fields.get("subcommands").is_none() => {
+            forms.push(one_form(level.origin.clone(), fields, &options, own, context)?);
+        }
+        (None, None) => {}
+    }
+    if let Some(node) = fields.get("subcommands") {
+        for (key, node) in entries(node, &fields.what("subcommands"), context)? {
+            if key.text.is_empty() || key.text.contains(char::is_whitespace) || key.text.starts_with('-') {
+                let (what, expected) = (format!("a subcommand of `{}`", level.title()), "one word".to_owned());
+                return Err(
+                    context.error(key.line, Problem::Value { what, expected, found: crate::policy::quoted(&key.text) })
+                );
+            }
+            let path = level.path.iter().cloned().chain([key.text.clone()]).collect();
+            let read = self::level(path, key, node, &LEVEL, own, None, context, warnings)?;
+            subcommands.retain(|other| other.path.last() != Some(&key.text));
+            subcommands.push(read);
+        }
+    }
+    warn_of_repetition(&forms, warnings);
+    Ok(Arguments::Described { options, forms, subcommands })
+}
+
+/// The one form of a level that has no list of them.
+fn one_form(
+    origin: Origin,
+    fields: &Fields<'_>,
+    options: &Options,
+    own: &Inherited,
+    context: &Context<'_>,
+) -> Result<Form, PolicyError> {
+    Ok(Form {
+        origin,
+        effect: own.effect,
+        reason: own.reason.clone(),
+        options: options.clone(),
+        operands: operands(fields, "operands", context)?.unwrap_or_default(),
+        after_double_dash: operands(fields, "after_double_dash", context)?,
+    })
+}
+
+fn form(
+    level: &Level,
+    node: &Node,
+    of_level: &Options,
+    own: &Inherited,
+    context: &Context<'_>,
+) -> Result<Form, PolicyError> {
+    let fields = Fields::new(node, format!("a form of `{}`", level.title()), &FORM, context)?;
+    let mut options = of_level.clone();
+    context.count_options(fields.line, options.iter().count())?;
+    options::add(&mut options, &fields, level.syntax, context)?;
+    let mut form = one_form(context.origin(fields.line), &fields, &options, own, context)?;
+    if let Some(node) = fields.get("decision") {
+        form.effect = word(node, &fields.what("decision"), &Effect::ALL, Effect::name, context)?;
+        form.reason = None;
+    }
+    if let Some(node) = fields.get("reason") {
+        form.reason = Some(text(node, &fields.what("reason"), context)?.to_owned());
+    }
+    Ok(form)
+}
+
+fn operands(fields: &Fields<'_>, key: &str, context: &Context<'_>) -> Result<Option<Vec<Operand>>, PolicyError> {
+    fields.get(key).map(|node| options::operands(node, &fields.what(key), context)).transpose()
+}
+
+/// A form that denies takes out the lines that it matches as a whole; of a list it takes out none but itself.
+fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
+    let repeats =
+        |form: &Form| form.operands.iter().chain(form.after_double_dash.iter().flatten()).any(Operand::repeats);
+    for form in forms.iter().filter(|form| form.effect == Effect::Deny) {
+        let other = forms.iter().find(|other| other.effect != Effect::Deny && repeats(other));
+        if repeats(form) || other.is_some() {
+            let text = match other {
+                Some(other) if !repeats(form) => format!(
+                    "this `deny` takes nothing out of the form on line {}, where an operand repeats: a call with one \
+                     operand more passes it; describe what is allowed instead",
+                    other.origin.line
+                ),
+                Some(_) | None => {
+                    "an operand of this `deny` repeats, so a call with one other operand passes it; describe \
+                     what is allowed instead"
+                        .to_owned()
+                }
+            };
+            warnings.push(PolicyWarning { origin: form.origin.clone(), text });
+        }
+    }
+}
+
+/// `true` or `false` of a key.
+pub(super) fn is_on(fields: &Fields<'_>, key: &str, context: &Context<'_>) -> Result<Option<bool>, PolicyError> {
+    fields.get(key).map(|node| boolean(node, &fields.what(key), context)).transpose()
+}

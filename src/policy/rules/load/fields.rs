@@ -1,0 +1,128 @@
+//! A mapping of a policy, read key by key, so that no key goes unread.
+
+use super::super::error::{PolicyError, Problem};
+use super::super::grammar::Origin;
+use super::super::yaml::{Key, Kind, Node};
+use super::Context;
+use crate::policy::quoted;
+use crate::text::nearest;
+
+/// The entries of a mapping, of which all are known.
+pub(super) struct Fields<'n> {
+    /// What it describes, for messages: `command `git``.
+    pub of: String,
+    pub line: usize,
+    entries: &'n [(Key, Node)],
+}
+
+impl<'n> Fields<'n> {
+    /// Takes a mapping whose keys are all among `known`.
+    pub fn new(node: &'n Node, of: String, known: &[&'static str], context: &Context<'_>) -> Result<Self, PolicyError> {
+        let entries = entries(node, &of, context)?;
+        for (key, _) in entries {
+            if !known.contains(&key.text.as_str()) {
+                let nearest = nearest(&key.text, known.iter().copied()).map(str::to_owned);
+                let (key_text, known) = (quoted(&key.text), known.to_vec());
+                return Err(context.error(key.line, Problem::UnknownKey { key: key_text, of, nearest, known }));
+            }
+        }
+        Ok(Self { of, line: node.line, entries })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|(found, _)| found.text == key).map(|(_, node)| node)
+    }
+
+    /// The line of a key.
+    pub fn line_of(&self, key: &str) -> usize {
+        self.entries.iter().find(|(found, _)| found.text == key).map_or(self.line, |(key, _)| key.line)
+    }
+
+    /// What a message calls the value of a key.
+    pub fn what(&self, key: &str) -> String {
+        format!("`{key}` of {}", self.of)
+    }
+}
+
+/// The entries of a mapping, whatever their keys are.
+pub(super) fn entries<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n [(Key, Node)], PolicyError> {
+    match &node.kind {
+        Kind::Map(entries) => Ok(entries),
+        Kind::Scalar { .. } | Kind::List(_) => Err(context.value(node, what, "a mapping")),
+    }
+}
+
+/// The items of a list.
+pub(super) fn items<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n [Node], PolicyError> {
+    match &node.kind {
+        Kind::List(items) => Ok(items),
+        Kind::Scalar { .. } | Kind::Map(_) => Err(context.value(node, what, "a list")),
+    }
+}
+
+/// A text, as it stands in the file.
+pub(super) fn text<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n str, PolicyError> {
+    match &node.kind {
+        Kind::Scalar { text, .. } if !node.is_null() => Ok(text),
+        Kind::Scalar { .. } | Kind::List(_) | Kind::Map(_) => Err(context.value(node, what, "one text")),
+    }
+}
+
+/// A list of texts.
+pub(super) fn texts(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+    items(node, what, context)?.iter().map(|item| text(item, what, context).map(str::to_owned)).collect()
+}
+
+/// A text, or a list of them.
+pub(super) fn one_or_more(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+    match &node.kind {
+        Kind::Scalar { .. } => Ok(vec![text(node, what, context)?.to_owned()]),
+        Kind::List(_) | Kind::Map(_) => texts(node, what, context),
+    }
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(node: &Node, what: &str, context: &Context<'_>) -> Result<bool, PolicyError> {
+    match &node.kind {
+        Kind::Scalar { text, is_quoted: false } if text == "true" => Ok(true),
+        Kind::Scalar { text, is_quoted: false } if text == "false" => Ok(false),
+        Kind::Scalar { .. } | Kind::List(_) | Kind::Map(_) => Err(context.value(node, what, "`true` or `false`")),
+    }
+}
+
+/// A whole number.
+pub(super) fn integer(node: &Node, what: &str, context: &Context<'_>) -> Result<i64, PolicyError> {
+    text(node, what, context)?.parse().map_err(|_| context.value(node, what, "a whole number"))
+}
+
+/// One of a few words.
+pub(super) fn word<T: Copy>(
+    node: &Node,
+    what: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+    context: &Context<'_>,
+) -> Result<T, PolicyError> {
+    let found = text(node, what, context)?;
+    let known = || all.iter().map(|&one| format!("`{}`", name(one))).collect::<Vec<_>>().join(", ");
+    all.iter().copied().find(|&one| name(one) == found).ok_or_else(|| context.value(node, what, &known()))
+}
+
+impl Context<'_> {
+    /// The place of a line.
+    pub fn origin(&self, line: usize) -> Origin {
+        Origin { source: self.source.clone(), line }
+    }
+
+    /// A mistake on a line.
+    pub fn error(&self, line: usize, problem: Problem) -> PolicyError {
+        PolicyError { origin: self.origin(line), problem }
+    }
+
+    /// A value that is not what it should be.
+    pub fn value(&self, node: &Node, what: &str, expected: &str) -> PolicyError {
+        let (what, expected, found) = (what.to_owned(), expected.to_owned(), node.described());
+        self.error(node.line, Problem::Value { what, expected, found })
+    }
+}

@@ -1,0 +1,81 @@
+//! Commands that stand on a list without a policy: those of the allow-list with a subcommand, and those that a person
+//! approves.
+
+use std::sync::Arc;
+
+use super::super::error::PolicyWarning;
+use super::super::grammar::{Arguments, CommandRule, Effect, Level, Options, Origin, PolicySource, Syntax};
+use super::super::profiles::Profile;
+use super::{Described, ListEntry};
+
+/// The words behind the name of a level, and what calls of that come to.
+type Entry<'e> = (Vec<&'e str>, Effect);
+
+/// Makes a rule of each command that the entries name. An entry takes any arguments. Where one stands beneath another, the
+/// stricter of the two holds for both: a list can't tell what of `git stash` is no `git stash drop`.
+pub(super) fn described(entries: &[ListEntry]) -> Described {
+    let mut commands: Vec<(&str, Vec<Entry<'_>>)> = Vec::new();
+    for entry in entries {
+        // A blank behind a separator is part of a path.
+        let is_path = entry.text.contains(std::path::is_separator);
+        let mut words = entry.text.split_whitespace().filter(|_| !is_path);
+        let name = if is_path { &*entry.text } else { words.next().unwrap_or_default() };
+        let words = (words.collect(), entry.effect);
+        match commands.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, all)) => all.push(words),
+            None => commands.push((name, vec![words])),
+        }
+    }
+    let mut described = Described::default();
+    for (name, entries) in commands {
+        let asks = entries.iter().any(|(_, effect)| *effect == Effect::Ask);
+        let source = Arc::new(if asks { PolicySource::Ask } else { PolicySource::Allow });
+        let origin = Origin { source, line: 0 };
+        let level = level_of(vec![name.to_owned()], &origin, &entries);
+        let allows_one = entries.iter().any(|(_, effect)| *effect == Effect::Allow);
+        if let Some(profile) = Profile::describing(name).filter(|_| allows_one) {
+            described.warnings.push(PolicyWarning {
+                origin: origin.clone(),
+                text: format!(
+                    "a subcommand of `{name}` with any arguments is allowed; the profile `{}` is narrower",
+                    profile.name()
+                ),
+            });
+        }
+        let rule = CommandRule::new(name.to_owned(), origin, level);
+        described.commands.push(Arc::new(CommandRule { stdin: true, ..rule }));
+    }
+    described
+}
+
+/// The level with these subcommands; any arguments where one of the entries ends here.
+fn level_of(path: Vec<String>, origin: &Origin, entries: &[Entry<'_>]) -> Level {
+    let effect = entries.iter().map(|(_, effect)| *effect).max().unwrap_or_default();
+    let mut arguments = Arguments::Any { effect, reason: None };
+    if !entries.iter().any(|(words, _)| words.is_empty()) {
+        let mut beneath: Vec<(&str, Vec<Entry<'_>>)> = Vec::new();
+        for (words, effect) in entries {
+            let Some((first, rest)) = words.split_first() else { continue };
+            let entry = (rest.to_vec(), *effect);
+            match beneath.iter_mut().find(|(name, _)| name == first) {
+                Some((_, all)) => all.push(entry),
+                None => beneath.push((first, vec![entry])),
+            }
+        }
+        let subcommand = |(name, entries): (&str, Vec<Entry<'_>>)| {
+            level_of(path.iter().cloned().chain([name.to_owned()]).collect(), origin, &entries)
+        };
+        let subcommands = beneath.into_iter().map(subcommand).collect();
+        arguments = Arguments::Described { options: Options::default(), forms: Vec::new(), subcommands };
+    }
+    Level {
+        path,
+        origin: origin.clone(),
+        syntax: Syntax::Gnu,
+        order: Syntax::Gnu.order(),
+        refuses_double_dash: false,
+        insert: Vec::new(),
+        arguments,
+        hints: Vec::new(),
+    }
+}

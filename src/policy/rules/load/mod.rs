@@ -1,0 +1,246 @@
+//! Makes rules of policies: YAML in, [`Rules`] or the first mistake with its line out. Reads no file.
+//!
+//! - `fields`: a mapping, key by key
+//! - `types`: the types of values
+//! - `options`: options and operands
+//! - `command`: commands, subcommands and forms
+//! - `lists`: commands that lists name, without a policy
+//! - `settings`: what a command sets for its calls
+//! - `pinned`: what deserves an error or a warning beyond the grammar
+
+mod command;
+mod fields;
+mod lists;
+mod options;
+mod pinned;
+mod settings;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod types;
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::{PolicyError, PolicyWarning, Problem};
+use super::grammar::{CommandRule, Effect, Origin, PolicySource};
+use super::profiles::{self, Profile};
+use super::yaml::{self, Key, Node};
+use super::{DescribedBy, Rules, examples};
+use crate::text::nearest;
+use fields::{Fields, entries, one_or_more, text};
+
+/// A policy file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyText {
+    /// As it was named.
+    pub file: PathBuf,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// An entry of a list of commands: the command, or the command and its subcommands, with blanks between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListEntry {
+    /// As it was given.
+    pub text: String,
+    /// What calls of it come to.
+    pub effect: Effect,
+}
+
+/// What all descriptions of one source share.
+pub(super) struct Context<'n> {
+    source: Arc<PolicySource>,
+    types: &'n [(Key, Node)],
+    sets: &'n [(Key, Node)],
+    /// How many options its forms have.
+    options: Cell<usize>,
+}
+
+/// The most options of a source, with those of a set in each form that uses it.
+const MOST_OPTIONS: usize = 100_000;
+
+impl Context<'_> {
+    /// Counts options of a form.
+    fn count_options(&self, line: usize, more: usize) -> Result<(), PolicyError> {
+        self.options.set(self.options.get().saturating_add(more));
+        if self.options.get() <= MOST_OPTIONS {
+            return Ok(());
+        }
+        let (what, found) = ("the options of all forms together".to_owned(), "more".to_owned());
+        Err(self.error(line, Problem::Value { what, expected: format!("at most {MOST_OPTIONS}"), found }))
+    }
+}
+
+/// What one source describes.
+#[derive(Default)]
+pub(super) struct Described {
+    commands: Vec<Arc<CommandRule>>,
+    /// The shipped commands that it uses: the profile, and the place among its commands.
+    shipped: Vec<(&'static Profile, usize)>,
+    warnings: Vec<PolicyWarning>,
+}
+
+impl Described {
+    /// The rules for the commands that the source itself describes.
+    pub fn into_rules(self) -> Vec<Arc<CommandRule>> {
+        self.commands
+    }
+
+    /// What the operator should know.
+    #[cfg(all(test, unix))]
+    pub fn warnings(&self) -> &[PolicyWarning] {
+        &self.warnings
+    }
+
+    /// Uses the commands of a profile, but for those that the source describes itself.
+    fn use_profile(&mut self, profile: &'static Profile, is_own: impl Fn(&str) -> bool) {
+        let others = profile.commands().iter().enumerate().filter(|(_, name)| !is_own(name));
+        self.shipped.extend(others.map(|(place, _)| (profile, place)));
+    }
+}
+
+const KEYS: [&str; 5] = ["version", "profiles", "types", "sets", "commands"];
+
+impl Rules {
+    /// Makes rules of files, of shipped profiles, and of entries of lists, and runs the examples. The entries are those of the
+    /// allow-list that have several words, and all of the list of commands that a person approves.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn load(files: &[PolicyText], profiles: &[String], entries: &[ListEntry]) -> Result<Self, PolicyError> {
+        let rules = Self::read(files, profiles, entries)?;
+        for command in &rules.commands {
+            match command {
+                DescribedBy::Source(command) => examples::check(command)?,
+                // Those of a profile are checked before it is shipped.
+                DescribedBy::Profile(..) => {}
+            }
+        }
+        Ok(rules)
+    }
+
+    /// The same without running the examples, for those who want to know of each that comes out in another way.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn read(files: &[PolicyText], profiles: &[String], entries: &[ListEntry]) -> Result<Self, PolicyError> {
+        let mut rules = Self::default();
+        let flag = Arc::new(PolicySource::File("--profile".into()));
+        let mut used: Vec<String> = Vec::new();
+        for name in profiles {
+            let origin = Origin { source: Arc::clone(&flag), line: 0 };
+            if !used.contains(name) {
+                let mut described = Described::default();
+                described.use_profile(profile(name, &origin)?, |_| false);
+                rules.take(described)?;
+                used.push(name.clone());
+            }
+        }
+        for file in files {
+            let source = Arc::new(PolicySource::File(file.file.clone()));
+            rules.take(describe(&file.text, &source, &mut used)?)?;
+        }
+        rules.take(lists::described(entries))?;
+        Ok(rules)
+    }
+
+    fn take(&mut self, described: Described) -> Result<(), PolicyError> {
+        self.warnings.extend(described.warnings);
+        let own = described.commands.into_iter().map(DescribedBy::Source);
+        let shipped = described.shipped.into_iter().map(|(profile, place)| DescribedBy::Profile(profile, place));
+        own.chain(shipped).try_for_each(|command| self.add(command))
+    }
+
+    fn add(&mut self, command: DescribedBy) -> Result<(), PolicyError> {
+        let name = command.name().to_owned();
+        // Only for the message a profile is read here.
+        let first = self.by_name.get(&name).and_then(|place| self.commands.get(*place));
+        if let Some(first) = first.map(DescribedBy::origin) {
+            let problem = Problem::CommandTwice { command: name, first };
+            return Err(PolicyError { origin: command.origin(), problem });
+        }
+        self.by_name.insert(name, self.commands.len());
+        self.commands.push(command);
+        Ok(())
+    }
+}
+
+/// A shipped profile.
+fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyError> {
+    Profile::find(name).ok_or_else(|| {
+        let nearest = nearest(name, profiles::names()).map(str::to_owned);
+        let problem = Problem::UnknownProfile { name: name.to_owned(), nearest };
+        PolicyError { origin: named_by.clone(), problem }
+    })
+}
+
+/// The commands of one text. A profile that was used already is not used again.
+pub(super) fn describe(
+    text: &str,
+    source: &Arc<PolicySource>,
+    used: &mut Vec<String>,
+) -> Result<Described, PolicyError> {
+    let nothing = Context { source: Arc::clone(source), types: &[], sets: &[], options: Cell::new(0) };
+    let document = yaml::parse(text).map_err(|(line, why)| nothing.error(line, Problem::Yaml { why }))?;
+    let Some(document) = document else { return Ok(Described::default()) };
+    let fields = Fields::new(&document, "a policy".to_owned(), &KEYS, &nothing)?;
+    if let Some(node) = fields.get("version") {
+        if self::text(node, "`version`", &nothing)? != "1" {
+            return Err(nothing.value(node, "`version`", "`1`, the only one that there is"));
+        }
+    }
+    let declared = |key: &str| {
+        fields
+            .get(key)
+            .filter(|node| !node.is_null())
+            .map_or(Ok(&[][..]), |node| entries(node, &format!("`{key}`"), &nothing))
+    };
+    let (types, sets) = (declared("types")?, declared("sets")?);
+    let context = Context { source: Arc::clone(source), types, sets, options: Cell::new(0) };
+    for (key, _) in types {
+        if ["flag", "text"].contains(&key.text.as_str()) {
+            let what = "the name of a type".to_owned();
+            let (expected, found) = ("another one".to_owned(), format!("`{}`, which is built in", key.text));
+            return Err(context.error(key.line, Problem::Value { what, expected, found }));
+        }
+        types::named(&key.text, key.line, &context)?;
+    }
+    for (key, set) in sets {
+        options::check_set(key, set, &context)?;
+    }
+    let mut described = Described::default();
+    let commands = declared("commands")?;
+    for (key, node) in commands {
+        let base = extended(key, node, &context)?;
+        let command = command::read(key, node, base, &context, &mut described.warnings)?;
+        pinned::check(&command, &mut described.warnings)?;
+        described.commands.push(Arc::new(command));
+    }
+    if let Some(node) = fields.get("profiles") {
+        for name in one_or_more(node, "`profiles`", &context)? {
+            if used.contains(&name) {
+                continue;
+            }
+            let from = profile(&name, &context.origin(node.line))?;
+            used.push(name);
+            // What the file describes itself stands in place of the profile's.
+            described.use_profile(from, |command| commands.iter().any(|(key, _)| key.text == command));
+        }
+    }
+    Ok(described)
+}
+
+/// The profile's description of a command that says `extends`.
+fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<CommandRule>, PolicyError> {
+    let yaml::Kind::Map(entries) = &node.kind else { return Ok(None) };
+    let Some((_, node)) = entries.iter().find(|(key, _)| key.text == "extends") else { return Ok(None) };
+    let name = text(node, "`extends`", context)?;
+    let from = profile(name, &context.origin(node.line))?;
+    let base = from.rules().iter().find(|command| command.name == key.text);
+    base.map(|base| Some(CommandRule::clone(base))).ok_or_else(|| {
+        let (profile, command) = (name.to_owned(), key.text.clone());
+        context.error(node.line, Problem::NothingToExtend { profile, command })
+    })
+}

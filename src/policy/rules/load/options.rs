@@ -1,0 +1,235 @@
+//! Options and operands.
+
+use std::sync::Arc;
+
+use super::super::error::{PolicyError, Problem};
+use super::super::grammar::{NUMBER_OPTION, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType};
+use super::super::yaml::{Key, Kind, Node};
+use super::fields::{Fields, boolean, entries, items, one_or_more, text};
+use super::{Context, types};
+use crate::policy::quoted;
+use crate::text::nearest;
+
+/// Adds the options of a level or a form, by its keys `options` and `use`.
+pub(super) fn add(
+    options: &mut Options,
+    fields: &Fields<'_>,
+    syntax: Syntax,
+    context: &Context<'_>,
+) -> Result<(), PolicyError> {
+    let mut add = |node: &Node, what: &str| {
+        for (key, value) in entries(node, what, context)? {
+            let option = option(key, value, Some(syntax), context)?;
+            context.count_options(key.line, option.spellings.len())?;
+            options.add(Arc::new(option)).map_err(|(spelling, first)| {
+                context.error(key.line, Problem::OptionTwice { spelling, first: first.origin.clone() })
+            })?;
+        }
+        Ok(())
+    };
+    if let Some(node) = fields.get("options") {
+        add(node, &fields.what("options"))?;
+    }
+    let Some(node) = fields.get("use") else { return Ok(()) };
+    for name in one_or_more(node, &fields.what("use"), context)? {
+        let Some((_, set)) = context.sets.iter().find(|(key, _)| key.text == name) else {
+            let nearest = nearest(&name, context.sets.iter().map(|(key, _)| key.text.clone()));
+            return Err(context.error(node.line, Problem::UnknownSet { name, nearest }));
+        };
+        add(set, &format!("set `{name}`"))?;
+    }
+    Ok(())
+}
+
+/// Reads a set that may be used with any syntax, for its mistakes.
+pub(super) fn check_set(key: &Key, set: &Node, context: &Context<'_>) -> Result<(), PolicyError> {
+    for (option_key, value) in entries(set, &format!("set `{}`", key.text), context)? {
+        option(option_key, value, None, context)?;
+    }
+    Ok(())
+}
+
+const ATTRIBUTES: [&str; 5] = ["name", "optional", "attached", "required", "secret"];
+
+fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>) -> Result<OptionRule, PolicyError> {
+    let what = format!("option {}", quoted(&key.text));
+    let spellings = spellings(key, syntax, context)?;
+    let mut option = OptionRule {
+        spellings,
+        origin: context.origin(key.line),
+        takes: Takes::Flag,
+        value_name: None,
+        is_required: false,
+        is_secret: false,
+    };
+    let attribute = |attribute, why: &str| {
+        let (what, why) = (what.clone(), why.to_owned());
+        context.error(node.line, Problem::Attribute { what, attribute, why })
+    };
+    if let Kind::Scalar { text, .. } = &node.kind {
+        if node.is_null() {
+            return Err(context.value(node, &what, "`flag` or a type"));
+        }
+        if text != "flag" {
+            let value = types::named(text, node.line, context)?;
+            option.takes = Takes::Value { value, place: ValuePlace::Anywhere };
+        }
+    } else {
+        let known: Vec<&str> = types::KINDS.into_iter().chain(ATTRIBUTES).chain(["flag"]).collect();
+        let fields = Fields::new(node, what.clone(), &known, context)?;
+        let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
+        let kind = types::kind(&fields, context)?;
+        let names_flag =
+            fields.get("type").is_some_and(|node| matches!(&node.kind, Kind::Scalar { text, .. } if text == "flag"));
+        (option.is_required, option.is_secret) = (is_on("required")?, is_on("secret")?);
+        if let Some(node) = fields.get("name") {
+            option.value_name = Some(text(node, &fields.what("name"), context)?.to_owned());
+        }
+        let (optional, attached) = (is_on("optional")?, is_on("attached")?);
+        match kind.filter(|_| !names_flag) {
+            Some(_) if fields.get("flag").is_some() => {
+                return Err(attribute("flag", "beside a type"));
+            }
+            None => {
+                let meaningless =
+                    ["optional", "attached", "secret", "name"].into_iter().find(|key| fields.get(key).is_some());
+                if let Some(key) = meaningless {
+                    return Err(attribute(key, "with a flag, which has no value"));
+                }
+            }
+            Some(kind) => {
+                let place = match (optional, attached) {
+                    (true, _) => ValuePlace::Optional,
+                    (false, true) => ValuePlace::Attached,
+                    (false, false) => ValuePlace::Anywhere,
+                };
+                option.takes = Takes::Value { value: types::of(kind, &fields, context)?, place };
+            }
+        }
+    }
+    let Takes::Value { value, place } = &option.takes else { return Ok(option) };
+    if option.spellings.iter().any(|spelling| !spelling.starts_with('-')) {
+        return Err(context.value(node, &what, "`flag`, since a word without a dash has no value"));
+    }
+    if option.spellings.iter().any(|spelling| spelling == NUMBER_OPTION) && !matches!(value, ValueType::Integer { .. })
+    {
+        return Err(context.value(node, &what, "`flag` or `integer`"));
+    }
+    if syntax == Some(Syntax::SingleDash) && *place != ValuePlace::Anywhere {
+        let key = if *place == ValuePlace::Optional { "optional" } else { "attached" };
+        return Err(attribute(key, "in the syntax `single_dash`, where every value is a word of its own"));
+    }
+    Ok(option)
+}
+
+/// The spellings in a key, as the matcher looks them up.
+fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+    let mut spellings: Vec<String> = Vec::new();
+    // The comma of find is an operator, and no separator where it stands alone.
+    let written: Vec<&str> = if key.text == "," { vec![","] } else { key.text.split(',').map(str::trim).collect() };
+    for spelling in written {
+        let wrong = |why: &str| {
+            let (spelling, why) = (spelling.to_owned(), why.to_owned());
+            context.error(key.line, Problem::Spelling { spelling, why })
+        };
+        let is_letter = spelling.chars().count() == 2 && !spelling.starts_with("--");
+        let is_long = spelling.starts_with("--") && spelling.len() > 2;
+        match syntax {
+            _ if spelling.is_empty() => return Err(wrong("a spelling is empty; write `\"-n, --name\"`")),
+            _ if spelling == "-" || spelling == "--" => return Err(wrong("it is no option")),
+            _ if spelling.contains(|c: char| c.is_whitespace() || c == '=' || c.is_control()) => {
+                return Err(wrong("a spelling holds neither blanks nor `=`; the value is described after the `:`"));
+            }
+            Some(Syntax::Operands) => return Err(wrong("the syntax `operands` has no options")),
+            Some(Syntax::SingleDash | Syntax::Go) if spelling == NUMBER_OPTION => {
+                return Err(wrong("`-NUM` stands for a number in the syntaxes `gnu` and `posix` alone"));
+            }
+            Some(Syntax::Gnu | Syntax::Posix)
+                if spelling.starts_with('-') && !is_letter && !is_long && spelling != NUMBER_OPTION =>
+            {
+                return Err(wrong(
+                    "one dash and several letters is a bundle of options; expected `-x` or `--name`, or `syntax: single_dash` \
+                     or `go` for programs that know no bundles",
+                ));
+            }
+            Some(_) | None => {}
+        }
+        let spelling = match spelling.strip_prefix('-') {
+            Some(one_dash) if syntax == Some(Syntax::Go) && one_dash.starts_with('-') => one_dash,
+            Some(_) | None => spelling,
+        };
+        if spellings.iter().any(|other| other == spelling) {
+            return Err(wrong("it stands twice in its key"));
+        }
+        spellings.push(spelling.to_owned());
+    }
+    Ok(spellings)
+}
+
+/// Reads a list of operands.
+pub(super) fn operands(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<Operand>, PolicyError> {
+    let list = items(node, what, context)?;
+    let operands: Vec<Operand> = list.iter().map(|node| operand(node, context)).collect::<Result<_, _>>()?;
+    let mut variable = operands.iter().filter(|operand| !operand.is_fixed());
+    if let (Some(first), Some(second)) = (variable.next(), variable.next()) {
+        let name = |operand: &Operand| operand.name.as_ref().map_or("without a name".to_owned(), |name| quoted(name));
+        let (line, first, second) = (second.origin.line, name(first), name(second));
+        return Err(context.error(line, Problem::TwoVariable { first, second }));
+    }
+    Ok(operands)
+}
+
+fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
+    let known: Vec<&str> =
+        types::KINDS.into_iter().chain(["name", "count", "optional", "required", "secret"]).collect();
+    let fields = Fields::new(node, "an operand".to_owned(), &known, context)?;
+    let name = fields.get("name").map(|node| text(node, &fields.what("name"), context)).transpose()?;
+    let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
+    let Some(kind) = types::kind(&fields, context)? else {
+        return Err(context.value(node, "an operand", "a type: `integer`, `one_of`, `text`, `path` or `type`"));
+    };
+    let attribute = |attribute, why: &str| {
+        let (what, why) = ("an operand".to_owned(), why.to_owned());
+        context.error(node.line, Problem::Attribute { what, attribute, why })
+    };
+    let (mut least, mut most) = (1, Some(1));
+    if let Some(node) = fields.get("count") {
+        (least, most) = count(node, &fields.what("count"), context)?;
+    }
+    if is_on("optional")? {
+        if fields.get("count").is_some() {
+            return Err(attribute("optional", "beside `count`"));
+        }
+        least = 0;
+    }
+    if is_on("required")? && least == 0 {
+        return Err(attribute("required", "where there may be none of it"));
+    }
+    Ok(Operand {
+        name: name.map(str::to_owned),
+        origin: context.origin(node.line),
+        value: types::of(kind, &fields, context)?,
+        least,
+        most,
+        is_secret: is_on("secret")?,
+    })
+}
+
+/// The most operands that a bounded count may name.
+const MOST: usize = 100_000;
+
+/// Reads `1`, `"0..1"`, `"0.."`.
+fn count(node: &Node, what: &str, context: &Context<'_>) -> Result<(usize, Option<usize>), PolicyError> {
+    let text = text(node, what, context)?;
+    let number = |text: &str| text.parse().ok().filter(|number| *number <= MOST);
+    let wrong = || context.value(node, what, "`1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`");
+    let (least, most) = match text.split_once("..") {
+        None => (number(text), number(text)),
+        Some((least, "")) => return Ok((number(least).ok_or_else(wrong)?, None)),
+        Some((least, most)) => (number(least), number(most)),
+    };
+    match (least, most) {
+        (Some(least), Some(most)) if least <= most && most > 0 => Ok((least, Some(most))),
+        _ => Err(wrong()),
+    }
+}

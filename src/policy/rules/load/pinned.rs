@@ -1,0 +1,200 @@
+//! What deserves an error or a warning though the grammar allows it: rules for programs that run other programs, and
+//! options that escape every check of arguments.
+
+use super::super::error::{PolicyError, PolicyWarning, Problem};
+use super::super::grammar::{Arguments, CommandRule, Form, Level, Operand, OptionRule, Takes, ValueType};
+use crate::policy::wrappers::{Reach, reach_of};
+
+/// Programs whose first operand is the program to run.
+const RUNNERS: [&str; 30] = [
+    "env",
+    "xargs",
+    "nice",
+    "nohup",
+    "timeout",
+    "time",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "doas",
+    "su",
+    "watch",
+    "ionice",
+    "chrt",
+    "taskset",
+    "flock",
+    "strace",
+    "ltrace",
+    "unshare",
+    "nsenter",
+    "chroot",
+    "script",
+    "setpriv",
+    "setarch",
+    "systemd-run",
+    "parallel",
+    "npx",
+    "bunx",
+    "uvx",
+    "busybox",
+];
+
+/// Interpreters whose code is mostly harmless, and can start a program all the same.
+const LANGUAGES: [&str; 8] = ["sed", "awk", "gawk", "mawk", "nawk", "m4", "sqlite3", "psql"];
+
+/// Options by which interpreters take code.
+const CODE: [&str; 12] =
+    ["-c", "-e", "-E", "-m", "-r", "-p", "--eval", "--execute", "--command", "-pe", "-ne", "--print"];
+
+/// Options of find by which it runs programs.
+const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
+/// Options that follow links beneath what a call names, or read names from a file. The empty command is every one.
+const ESCAPES: [(&str, &str, &str); 35] = [
+    ("grep", "-R", "follows links"),
+    ("", "--dereference-recursive", "follows links"),
+    ("find", "-L", "follows links"),
+    ("find", "-H", "follows links"),
+    ("find", "-follow", "follows links"),
+    ("rg", "-L", "follows links"),
+    ("fd", "-L", "follows links"),
+    ("ls", "-L", "follows links"),
+    ("du", "-L", "follows links"),
+    ("tree", "-l", "follows links"),
+    ("cp", "-L", "follows links"),
+    ("tar", "-h", "follows links"),
+    ("rsync", "-L", "follows links"),
+    ("chmod", "-R", "works on all that lies beneath"),
+    ("chown", "-R", "works on all that lies beneath"),
+    ("rg", "--follow", "follows links"),
+    ("fd", "--follow", "follows links"),
+    ("ls", "--dereference", "follows links"),
+    ("du", "--dereference", "follows links"),
+    ("cp", "--dereference", "follows links"),
+    ("", "--files-from", "reads names from a file"),
+    ("", "--files0-from", "reads names from a file"),
+    ("", "-files0-from", "reads names from a file"),
+    ("", "--from-file", "reads names from a file"),
+    ("", "--pathspec-from-file", "reads names from a file"),
+    ("", "--exclude-from", "reads names from a file"),
+    ("tar", "-T", "reads names from a file"),
+    ("tar", "-X", "reads names from a file"),
+    ("du", "-X", "reads names from a file"),
+    ("xargs", "-a", "reads words from a file"),
+    ("grep", "-f", "reads words from a file"),
+    ("rg", "-f", "reads words from a file"),
+    ("file", "-f", "reads names from a file"),
+    ("date", "-f", "reads lines from a file"),
+    ("wget", "-i", "reads names from a file"),
+];
+
+/// Looks through the rule of a command.
+pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {
+    let name = command.program.as_deref().unwrap_or(&command.name);
+    let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let reach = reach_of(name);
+    let first = warnings.len();
+    for level in command.level.levels() {
+        let Arguments::Described { options, forms, .. } = &level.arguments else {
+            if let Some(reach) = reach.filter(|_| level.path.len() == 1) {
+                let text = format!("`{}` {}", command.name, reach.meaning());
+                warnings.push(PolicyWarning { origin: level.origin.clone(), text });
+            }
+            continue;
+        };
+        let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
+        for option in all {
+            escapes(base, option, warnings);
+            if base == "find" && option.spellings.iter().any(|spelling| ACTIONS.contains(&spelling.as_str())) {
+                return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
+            }
+        }
+        for form in forms {
+            pinned(command, base, reach, level, form, warnings)?;
+        }
+    }
+    // An option of the level stands in each of its forms.
+    let mut seen = warnings.split_off(first);
+    seen.sort_by(|one, other| (&one.origin, &one.text).cmp(&(&other.origin, &other.text)));
+    seen.dedup();
+    warnings.extend(seen);
+    Ok(())
+}
+
+fn escapes(base: &str, option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
+    let found = ESCAPES.iter().find(|(command, spelling, _)| {
+        (command.is_empty() || *command == base) && option.spellings.iter().any(|own| own == spelling)
+    });
+    if let Some((_, spelling, what)) = found {
+        let text = format!(
+            "`{spelling}` {what}, so a call reaches more than its words name; no check of arguments can see that"
+        );
+        warnings.push(PolicyWarning { origin: option.origin.clone(), text });
+    }
+}
+
+/// Whether what an interpreter or a wrapper is told to run is one of a few words.
+fn pinned(
+    command: &CommandRule,
+    base: &str,
+    reach: Option<Reach>,
+    level: &Level,
+    form: &Form,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<(), PolicyError> {
+    let is_runner = RUNNERS.contains(&base);
+    let Some(reach) = reach.filter(|reach| is_runner || *reach == Reach::Interpreter) else { return Ok(()) };
+    let is_language = LANGUAGES.contains(&base);
+    // What switches off that such a program starts others.
+    if level.insert.iter().any(|word| word == "--sandbox") {
+        return Ok(());
+    }
+    for option in form.options.iter() {
+        let takes_code = option.spellings.iter().any(|spelling| CODE.contains(&spelling.as_str()));
+        let is_free = matches!(&option.takes, Takes::Value { value: ValueType::Text(_) | ValueType::Path(_), .. });
+        if takes_code && is_free && is_language {
+            warnings.push(unpinned(command, reach, option.origin.clone(), &shown(option)).into());
+        } else if takes_code && is_free {
+            return Err(unpinned(command, reach, option.origin.clone(), &shown(option)));
+        }
+    }
+    let name = |operand: &Operand| operand.name.as_ref().map_or("an operand".to_owned(), |name| format!("`{name}`"));
+    // What stands behind the word that is pinned is for the program that it names.
+    let is_pinned = |operand: &&Operand| matches!(operand.value, ValueType::OneOf(_));
+    let mut operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
+    let free = operands.by_ref().take_while(|operand| !is_pinned(operand));
+    let Some(free) = free.into_iter().find(|operand| !matches!(operand.value, ValueType::Integer { .. })) else {
+        return Ok(());
+    };
+    match &free.value {
+        ValueType::Path(_) if !is_runner => {
+            let text = format!(
+                "`{}` runs whatever stands in the file that a call names as {}; name the files with `one_of`",
+                command.name,
+                name(free)
+            );
+            warnings.push(PolicyWarning { origin: free.origin.clone(), text });
+            Ok(())
+        }
+        ValueType::Text(_) if is_language => {
+            warnings.push(unpinned(command, reach, free.origin.clone(), &name(free)).into());
+            Ok(())
+        }
+        ValueType::Text(_) | ValueType::Path(_) | ValueType::OneOf(_) | ValueType::Integer { .. } => {
+            Err(unpinned(command, reach, free.origin.clone(), &name(free)))
+        }
+    }
+}
+
+fn shown(option: &OptionRule) -> String {
+    option.spellings.first().map_or_else(String::new, |spelling| format!("`{spelling}`"))
+}
+
+fn unpinned(command: &CommandRule, reach: Reach, origin: super::super::grammar::Origin, what: &str) -> PolicyError {
+    let meaning = match reach {
+        Reach::Interpreter => "runs any code that it is given",
+        Reach::Wrapper => "starts the programs that it is told to",
+    };
+    let (command, meaning, what) = (command.name.clone(), meaning.to_owned(), what.to_owned());
+    PolicyError { origin, problem: Problem::Unpinned { command, meaning, what } }
+}

@@ -1,0 +1,481 @@
+//! Every kind of mistake in a policy, with its message, its file and its line.
+
+use super::super::grammar::{Effect, Expected};
+use super::super::{Rules, load::PolicyText};
+use super::ListEntry;
+
+fn load(text: &str) -> Result<Rules, String> {
+    let text = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
+    Rules::load(&[text], &[], &[]).map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(load(text).map(|_| ()).unwrap_err(), format!("p.yaml:{expected}"), "{text}");
+}
+
+/// The warnings of a policy that loads.
+fn warnings(text: &str) -> Vec<String> {
+    load(text).unwrap_or_else(|error| panic!("{error}")).warnings().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_no_policy_is_named_with_its_line() {
+    for (text, line) in [("commands: [", 2), ("a: b: c", 1), ("commands:\n  ls: \"any", 2), ("a: *b", 1)] {
+        let error = load(text).unwrap_err();
+        assert!(error.starts_with(&format!("p.yaml:{line}: no YAML: ")), "{error}");
+    }
+    check("- ls", "1: a policy: expected a mapping, found a list");
+    check("ls", "1: a policy: expected a mapping, found `ls`");
+    check("version: 2", "1: `version`: expected `1`, the only one that there is, found `2`");
+    check("version: 1\n---\nversion: 1", "2: a second document begins here; expected one policy a file");
+    check("commands:\n  ls: any\n  ls: any", "3: key `ls` stands twice, first on line 2; keep one of them");
+    check("commands:\n  ls: !any x", "2: a tag (`!…`) stands here, and a policy has none; leave it out");
+    check("? [a]\n: b", "1: a key is no text; put it in quotes");
+    check("command:\n  ls: any", "1: unknown key `command` of a policy; did you mean `commands`?");
+    check("zzz: 1", "1: unknown key `zzz` of a policy; known are version, profiles, types, sets, commands");
+    assert!(load("").is_ok() && load("# nothing\n").is_ok() && load("version: 1").is_ok());
+}
+
+#[test]
+fn a_command_says_what_it_takes_and_nothing_unknown() {
+    let command = |line: &str, expected: &str| check(&format!("commands:\n  x:\n    {line}"), expected);
+    check("commands:\n  ls: all", "2: `ls`: expected `any`, or a mapping (`{}` for no arguments at all), found `all`");
+    check("commands:\n  ls:", "2: `ls`: expected `any`, or a mapping (`{}` for no arguments at all), found nothing");
+    check("commands:\n  ls: [any]", "2: command `ls`: expected a mapping, found a list");
+    check(
+        "commands:\n  git log: any",
+        "2: the command `git log`: expected one word; `subcommands` describes the rest, found several",
+    );
+    check("commands:\n  '*': any", "2: the name of a command: expected a name or a path, found `*`");
+    command("optoins: {}", "3: unknown key `optoins` of command `x`; did you mean `options`?");
+    command("decision: maybe", "3: `decision` of command `x`: expected `allow`, `ask`, `deny`, found `maybe`");
+    command(
+        "syntax: bsd",
+        "3: `syntax` of command `x`: expected `gnu`, `posix`, `single_dash`, `go`, `operands`, found `bsd`",
+    );
+    command(
+        "order: first",
+        "3: `order` of command `x`: expected `any`, `options_first`, `operands_first`, found `first`",
+    );
+    command("double_dash: no", "3: `double_dash` of command `x`: expected `refuse` or `allow`, found `no`");
+    command("subcommands: {a b: any}", "3: a subcommand of `x`: expected one word, found `a b`");
+    command(
+        "subcommands: {a: {timeout: 3s}}",
+        "3: unknown key `timeout` of subcommand `x a`; known are options, use, operands, after_double_dash, forms, subcommands, insert, decision, reason, syntax, order, double_dash, hint",
+    );
+    command("insert: -c", "3: `insert` of command `x`: expected a list, found `-c`");
+    command("forms: {}", "3: `forms` of command `x`: expected a list, found a mapping");
+    command(
+        "forms: [{operands: []}]\n    operands: []",
+        "4: `operands` stands beside `forms` of `x`; put it into the forms that it belongs to",
+    );
+    command(
+        "forms: [{syntax: go}]",
+        "3: unknown key `syntax` of a form of `x`; known are options, use, operands, after_double_dash, decision, reason",
+    );
+    command("use: [paging]", "3: unknown set `paging`; declare it under `sets`");
+    command("extends: nothing", "3: unknown profile `nothing`; `allowexec policy show` lists them");
+}
+
+#[test]
+fn a_command_sets_for_its_calls_what_means_something() {
+    let command = |line: &str, expected: &str| check(&format!("commands:\n  x:\n    {line}"), expected);
+    command("stdin: yes", "3: `stdin` of command `x`: expected `true` or `false`, found `yes`");
+    command("read_only: 'true'", "3: `read_only` of command `x`: expected `true` or `false`, found `true`");
+    command(
+        "timeout: 30",
+        "3: `timeout` of command `x`: expected a duration with its unit, such as `500ms`, `30s` or `10m`, found `30`",
+    );
+    command(
+        "timeout: 0s",
+        "3: `timeout` of command `x`: expected a duration with its unit, such as `500ms`, `30s` or `10m`, found `0s`",
+    );
+    command(
+        "success_exit_codes: [256]",
+        "3: `success_exit_codes` of command `x`: expected numbers from 0 to 255, found `256`",
+    );
+    command("env: {sets: {}}", "3: unknown key `sets` of `env` of command `x`; did you mean `set`?");
+    command("env: {set: {'A=B': c}}", "3: the variable `A=B`: expected a name without `=`, found `c`");
+    command("env: {unset: ['']}", "3: `unset` of `env` of command `x`: expected names without `=`, found a list");
+    command("cwd: {in: [.]}", "3: unknown key `in` of `cwd` of command `x`; known are under");
+    command("program: ''", "3: `program` of command `x`: expected a name or a path, found ``");
+    command(
+        "sandbox: {level: tight}",
+        "3: `level` of `sandbox` of command `x`: expected `off`, `workspace`, `strict`, found `tight`",
+    );
+    command("sandbox: {exec: all}", "3: `exec` of `sandbox` of command `x`: expected `own`, found `all`");
+    command(
+        "sandbox: {network: some}",
+        "3: `network` of `sandbox` of command `x`: expected `full` or `none`, found `some`",
+    );
+    command(
+        "sandbox: {level: off, exec: own}",
+        "3: `sandbox` of command `x`: expected a level that can hold the rest, `workspace` or `strict`, found a mapping",
+    );
+    command(
+        "sandbox: {level: workspace, exec: own}",
+        "3: `sandbox` of command `x`: expected the level `strict`, the only one at which `exec: own` holds, found a mapping",
+    );
+    command(
+        "limits: {memory: 0}",
+        "3: `memory` of `limits` of command `x`: expected a size above 0, such as `64MiB`, found `0`",
+    );
+    command(
+        "limits: {processes: many}",
+        "3: `processes` of `limits` of command `x`: expected a whole number, found `many`",
+    );
+    command(
+        "limits: {disk: 1}",
+        "3: unknown key `disk` of `limits` of command `x`; known are memory, cpu, file_size, processes, open_files",
+    );
+    command("examples: {deny: []}", "3: unknown key `deny` of `examples` of command `x`; known are allow, ask, refuse");
+    command("examples: {allow: x}", "3: `allow` of `examples` of command `x`: expected a list, found `x`");
+    command("hint: [x]", "3: `hint` of command `x`: expected a mapping, found a list");
+}
+
+#[test]
+fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
+    let options = |line: &str, expected: &str| check(&format!("commands:\n  x:\n    options:\n      {line}"), expected);
+    let syntax = |syntax: &str, line: &str, expected: &str| {
+        check(&format!("commands:\n  x:\n    syntax: {syntax}\n    options:\n      {line}"), expected);
+    };
+    options(
+        "\"-n\": flag\n      \"-n, --max\": flag",
+        "5: option `-n` occurs twice in this form, first in p.yaml:4; keep one of them",
+    );
+    options("\"-n, -n\": flag", "4: option `-n`: it stands twice in its key");
+    options("\"-n,, -m\": flag", "4: option ``: a spelling is empty; write `\"-n, --name\"`");
+    options("\"-\": flag", "4: option `-`: it is no option");
+    options("\"--\": flag", "4: option `--`: it is no option");
+    options(
+        "\"--a=b\": flag",
+        "4: option `--a=b`: a spelling holds neither blanks nor `=`; the value is described after the `:`",
+    );
+    options(
+        "-name: flag",
+        "4: option `-name`: one dash and several letters is a bundle of options; expected `-x` or `--name`, or `syntax: single_dash` or `go` for programs that know no bundles",
+    );
+    options("-n:", "4: option `-n`: expected `flag` or a type, found nothing");
+    options("-n: number", "4: unknown type `number`; declare it under `types`");
+    options(
+        "-n: {kind: flag}",
+        "4: unknown key `kind` of option `-n`; known are integer, one_of, text, path, type, name, optional, attached, required, secret, flag",
+    );
+    options(
+        "-n: {integer: [1, 2], text: {}}",
+        "4: option `-n` has the two types `integer` and `text`; keep one of them",
+    );
+    options(
+        "-n: {required: true, secret: true}",
+        "4: option `-n`: `secret` means nothing with a flag, which has no value",
+    );
+    options(
+        "-n: {type: flag, optional: true}",
+        "4: option `-n`: `optional` means nothing with a flag, which has no value",
+    );
+    options(
+        "'!': {text: {}}",
+        "4: option `!`: expected `flag`, since a word without a dash has no value, found a mapping",
+    );
+    options("-NUM: {text: {}}", "4: option `-NUM`: expected `flag` or `integer`, found a mapping");
+    syntax("operands", "-n: flag", "5: option `-n`: the syntax `operands` has no options");
+    syntax(
+        "single_dash",
+        "-n: {integer: [1, 2], optional: true}",
+        "5: option `-n`: `optional` means nothing in the syntax `single_dash`, where every value is a word of its own",
+    );
+    syntax("go", "-NUM: flag", "5: option `-NUM`: `-NUM` stands for a number in the syntaxes `gnu` and `posix` alone");
+    syntax("go", "\"-n, --n\": flag", "5: option `--n`: it stands twice in its key");
+    check(
+        "sets:\n  a: {-n: flag}\ncommands:\n  x:\n    use: [a]\n    options: {-n: flag}",
+        "2: option `-n` occurs twice in this form, first in p.yaml:6; keep one of them",
+    );
+    check(
+        "commands:\n  x:\n    options: {-n: flag}\n    forms:\n      - options: {-n: flag}",
+        "5: option `-n` occurs twice in this form, first in p.yaml:3; keep one of them",
+    );
+    check(
+        "sets:\n  a:\n    -n: numbr\ntypes:\n  number: {integer: [1, 2]}",
+        "3: unknown type `numbr`; did you mean `number`?",
+    );
+    check("sets:\n  paging: {}\ncommands:\n  x:\n    use: [pagin]", "5: unknown set `pagin`; did you mean `paging`?");
+}
+
+#[test]
+fn a_type_is_declared_once_and_means_something() {
+    let declared = |text: &str, expected: &str| check(&format!("types:\n  t: {text}"), expected);
+    declared("{}", "2: type `t`: expected one of `integer`, `one_of`, `text`, `path`, found a mapping");
+    declared("{type: t}", "2: type `t` is made of itself");
+    declared("{type: u}\n  u: {type: t}", "2: type `t` is made of itself");
+    declared("{regex: x}", "2: unknown key `regex` of type `t`; known are integer, one_of, text, path, type");
+    declared(
+        "{integer: [1]}",
+        "2: `integer` of type `t`: expected the lowest and the highest number, such as `[1, 1000]`, found a list",
+    );
+    declared("{integer: [1, x]}", "2: `integer` of type `t`: expected a whole number, found `x`");
+    declared("{integer: [2, 1]}", "2: `integer` of type `t`: 2 is more than 1");
+    declared("{one_of: []}", "2: `one_of` of type `t`: expected at least one word, found a list");
+    declared("{one_of: [{a: b}]}", "2: `one_of` of type `t`: expected one text, found a mapping");
+    declared("{text: {chars: z-a}}", "2: `chars`: the range `z-a` runs backwards");
+    declared("{text: {chars: ''}}", "2: `chars`: the set is empty");
+    declared("{text: {first: x}}", "2: `first` of `text` of type `t`: expected some of `-`, `+` and `@`, found `x`");
+    declared("{text: {max_length: 0}}", "2: `max_length` of `text` of type `t`: expected a number above 0, found `0`");
+    declared(
+        "{text: {relative: maybe}}",
+        "2: `relative` of `text` of type `t`: expected `true` or `false`, found `maybe`",
+    );
+    declared(
+        "{text: {regex: x}}",
+        "2: unknown key `regex` of `text` of type `t`; known are chars, first, relative, must_begin, max_length",
+    );
+    declared("{path: append}", "2: `path` of type `t`: expected `read` or `write`, found `append`");
+    declared("{path: {under: [a]}}", "2: `path` of type `t` needs the key `access`");
+    declared(
+        "{path: {access: read, below: [a]}}",
+        "2: unknown key `below` of `path` of type `t`; known are access, under, except, exists, chars",
+    );
+    check(
+        "types:\n  flag: {integer: [1, 2]}",
+        "2: the name of a type: expected another one, found `flag`, which is built in",
+    );
+}
+
+#[test]
+fn operands_have_a_type_and_one_variable_number() {
+    let operands = |text: &str, expected: &str| check(&format!("commands:\n  x:\n    operands: {text}"), expected);
+    operands("[text]", "3: an operand: expected a mapping, found `text`");
+    operands(
+        "[{name: A}]",
+        "3: an operand: expected a type: `integer`, `one_of`, `text`, `path` or `type`, found a mapping",
+    );
+    operands(
+        "[{text: {}, count: many}]",
+        "3: `count` of an operand: expected `1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`, found `many`",
+    );
+    operands(
+        "[{text: {}, count: 2..1}]",
+        "3: `count` of an operand: expected `1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`, found `2..1`",
+    );
+    operands(
+        "[{text: {}, count: 0}]",
+        "3: `count` of an operand: expected `1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`, found `0`",
+    );
+    operands("[{text: {}, count: \"0..\", optional: true}]", "3: an operand: `optional` means nothing beside `count`");
+    operands(
+        "[{text: {}, count: \"0..\", required: true}]",
+        "3: an operand: `required` means nothing where there may be none of it",
+    );
+    operands(
+        "[{text: {}, attached: true}]",
+        "3: unknown key `attached` of an operand; known are integer, one_of, text, path, type, name, count, optional, required, secret",
+    );
+    operands(
+        "[{name: A, text: {}, count: \"0..\"},\n      {text: {}, count: \"0..1\"}]",
+        "4: the operands `A` and without a name both have a variable number, so nobody can tell where one ends; give one of them a fixed `count`",
+    );
+}
+
+#[test]
+fn a_wrong_example_stops_the_start_and_says_what_came_and_why() {
+    let policy = "commands:\n  x:\n    operands: [{one_of: [a]}]\n    examples:\n      ";
+    let example = |text: &str, expected: &str| check(&format!("{policy}{text}"), expected);
+    example("allow: [x b]", "5: example `x b`: expected allow, came refuse: `x` takes `a`, not `b`; usage: `x a`");
+    example(
+        "refuse:\n        - x b\n        - x a",
+        "7: example `x a`: expected refuse, came allow: the form in p.yaml:2 matches",
+    );
+    example("ask: [[x, a]]", "5: example `x a`: expected ask, came allow: the form in p.yaml:2 matches");
+    example("refuse: [y b]", "5: example `y b`: expected refuse, came refuse: it is no call of `x`");
+    assert!(load(&format!("{policy}allow: [x a, [x, a]]\n      refuse: [x, x b, 'x | y']")).is_ok());
+}
+
+fn allowed(entries: &[&str]) -> Vec<ListEntry> {
+    listed(entries, Effect::Allow)
+}
+
+fn listed(entries: &[&str], effect: Effect) -> Vec<ListEntry> {
+    entries.iter().map(|&text| ListEntry { text: text.to_owned(), effect }).collect()
+}
+
+#[test]
+fn a_command_is_described_in_one_place() {
+    let file = |name: &str, text: &str| PolicyText { file: name.into(), text: text.to_owned() };
+    let load = |allow: &[&str]| {
+        let files = [file("a.yaml", "commands: {git: any}"), file("b.yaml", "version: 1\ncommands:\n  git: any")];
+        let allow = allowed(allow);
+        let files = if allow.is_empty() { &files[..] } else { &files[1..] };
+        Rules::load(files, &[], &allow).unwrap_err().to_string()
+    };
+    let twice = "is described here and in";
+    let keep = "a command has one description, so keep one of them";
+    assert_eq!(load(&[]), format!("b.yaml:3: `git` {twice} a.yaml:1; {keep}"));
+    assert_eq!(load(&["git status"]), format!("--allow: `git` {twice} b.yaml:3; {keep}"));
+    let unknown = Rules::load(&[], &["nothing".to_owned()], &[]).unwrap_err().to_string();
+    assert_eq!(unknown, "--profile: unknown profile `nothing`; `allowexec policy show` lists them");
+}
+
+#[test]
+fn entries_of_several_words_are_subcommands_with_any_arguments() {
+    let rules = Rules::load(&[], &[], &allowed(&["git status", "git log", "gh pr view"])).unwrap();
+    for (line, expected) in [
+        ("git status --porcelain", true),
+        ("git log -p x", true),
+        ("git push", false),
+        ("git", false),
+        ("git -C x log", false),
+        ("gh pr view 1 --web", true),
+        ("gh pr", false),
+        ("gh pr list", false),
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let judgement = super::super::decide_example(rules.get(&words[0]).unwrap(), &words);
+        assert_eq!(judgement.refusal.is_none(), expected, "{line}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_asked_for_whatever_a_list_allows_beneath_or_above_it() {
+    let entries =
+        [allowed(&["git status", "git stash", "hg log"]), listed(&["git push", "git stash drop"], Effect::Ask)];
+    let rules = [entries.concat(), listed(&["hg", "/opt/my tools/x"], Effect::Ask)].concat();
+    let rules = Rules::load(&[], &[], &rules).unwrap();
+    for (line, expected) in [
+        ("git status -s", Expected::Allow),
+        ("git push origin main", Expected::Ask),
+        ("git stash", Expected::Ask),
+        ("git stash drop", Expected::Ask),
+        ("git log", Expected::Refuse),
+        ("git -C x push", Expected::Refuse),
+        ("hg log", Expected::Ask),
+        ("hg", Expected::Ask),
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let judgement = super::super::decide_example(rules.get(&words[0]).unwrap(), &words);
+        assert_eq!(judgement.decision, expected, "{line}");
+    }
+    assert!(rules.get("/opt/my tools/x").unwrap().asks_always() && rules.get("git").unwrap().asks());
+    assert_eq!(rules.get("git").unwrap().origin.to_string(), "--ask");
+}
+
+#[test]
+fn programs_that_run_others_are_pinned_or_told_of() {
+    check(
+        "commands:\n  sh:\n    options:\n      -c: {text: {}}",
+        "4: `sh` runs any code that it is given, and `-c` does not pin what that is: name what it may run with `one_of`, or say `sh: any`",
+    );
+    check(
+        "commands:\n  env:\n    operands: [{name: WORD, text: {}, count: \"0..\"}]",
+        "3: `env` starts the programs that it is told to, and `WORD` does not pin what that is: name what it may run with `one_of`, or say `env: any`",
+    );
+    check(
+        "commands:\n  x:\n    program: /usr/bin/python3.11\n    operands: [{text: {}}]",
+        "4: `x` runs any code that it is given, and an operand does not pin what that is: name what it may run with `one_of`, or say `x: any`",
+    );
+    check(
+        "commands:\n  find:\n    syntax: single_dash\n    options:\n      -exec: {text: {}}",
+        "5: `find` starts the programs that it is told to, and `-exec` does not pin what that is: name what it may run with `one_of`, or say `find: any`",
+    );
+    assert!(load("commands:\n  sh:\n    operands: [{one_of: [build.sh]}, {integer: [1, 9]}]").is_ok());
+    check(
+        "commands:\n  timeout:\n    operands: [{integer: [1, 9]}, {name: COMMAND, text: {}}]",
+        "3: `timeout` starts the programs that it is told to, and `COMMAND` does not pin what that is: name what it may run \
+         with `one_of`, or say `timeout: any`",
+    );
+    assert_eq!(
+        warnings("commands:\n  sed:\n    operands: [{name: SCRIPT, text: }, {path: read}]"),
+        [
+            "p.yaml:3: `sed` runs any code that it is given, and `SCRIPT` does not pin what that is: name what it may run with \
+          `one_of`, or say `sed: any`"
+        ]
+    );
+    assert!(load("commands:\n  timeout:\n    operands: [{integer: [1, 9]}, {one_of: [make]}, {text: {}}]").is_ok());
+    assert!(load("commands:\n  sed:\n    insert: [--sandbox]\n    operands: [{text: {}}]").is_ok());
+    assert_eq!(
+        warnings("commands:\n  python3:\n    operands: [{name: FILE, path: read}]"),
+        [
+            "p.yaml:3: `python3` runs whatever stands in the file that a call names as `FILE`; name the files with `one_of`"
+        ]
+    );
+    assert_eq!(
+        warnings("commands:\n  bash: any"),
+        ["p.yaml:2: `bash` runs any code that a call gives it, so allowing it allows everything"]
+    );
+}
+
+#[test]
+fn what_no_check_of_arguments_can_see_is_told_of() {
+    assert_eq!(
+        warnings(
+            "commands:\n  grep:\n    options: {\"-R, --dereference-recursive\": flag}\n    forms: [{operands: []}, {operands: [{text: {}}]}]"
+        ),
+        [
+            "p.yaml:3: `-R` follows links, so a call reaches more than its words name; no check of arguments can see that"
+        ]
+    );
+    assert_eq!(
+        warnings("commands:\n  wc:\n    options: {\"--files0-from\": {path: read}}"),
+        [
+            "p.yaml:3: `--files0-from` reads names from a file, so a call reaches more than its words name; no check of arguments can see that"
+        ]
+    );
+    assert_eq!(
+        warnings(
+            "commands:\n  x:\n    forms:\n      - operands: [{text: {}, count: \"1..\"}]\n      - {decision: deny, operands: [{one_of: [main]}]}"
+        ),
+        [
+            "p.yaml:5: this `deny` takes nothing out of the form on line 4, where an operand repeats: a call with one operand more passes it; describe what is allowed instead"
+        ]
+    );
+    assert_eq!(
+        warnings("commands:\n  x:\n    forms:\n      - {decision: deny, operands: [{one_of: [main], count: \"0..\"}]}"),
+        [
+            "p.yaml:4: an operand of this `deny` repeats, so a call with one other operand passes it; describe what is allowed instead"
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_stands_for_too_much_is_refused_at_once() {
+    let aliases = {
+        let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..30 {
+            let before = format!("*a{}", level - 1);
+            let items = [before.as_str(); 10].join(", ");
+            text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
+        }
+        text
+    };
+    let deep = |open: &str| open.repeat(100_000);
+    let long = format!("commands:\n{}", "  x: any\n".repeat(1_200_000));
+    for (text, why) in [
+        (aliases.as_str(), "it holds more than 50000 values, with aliases followed"),
+        // The parser looks a few brackets ahead, and has a bound of its own.
+        (deep("[").as_str(), "recursion limit exceeded"),
+        (deep("{a: ").get(..250_000).unwrap(), "recursion limit exceeded"),
+        (&format!("a: {}", ["["; 40].join("x, ")), "it nests deeper than 32 levels"),
+        (deep("- ").as_str(), "it nests deeper than 32 levels"),
+        (long.as_str(), "it is larger than 262144 bytes, the most that is read"),
+    ] {
+        let started = std::time::Instant::now();
+        let error = load(text).unwrap_err();
+        assert!(error.contains(why), "{error}");
+        // Ten times what it may take of the operator's patience, for a machine that does other things meanwhile.
+        assert!(started.elapsed() < std::time::Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn what_stands_for_too_much_is_left_as_soon_as_it_does() {
+    let types: String = (1..100).map(|number| format!("  t{number}: {{type: t{}}}\n", number - 1)).collect();
+    check(
+        &format!("types:\n  t0: {{text: {{}}}}\n{types}"),
+        "2: type `t0`: expected a type that is reached by 32 names at most, found a mapping",
+    );
+    let options: String = (0..500).map(|number| format!("\"--o{number}\": flag, ")).collect();
+    let forms = "      - {}\n".repeat(1000);
+    check(
+        &format!("sets: {{s: {{{options}}}}}\ncommands:\n  x:\n    use: [s]\n    forms:\n{forms}"),
+        "205: the options of all forms together: expected at most 100000, found more",
+    );
+}

@@ -1,0 +1,175 @@
+//! The types of values: those that a policy declares, and those that stand where a value is described.
+
+use super::super::error::{PolicyError, Problem};
+use super::super::grammar::{Access, CharSet, PathType, TextType, ValueType};
+use super::super::yaml::{Kind, Node};
+use super::Context;
+use super::fields::{Fields, boolean, entries, integer, items, one_or_more, text, texts};
+use crate::text::nearest;
+
+/// The keys that say which type a value is of.
+pub(super) const KINDS: [&str; 5] = ["integer", "one_of", "text", "path", "type"];
+
+/// How many names may lead to a type.
+const DEEPEST: usize = 32;
+
+/// The type that is declared under a name.
+pub(super) fn named(name: &str, line: usize, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+    let mut seen = Vec::new();
+    follow(name, line, context, &mut seen)
+}
+
+fn follow<'c>(
+    name: &str,
+    line: usize,
+    context: &'c Context<'_>,
+    seen: &mut Vec<&'c str>,
+) -> Result<ValueType, PolicyError> {
+    let Some((key, node)) = context.types.iter().find(|(key, _)| key.text == name) else {
+        if name == "text" {
+            return Ok(ValueType::Text(TextType::default()));
+        }
+        let nearest = nearest(name, context.types.iter().map(|(key, _)| key.text.clone()));
+        return Err(context.error(line, Problem::UnknownType { name: name.to_owned(), nearest }));
+    };
+    if seen.contains(&key.text.as_str()) {
+        return Err(context.error(key.line, Problem::TypeInItself { name: name.to_owned() }));
+    }
+    seen.push(&key.text);
+    let what = format!("type `{name}`");
+    if seen.len() > DEEPEST {
+        return Err(context.value(node, &what, &format!("a type that is reached by {DEEPEST} names at most")));
+    }
+    let fields = Fields::new(node, what.clone(), &KINDS, context)?;
+    match kind(&fields, context)? {
+        Some(kind) => read(kind, &fields, context, seen),
+        None => Err(context.value(node, &what, "one of `integer`, `one_of`, `text`, `path`")),
+    }
+}
+
+/// Which type a mapping is of; `None` where it says nothing of that.
+pub(super) fn kind(fields: &Fields<'_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
+    let mut found = KINDS.into_iter().filter(|kind| fields.get(kind).is_some());
+    match (found.next(), found.next()) {
+        (Some(first), Some(second)) => {
+            let (what, line) = (fields.of.clone(), fields.line_of(second));
+            Err(context.error(line, Problem::TwoTypes { what, first: first.to_owned(), second: second.to_owned() }))
+        }
+        (kind, _) => Ok(kind),
+    }
+}
+
+/// The type of a mapping, by the key that says it.
+pub(super) fn of(kind: &'static str, fields: &Fields<'_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+    read(kind, fields, context, &mut Vec::new())
+}
+
+fn read<'c>(
+    kind: &'static str,
+    fields: &Fields<'_>,
+    context: &'c Context<'_>,
+    seen: &mut Vec<&'c str>,
+) -> Result<ValueType, PolicyError> {
+    let what = fields.what(kind);
+    let Some(node) = fields.get(kind) else { return Ok(ValueType::Text(TextType::default())) };
+    match kind {
+        "integer" => integers(node, &what, context),
+        "one_of" => {
+            let words = texts(node, &what, context)?;
+            if words.is_empty() {
+                return Err(context.value(node, &what, "at least one word"));
+            }
+            Ok(ValueType::OneOf(words))
+        }
+        "text" => text_type(node, what, context).map(ValueType::Text),
+        "path" => path_type(node, what, context).map(ValueType::Path),
+        _ => follow(text(node, &what, context)?, node.line, context, seen),
+    }
+}
+
+fn integers(node: &Node, what: &str, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+    let [low, high] = items(node, what, context)? else {
+        return Err(context.value(node, what, "the lowest and the highest number, such as `[1, 1000]`"));
+    };
+    let (low, high) = (integer(low, what, context)?, integer(high, what, context)?);
+    if low > high {
+        let (what, low, high) = (what.to_owned(), low.to_string(), high.to_string());
+        return Err(context.error(node.line, Problem::Bounds { what, low, high }));
+    }
+    Ok(ValueType::Integer { low, high })
+}
+
+fn char_set(node: &Node, what: &str, context: &Context<'_>) -> Result<CharSet, PolicyError> {
+    CharSet::parse(text(node, what, context)?).map_err(|range| context.error(node.line, Problem::Chars { range }))
+}
+
+fn text_type(node: &Node, what: String, context: &Context<'_>) -> Result<TextType, PolicyError> {
+    // `{text}` is any text.
+    if node.is_null() {
+        return Ok(TextType::default());
+    }
+    let fields = Fields::new(node, what, &["chars", "first", "relative", "must_begin", "max_length"], context)?;
+    let mut of = TextType::default();
+    if let Some(node) = fields.get("chars") {
+        of.chars = Some(char_set(node, &fields.what("chars"), context)?);
+    }
+    if let Some(node) = fields.get("first") {
+        of.first = text(node, &fields.what("first"), context)?.to_owned();
+        if !of.first.chars().all(|character| "-+@".contains(character)) {
+            return Err(context.value(node, &fields.what("first"), "some of `-`, `+` and `@`"));
+        }
+    }
+    if let Some(node) = fields.get("relative") {
+        of.relative = boolean(node, &fields.what("relative"), context)?;
+    }
+    if let Some(node) = fields.get("must_begin") {
+        of.must_begin = one_or_more(node, &fields.what("must_begin"), context)?;
+    }
+    if let Some(node) = fields.get("max_length") {
+        let length = integer(node, &fields.what("max_length"), context)?;
+        let length = usize::try_from(length).ok().filter(|length| *length > 0);
+        of.max_length = length.ok_or_else(|| context.value(node, &fields.what("max_length"), "a number above 0"))?;
+    }
+    Ok(of)
+}
+
+/// What no part of a path to be written may be called, where the policy does not say.
+const EXCEPT: &str = ".git";
+
+fn path_type(node: &Node, what: String, context: &Context<'_>) -> Result<PathType, PolicyError> {
+    let access = |node: &Node, what: &str| match text(node, what, context)? {
+        "read" => Ok(Access::Read),
+        "write" => Ok(Access::Write),
+        _ => Err(context.value(node, what, "`read` or `write`")),
+    };
+    let defaults = |access| PathType {
+        access,
+        under: Vec::new(),
+        except: if access == Access::Write { vec![EXCEPT.to_owned()] } else { Vec::new() },
+        exists: false,
+        chars: None,
+    };
+    if let Kind::Scalar { .. } = node.kind {
+        return access(node, &what).map(defaults);
+    }
+    entries(node, &what, context)?;
+    let fields = Fields::new(node, what, &["access", "under", "except", "exists", "chars"], context)?;
+    let Some(node) = fields.get("access") else {
+        let of = fields.of.clone();
+        return Err(context.error(fields.line, Problem::MissingKey { of, key: "access" }));
+    };
+    let mut of = defaults(access(node, &fields.what("access"))?);
+    if let Some(node) = fields.get("under") {
+        of.under = one_or_more(node, &fields.what("under"), context)?;
+    }
+    if let Some(node) = fields.get("except") {
+        of.except = one_or_more(node, &fields.what("except"), context)?;
+    }
+    if let Some(node) = fields.get("exists") {
+        of.exists = boolean(node, &fields.what("exists"), context)?;
+    }
+    if let Some(node) = fields.get("chars") {
+        of.chars = Some(char_set(node, &fields.what("chars"), context)?);
+    }
+    Ok(of)
+}

@@ -1,0 +1,390 @@
+//! Whether the words of a call match a rule. Pure: it looks at the rule and at the words, and at nothing else.
+//!
+//! One principle decides what the grammar leaves open: *a word passes only where every plausible reading of it gives the
+//! same meaning.* What no rule describes does not match.
+//!
+//! # The grammar
+//!
+//! ```text
+//! call        = NAME level
+//! level       = words that match a form                     (a level without subcommands)
+//!             | option* SUBCOMMAND level                    (the first operand is the exact name of a subcommand)
+//! form        = (option | operand)* ["--" operand*]
+//!
+//! gnu         option = -L* | -L*Lvalue | -L*L value | --name | --name=value | --name value     (L: one letter)
+//! posix       as gnu; behind the first operand every word is an operand, `--` too
+//! single_dash option = -name | -name value
+//! go          option = (-name | --name) | (-name | --name)=value | (-name | --name) value
+//! operands    every word is an operand, `--` too
+//! ```
+//!
+//! - An option counts only by its exact spelling. Before `--`, a word that begins with `-` and is more than `-` is an
+//!   option. `-NUM` is a dash and digits. A spelling without a dash (`!`) is a flag wherever an option may stand.
+//! - A value and an operand begin with `-`, `+` or `@` only where their type says so. Two more beginnings have one reading
+//!   alone: behind `--` a text or a path may begin with `-`, and a value that is attached to its option with `-` or `+`.
+//!   With `@` many programs mean a file, wherever the value stands. A value that is attached to a letter does not begin with
+//!   `=`, since programs differ in whether that belongs to it.
+//! - An optional value is one only where it is attached.
+//! - Operands are counted. Of a row of them at most one has a variable number: those before it are counted from the
+//!   beginning, those behind it from the end.
+//! - Words behind `--` are `after_double_dash` where the form has that, else operands like the others.
+//!
+//! # What comes of it
+//!
+//! [`read`] tries every form of the level that the words lead to, and gives those that match with what each word is, or the
+//! failure of the form that got furthest. What a form comes to (allow, ask, deny), and whether the paths lie where they
+//! must, is decided by the caller.
+
+mod reading;
+mod value;
+
+pub use reading::{Claim, Failure, Match, Mismatch, Reading, Role};
+
+use super::grammar::{
+    Arguments, Effect, Form, Level, NUMBER_OPTION, Operand, OptionRule, Options, Order, Syntax, Takes, ValuePlace,
+    ValueType,
+};
+use value::{ValueStands, is_of};
+
+/// Finds the forms that match the words, of which the first is the command.
+///
+/// # Errors
+/// The failure of the form that got furthest, where none matches.
+pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Failure<'p>> {
+    let mut levels = vec![(level, 1)];
+    let mut readings = vec![Reading { word: 0, from: 0, role: Role::Name(level) }];
+    let mut level = level;
+    let mut start = 1;
+    loop {
+        let (options, forms, subcommands) = match &level.arguments {
+            Arguments::Any { .. } => {
+                let anything = |word| Reading { word, from: 0, role: Role::Anything };
+                readings.extend((start..words.len()).map(anything));
+                return Ok(vec![Match { levels, form: None, readings }]);
+            }
+            Arguments::Described { options, forms, subcommands } => (options, forms, subcommands),
+        };
+        let mut furthest = None;
+        if !subcommands.is_empty() {
+            match subcommand(level, options, subcommands, words, start) {
+                Ok((found, before, at)) => {
+                    readings.extend(before);
+                    readings.push(Reading { word: at, from: 0, role: Role::Name(found) });
+                    (level, start) = (found, at + 1);
+                    levels.push((level, start));
+                    continue;
+                }
+                Err(failure) => furthest = Some(failure),
+            }
+        }
+        let mut matches = Vec::new();
+        for form in forms {
+            match match_form(level, form, subcommands, words, start) {
+                Ok(read) => {
+                    let readings = readings.iter().cloned().chain(read).collect();
+                    matches.push(Match { levels: levels.clone(), form: Some(form), readings });
+                }
+                Err(failure) => furthest = Some(further(furthest, failure)),
+            }
+        }
+        return match furthest {
+            Some(failure) if matches.is_empty() => Err(failure),
+            _ => Ok(matches),
+        };
+    }
+}
+
+/// The one that got further. A form that only takes out values has nothing to say of what is taken.
+fn further<'p>(one: Option<Failure<'p>>, other: Failure<'p>) -> Failure<'p> {
+    let rank = |failure: &Failure<'_>| (failure.form.is_none_or(|form| form.effect != Effect::Deny), failure.word);
+    match one {
+        Some(one) if rank(&one) >= rank(&other) => one,
+        Some(_) | None => other,
+    }
+}
+
+/// The first operand, where it is the name of a subcommand, with what stands before it.
+fn subcommand<'p>(
+    level: &'p Level,
+    options: &'p Options,
+    subcommands: &'p [Level],
+    words: &[String],
+    start: usize,
+) -> Result<(&'p Level, Vec<Reading<'p>>, usize), Failure<'p>> {
+    let scanned = scan(level, None, options, words, start, Until::FirstOperand)?;
+    let fail = |word, wrong| Failure { word, level, form: None, wrong };
+    if scanned.double_dash.is_some() {
+        return Err(fail(scanned.next.saturating_sub(1), Mismatch::DoubleDash));
+    }
+    let at = scanned.next;
+    let Some(word) = words.get(at) else { return Err(fail(at, Mismatch::NoSubcommand)) };
+    let is_named = |level: &&Level| level.path.last() == Some(word);
+    let found = subcommands.iter().find(is_named).ok_or_else(|| fail(at, Mismatch::UnknownSubcommand))?;
+    required(options, &scanned.readings).map_err(|option| fail(at, Mismatch::MissingOption(option)))?;
+    Ok((found, scanned.readings, at))
+}
+
+/// What each word is by this form.
+fn match_form<'p>(
+    level: &'p Level,
+    form: &'p Form,
+    subcommands: &[Level],
+    words: &[String],
+    start: usize,
+) -> Result<Vec<Reading<'p>>, Failure<'p>> {
+    let fail = |word, wrong| Failure { word, level, form: Some(form), wrong };
+    let mut scanned = scan(level, Some(form), &form.options, words, start, Until::End)?;
+    // The program would take it for the subcommand.
+    let is_subcommand = |at: &usize| subcommands.iter().any(|level| level.path.last() == words.get(*at));
+    if let Some(at) = scanned.operands.first().filter(|at| is_subcommand(at)) {
+        return Err(fail(*at, Mismatch::TooMany));
+    }
+    let behind = scanned.double_dash.unwrap_or(words.len());
+    match &form.after_double_dash {
+        None => assign(&form.operands, words, &scanned.operands, behind, &mut scanned.readings),
+        Some(after) => {
+            let split = scanned.operands.partition_point(|at| *at < behind);
+            let (before, after_dash) = scanned.operands.split_at(split);
+            assign(&form.operands, words, before, behind, &mut scanned.readings)
+                .and_then(|()| assign(after, words, after_dash, behind, &mut scanned.readings))
+        }
+    }
+    .map_err(|(word, wrong)| fail(word, wrong))?;
+    required(&form.options, &scanned.readings).map_err(|option| fail(words.len(), Mismatch::MissingOption(option)))?;
+    Ok(scanned.readings)
+}
+
+/// The first option that must be there and is not.
+fn required<'p>(options: &'p Options, readings: &[Reading<'p>]) -> Result<(), &'p OptionRule> {
+    let is_there = |wanted: &OptionRule| {
+        readings.iter().any(|reading| matches!(reading.role, Role::Option(found) if std::ptr::eq(found, wanted)))
+    };
+    options.iter().find(|option| option.is_required && !is_there(option)).map_or(Ok(()), |option| Err(&**option))
+}
+
+/// How far words are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    FirstOperand,
+    End,
+}
+
+/// Options and `--`, told from operands.
+struct Scanned<'p> {
+    readings: Vec<Reading<'p>>,
+    /// The operands, by number.
+    operands: Vec<usize>,
+    /// Where `--` stands.
+    double_dash: Option<usize>,
+    /// The first word that was not read.
+    next: usize,
+}
+
+fn scan<'p>(
+    level: &'p Level,
+    form: Option<&'p Form>,
+    options: &'p Options,
+    words: &[String],
+    start: usize,
+    until: Until,
+) -> Result<Scanned<'p>, Failure<'p>> {
+    let mut scanned = Scanned { readings: Vec::new(), operands: Vec::new(), double_dash: None, next: start };
+    let mut has_option = false;
+    while let Some(word) = words.get(scanned.next) {
+        let at = scanned.next;
+        let fail = |wrong| Failure { word: at, level, form, wrong };
+        let stopped = match level.syntax {
+            Syntax::Operands => true,
+            Syntax::Posix => !scanned.operands.is_empty(),
+            Syntax::Gnu | Syntax::SingleDash | Syntax::Go => false,
+        };
+        let behind = level.order == Order::OptionsFirst && !scanned.operands.is_empty();
+        if word == "--" && !stopped {
+            // A program that stops at its first operand would take it for one more.
+            if level.refuses_double_dash || (level.syntax == Syntax::Go && behind) {
+                return Err(fail(Mismatch::DoubleDash));
+            }
+            scanned.readings.push(Reading { word: at, from: 0, role: Role::DoubleDash });
+            scanned.double_dash = Some(at);
+            scanned.next += 1;
+            if until == Until::End {
+                if has_option && level.order == Order::OperandsFirst && scanned.next < words.len() {
+                    return Err(Failure { word: scanned.next, level, form, wrong: Mismatch::OperandBehindOption });
+                }
+                scanned.operands.extend(scanned.next..words.len());
+                scanned.next = words.len();
+            }
+            return Ok(scanned);
+        }
+        let has_dash = word.starts_with('-') && word != "-";
+        if (has_dash && (!stopped || behind)) || (!stopped && options.get(word).is_some()) {
+            if behind {
+                return Err(fail(Mismatch::OptionBehindOperand));
+            }
+            has_option = true;
+            read_option(level.syntax, options, words, &mut scanned).map_err(|wrong| {
+                // A value in a word of its own begins with that word.
+                let is_alone = matches!(wrong, Mismatch::BadValue(_, _, 0));
+                Failure { word: at + usize::from(is_alone), level, form, wrong }
+            })?;
+            continue;
+        }
+        if until == Until::FirstOperand {
+            return Ok(scanned);
+        }
+        if has_option && level.order == Order::OperandsFirst {
+            return Err(fail(Mismatch::OperandBehindOption));
+        }
+        scanned.operands.push(at);
+        scanned.next += 1;
+    }
+    Ok(scanned)
+}
+
+/// Reads the option in the next word, and its value in the word behind it.
+fn read_option<'p>(
+    syntax: Syntax,
+    options: &'p Options,
+    words: &[String],
+    scanned: &mut Scanned<'p>,
+) -> Result<(), Mismatch<'p>> {
+    let at = scanned.next;
+    let Some(word) = words.get(at) else { return Ok(()) };
+    scanned.next += 1;
+    let is_long = word.starts_with("--");
+    match syntax {
+        Syntax::Gnu | Syntax::Posix if word.starts_with('-') && !is_long => {
+            read_letters(options, words, word, at, scanned)
+        }
+        Syntax::Gnu | Syntax::Posix | Syntax::Go => {
+            let (name, value) = match word.find('=') {
+                Some(equals) if word.starts_with('-') => (word.get(..equals).unwrap_or_default(), Some(equals + 1)),
+                Some(_) | None => (word.as_str(), None),
+            };
+            // In `go` one dash is as good as two.
+            let name = if syntax == Syntax::Go && is_long { name.get(1..).unwrap_or_default() } else { name };
+            let option = options.get(name).ok_or(Mismatch::UnknownOption(None))?;
+            read_value(option, words, (at, 0), value, scanned)
+        }
+        Syntax::SingleDash | Syntax::Operands => {
+            let option = options.get(word).ok_or(Mismatch::UnknownOption(None))?;
+            read_value(option, words, (at, 0), None, scanned)
+        }
+    }
+}
+
+/// Reads `-5`, or a bundle of letters of which the last may have a value.
+fn read_letters<'p>(
+    options: &'p Options,
+    words: &[String],
+    word: &str,
+    at: usize,
+    scanned: &mut Scanned<'p>,
+) -> Result<(), Mismatch<'p>> {
+    let is_number = word.len() > 1 && word.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+    if let Some(option) = options.get(NUMBER_OPTION).filter(|_| is_number) {
+        scanned.readings.push(Reading { word: at, from: 0, role: Role::Option(option) });
+        return match &option.takes {
+            Takes::Flag => Ok(()),
+            Takes::Value { value, .. } => take(option, value, words, (at, 1), ValueStands::Attached, scanned),
+        };
+    }
+    let is_alone = word.chars().count() == 2;
+    for (place, letter) in word.char_indices().skip(1) {
+        let mut spelling = String::from("-");
+        spelling.push(letter);
+        let unknown = Mismatch::UnknownOption((!is_alone).then_some(letter));
+        let option = options.get(&spelling).ok_or(unknown)?;
+        let rest = place + letter.len_utf8();
+        let behind = word.get(rest..).unwrap_or_default();
+        match &option.takes {
+            Takes::Flag => scanned.readings.push(Reading { word: at, from: place, role: Role::Option(option) }),
+            Takes::Value { .. } if behind.starts_with('=') => return Err(Mismatch::EqualsBehindLetter(option)),
+            Takes::Value { .. } => {
+                return read_value(option, words, (at, place), (!behind.is_empty()).then_some(rest), scanned);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the value of an option that stands in the word `at`, from the byte `begins` on: attached from a byte on, or in the next word.
+fn read_value<'p>(
+    option: &'p OptionRule,
+    words: &[String],
+    (at, begins): (usize, usize),
+    attached: Option<usize>,
+    scanned: &mut Scanned<'p>,
+) -> Result<(), Mismatch<'p>> {
+    scanned.readings.push(Reading { word: at, from: begins, role: Role::Option(option) });
+    match (&option.takes, attached) {
+        (Takes::Flag, None) => Ok(()),
+        (Takes::Flag, Some(_)) => Err(Mismatch::TakesNoValue(option)),
+        (Takes::Value { value, .. }, Some(from)) => {
+            take(option, value, words, (at, from), ValueStands::Attached, scanned)
+        }
+        (Takes::Value { place: ValuePlace::Optional, .. }, None) => Ok(()),
+        (Takes::Value { place: ValuePlace::Attached, .. }, None) => Err(Mismatch::NeedsValue(option)),
+        (Takes::Value { value, place: ValuePlace::Anywhere }, None) => {
+            if words.get(at + 1).is_none() {
+                return Err(Mismatch::NeedsValue(option));
+            }
+            scanned.next = at + 2;
+            take(option, value, words, (at + 1, 0), ValueStands::Alone, scanned)
+        }
+    }
+}
+
+fn take<'p>(
+    option: &'p OptionRule,
+    value: &'p ValueType,
+    words: &[String],
+    (word, from): (usize, usize),
+    stands: ValueStands,
+    scanned: &mut Scanned<'p>,
+) -> Result<(), Mismatch<'p>> {
+    let text = words.get(word).and_then(|word| word.get(from..)).unwrap_or_default();
+    if !is_of(value, text, stands) {
+        return Err(Mismatch::BadValue(option, value, from));
+    }
+    scanned.readings.push(Reading { word, from, role: Role::Value(option, value) });
+    Ok(())
+}
+
+/// Gives each word its operand. Those before the one of variable number are counted from the beginning, the others from
+/// the end.
+fn assign<'p>(
+    operands: &'p [Operand],
+    words: &[String],
+    given: &[usize],
+    double_dash: usize,
+    readings: &mut Vec<Reading<'p>>,
+) -> Result<(), (usize, Mismatch<'p>)> {
+    let least: usize = operands.iter().map(|operand| operand.least).sum();
+    let spare = given.len().checked_sub(least);
+    let mut left = given.iter();
+    for operand in operands {
+        // One of a fixed number has no room for more than that.
+        let most = operand.most.unwrap_or(usize::MAX);
+        let taken = operand.least.saturating_add(spare.unwrap_or_default()).min(most);
+        for at in left.by_ref().take(taken) {
+            let stands = if *at > double_dash { ValueStands::BehindDoubleDash } else { ValueStands::Alone };
+            if !words.get(*at).is_some_and(|word| is_of(&operand.value, word, stands)) {
+                return Err((*at, Mismatch::BadOperand(operand)));
+            }
+            readings.push(Reading { word: *at, from: 0, role: Role::Operand(operand) });
+        }
+    }
+    if let Some(at) = left.next() {
+        return Err((*at, Mismatch::TooMany));
+    }
+    // The first one that the words do not reach to.
+    let mut count = given.len();
+    for operand in operands {
+        if count < operand.least {
+            return Err((words.len(), Mismatch::TooFew(operand)));
+        }
+        count -= operand.least;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Whether a word, or a part of one, is of a type.
+
+use crate::policy::rules::grammar::{DEFAULT_LENGTH, TextType, ValueType};
+
+/// Where a value stands, which decides what it may begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValueStands {
+    /// In the word of its option.
+    Attached,
+    /// In a word of its own.
+    Alone,
+    /// The same, behind `--`.
+    BehindDoubleDash,
+}
+
+/// Whether a value is of a type.
+pub(super) fn is_of(value: &ValueType, text: &str, stands: ValueStands) -> bool {
+    match value {
+        ValueType::Integer { low, high } => is_integer(text, *low, *high),
+        ValueType::OneOf(words) => words.iter().any(|word| word == text),
+        ValueType::Text(of) => may_begin(text, &of.first, stands) && is_text(text, of),
+        ValueType::Path(of) => {
+            !text.is_empty()
+                && text != "-"
+                && text.len() <= DEFAULT_LENGTH
+                && may_begin(text, "", stands)
+                && of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))
+        }
+    }
+}
+
+fn may_begin(text: &str, first: &str, stands: ValueStands) -> bool {
+    match text.chars().next() {
+        Some('-') if stands == ValueStands::BehindDoubleDash => true,
+        Some('-' | '+') if stands == ValueStands::Attached => true,
+        Some(character @ ('-' | '+' | '@')) => first.contains(character),
+        Some(_) | None => true,
+    }
+}
+
+fn is_text(text: &str, of: &TextType) -> bool {
+    let is_relative = || !text.starts_with(is_slash) && !text.split(is_slash).any(|part| part == "..");
+    text.chars().count() <= of.max_length
+        && of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))
+        && (!of.relative || is_relative())
+        && (of.must_begin.is_empty() || of.must_begin.iter().any(|beginning| text.starts_with(beginning.as_str())))
+}
+
+fn is_slash(character: char) -> bool {
+    character == '/' || (cfg!(windows) && character == '\\')
+}
+
+/// A decimal number in one spelling alone: no `+`, no leading zero, no `-0`.
+fn is_integer(text: &str, low: i64, high: i64) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits == "0" && digits == text || !digits.starts_with('0');
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain && is_number && text.parse().is_ok_and(|number: i64| (low..=high).contains(&number))
+}

@@ -1,0 +1,138 @@
+//! The policies that are shipped with the binary. Each is a file of `src/policy/profiles`.
+//!
+//! A profile is read when the first of its commands is asked for, once a process. What it describes is known before by its
+//! table here. Its examples are run by a test and not again at every start: its text is a part of the binary.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::grammar::{CommandRule, PolicySource};
+use super::load;
+
+/// A shipped policy.
+pub(super) struct Profile {
+    name: &'static str,
+    /// The commands that it describes, in the order of its text.
+    commands: &'static [&'static str],
+    text: &'static str,
+    rules: OnceLock<Vec<Arc<CommandRule>>>,
+}
+
+macro_rules! profiles {
+    ($($name:literal: $($command:literal)+;)+) => {
+        [$(Profile {
+            name: $name,
+            commands: &[$($command),+],
+            text: include_str!(concat!("../profiles/", $name, ".yaml")),
+            rules: OnceLock::new(),
+        }),+]
+    };
+}
+
+/// In the order in which they are listed.
+static PROFILES: [Profile; 12] = profiles! {
+    "git-readonly": "git";
+    "coreutils-readonly":
+        "ls" "cat" "head" "tail" "wc" "stat" "file" "du" "df" "sort" "uniq" "cut" "tr" "diff" "cmp" "comm" "join" "paste"
+        "nl" "tac" "fold" "expand" "od" "base64" "sha256sum" "sha1sum" "md5sum" "cksum" "pwd" "date" "realpath" "readlink"
+        "basename" "dirname" "echo" "seq" "true" "false" "id" "whoami" "uname" "nproc" "sed" "tar";
+    "ripgrep": "rg";
+    "search": "grep" "find";
+    "cargo-check": "cargo";
+    "npm-scripts": "npm";
+    "go-check": "go" "gofmt";
+    "python-tools": "pytest" "mypy" "ruff";
+    "make-targets": "make";
+    "gh-readonly": "gh";
+    "kubectl-readonly": "kubectl";
+    "docker-readonly": "docker";
+};
+
+impl Profile {
+    /// The profile of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.name == name)
+    }
+
+    /// The first one that describes a command.
+    pub fn describing(command: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.commands.contains(&command))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The names of its commands. Reads nothing.
+    pub fn commands(&self) -> &'static [&'static str] {
+        self.commands
+    }
+
+    /// The rule for one of its commands, by the place of the name among [`commands`](Self::commands).
+    pub fn rule(&self, place: usize) -> Option<&Arc<CommandRule>> {
+        self.rules().get(place)
+    }
+
+    /// The rules for its commands, in their order.
+    pub fn rules(&self) -> &[Arc<CommandRule>] {
+        self.rules.get_or_init(|| {
+            let source = Arc::new(PolicySource::Profile(self.name.to_owned()));
+            // A test reads every profile and compares its commands with the table.
+            #[expect(clippy::expect_used, reason = "the text is a part of the binary, and a test reads it")]
+            let described =
+                load::describe(self.text, &source, &mut Vec::new()).expect("a shipped profile has no mistake");
+            described.into_rules()
+        })
+    }
+}
+
+/// By the name alone: the rest belongs to it.
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Profile {}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Profile").field(&self.name).finish()
+    }
+}
+
+/// The names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|profile| profile.name)
+}
+
+/// The text of a profile.
+pub fn text(name: &str) -> Option<&'static str> {
+    Profile::find(name).map(|profile| profile.text)
+}
+
+// Their lines are split by the rules of a POSIX shell.
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use crate::policy::rules::examples;
+
+    #[test]
+    fn every_profile_describes_the_commands_of_the_table_without_a_warning_and_its_examples_come_out_right() {
+        for profile in &PROFILES {
+            let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
+            let described = load::describe(profile.text, &source, &mut Vec::new());
+            let described = described.unwrap_or_else(|error| panic!("{error}"));
+            let warnings: Vec<String> = described.warnings().iter().map(ToString::to_string).collect();
+            assert_eq!(warnings, Vec::<String>::new(), "{}", profile.name);
+            let rules = described.into_rules();
+            let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+            assert_eq!(names, profile.commands, "{}", profile.name);
+            for rule in rules {
+                examples::check(&rule).unwrap_or_else(|error| panic!("{error}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a command takes, in a line that is made from its grammar: for the tools' descriptions, for `list_commands` and for
+//! refusals.
+
+use super::grammar::{
+    Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType,
+};
+
+/// The command in one line: what it takes, or its subcommands.
+pub fn synopsis(command: &CommandRule) -> String {
+    of_level(&command.level)
+}
+
+/// A line for each form of each level.
+pub fn forms_of(command: &CommandRule) -> Vec<String> {
+    command.level.levels().into_iter().flat_map(lines_of).collect()
+}
+
+fn of_level(level: &Level) -> String {
+    match &level.arguments {
+        Arguments::Any { .. } => format!("{} …", level.title()),
+        Arguments::Described { subcommands, .. } if !subcommands.is_empty() => {
+            let names: Vec<&str> =
+                subcommands.iter().filter_map(|level| level.path.last()).map(String::as_str).collect();
+            format!("{} {}", level.title(), names.join("|"))
+        }
+        Arguments::Described { .. } => lines_of(level).into_iter().next().unwrap_or_else(|| level.title()),
+    }
+}
+
+fn lines_of(level: &Level) -> Vec<String> {
+    match &level.arguments {
+        Arguments::Any { effect, .. } => vec![format!("{} …{}", level.title(), marked(*effect))],
+        Arguments::Described { forms, .. } => {
+            let shown = forms.iter().filter(|form| form.effect != Effect::Deny);
+            shown.map(|form| format!("{}{}", of_form(level, form), marked(form.effect))).collect()
+        }
+    }
+}
+
+fn marked(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Allow => "",
+        Effect::Ask => "  (a person approves it)",
+        Effect::Deny => "  (denied)",
+    }
+}
+
+/// One form: `git log [--oneline] [-n N] [REVISION...] [-- PATH...]`.
+pub(super) fn of_form(level: &Level, form: &Form) -> String {
+    let mut parts = vec![level.title()];
+    parts.extend(options(&form.options, level.syntax));
+    parts.extend(form.operands.iter().map(operand));
+    if let Some(behind) = form.after_double_dash.as_ref().filter(|behind| !behind.is_empty()) {
+        let behind: Vec<String> = behind.iter().map(operand).collect();
+        parts.push(format!("[-- {}]", behind.join(" ")));
+    }
+    parts.join(" ")
+}
+
+/// Flags of one letter stand together: `[-alR]`.
+fn options(options: &Options, syntax: Syntax) -> Vec<String> {
+    let has_bundles = matches!(syntax, Syntax::Gnu | Syntax::Posix);
+    let letter = |option: &OptionRule| {
+        let spelling = option.spellings.first()?.strip_prefix('-')?;
+        let mut characters = spelling.chars();
+        let letter = characters.next()?;
+        let is_bundled =
+            has_bundles && characters.next().is_none() && option.takes == Takes::Flag && !option.is_required;
+        is_bundled.then_some(letter)
+    };
+    let letters: String = options.iter().filter_map(|option| letter(option)).collect();
+    let mut parts = Vec::new();
+    if !letters.is_empty() {
+        parts.push(format!("[-{letters}]"));
+    }
+    parts.extend(options.iter().filter(|option| letter(option).is_none()).map(|option| shown(option, syntax)));
+    parts
+}
+
+fn shown(option: &OptionRule, syntax: Syntax) -> String {
+    let spelling = option.spellings.join("|");
+    let is_long = option.spellings.last().is_some_and(|spelling| spelling.starts_with("--")) || syntax == Syntax::Go;
+    let shown = match &option.takes {
+        Takes::Flag => spelling,
+        Takes::Value { .. } if spelling == super::grammar::NUMBER_OPTION => spelling,
+        Takes::Value { value, place } => {
+            let value = option.value_name.clone().unwrap_or_else(|| placeholder(value));
+            match (place, is_long) {
+                (ValuePlace::Anywhere, _) => format!("{spelling} {value}"),
+                (ValuePlace::Attached, true) => format!("{spelling}={value}"),
+                (ValuePlace::Attached, false) => format!("{spelling}{value}"),
+                (ValuePlace::Optional, true) => format!("{spelling}[={value}]"),
+                (ValuePlace::Optional, false) => format!("{spelling}[{value}]"),
+            }
+        }
+    };
+    if option.is_required { shown } else { format!("[{shown}]") }
+}
+
+fn operand(operand: &Operand) -> String {
+    let name = operand.name.clone().unwrap_or_else(|| placeholder(&operand.value));
+    let repeated = if operand.repeats() { format!("{name}...") } else { name };
+    if operand.least == 0 { format!("[{repeated}]") } else { repeated }
+}
+
+fn placeholder(value: &ValueType) -> String {
+    match value {
+        ValueType::Integer { .. } => "N".to_owned(),
+        ValueType::OneOf(words) if words.len() <= 6 => words.join("|"),
+        ValueType::OneOf(_) => "WORD".to_owned(),
+        ValueType::Text(_) => "TEXT".to_owned(),
+        ValueType::Path(_) => "PATH".to_owned(),
+    }
+}

@@ -1,0 +1,202 @@
+//! YAML as a tree in which everything knows its line, read within bounds.
+//!
+//! Every scalar is the text that stands in the file: what it means is for the key that it belongs to. The events come one
+//! by one, so a file that nests too deep or stands for too much is left as soon as it does.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
+
+/// The largest policy in bytes.
+pub const LARGEST: u64 = 256 * 1024;
+/// How deep lists and mappings may lie in each other.
+const DEEPEST: usize = 32;
+/// The most values, with each alias counted as all that it stands for.
+const MOST_VALUES: usize = 50_000;
+
+/// A value, and the line that it begins on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    /// Counted from 1.
+    pub line: usize,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Text, as it stands there; quotes are gone.
+    Scalar {
+        text: String,
+        is_quoted: bool,
+    },
+    List(Vec<Node>),
+    /// In the order of the file, no key twice.
+    Map(Vec<(Key, Node)>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub text: String,
+    pub line: usize,
+}
+
+/// Why there is no tree: the line, and a sentence.
+pub(super) type Wrong = (usize, String);
+
+impl Node {
+    /// What it is, for messages.
+    pub fn described(&self) -> String {
+        match &self.kind {
+            Kind::Scalar { .. } if self.is_null() => "nothing".to_owned(),
+            Kind::Scalar { text, .. } => crate::policy::quoted(text),
+            Kind::List(_) => "a list".to_owned(),
+            Kind::Map(_) => "a mapping".to_owned(),
+        }
+    }
+
+    /// Whether it is no value at all.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, is_quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
+    }
+}
+
+/// Reads the one document of a text; `None` where it holds none.
+pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
+    if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
+        return Err((0, format!("it is larger than {LARGEST} bytes, the most that is read")));
+    }
+    let mut reader = Reader { parser: Parser::new_from_str(text), anchors: HashMap::new(), values: 0, line: 1 };
+    let mut document = None;
+    loop {
+        match reader.next()? {
+            Event::StreamEnd => return Ok(document),
+            Event::DocumentStart(_) if document.is_some() => {
+                return Err((reader.line, "a second document begins here; expected one policy a file".to_owned()));
+            }
+            Event::DocumentStart(_) => {
+                let first = reader.next()?;
+                let node = reader.node(first, 0)?;
+                document = Some(node).filter(|node| !node.is_null());
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Reader<'a> {
+    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
+    /// What aliases stand for, with the number of values in it.
+    anchors: HashMap<usize, (Node, usize)>,
+    values: usize,
+    /// That of the last event.
+    line: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<Event<'a>, Wrong> {
+        match self.parser.next_event() {
+            Some(Ok((event, span))) => {
+                self.line = span.start.line();
+                Ok(event)
+            }
+            Some(Err(error)) => Err(no_yaml(&error, self.line)),
+            None => Ok(Event::StreamEnd),
+        }
+    }
+
+    fn count(&mut self, values: usize) -> Result<(), Wrong> {
+        self.values = self.values.saturating_add(values);
+        if self.values > MOST_VALUES {
+            return Err((self.line, format!("it holds more than {MOST_VALUES} values, with aliases followed")));
+        }
+        Ok(())
+    }
+
+    /// The node that an event begins.
+    fn node(&mut self, event: Event<'a>, depth: usize) -> Result<Node, Wrong> {
+        let line = self.line;
+        if depth > DEEPEST {
+            return Err((line, format!("it nests deeper than {DEEPEST} levels")));
+        }
+        let before = self.values;
+        self.count(1)?;
+        let (anchor, kind) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                refuse_tag(tag.is_some(), line)?;
+                (anchor, Kind::Scalar { text: text.into_owned(), is_quoted: style != ScalarStyle::Plain })
+            }
+            Event::SequenceStart(anchor, tag) => {
+                refuse_tag(tag.is_some(), line)?;
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        Event::SequenceEnd => break,
+                        event => items.push(self.node(event, depth + 1)?),
+                    }
+                }
+                (anchor, Kind::List(items))
+            }
+            Event::MappingStart(anchor, tag) => {
+                refuse_tag(tag.is_some(), line)?;
+                (anchor, Kind::Map(self.entries(depth)?))
+            }
+            Event::Alias(anchor) => {
+                let Some((node, values)) = self.anchors.get(&anchor).cloned() else {
+                    return Err((line, "an alias stands for something that it lies in".to_owned()));
+                };
+                self.count(values)?;
+                return Ok(Node { line, ..node });
+            }
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd
+            | Event::SequenceEnd
+            | Event::MappingEnd => return Err((line, "the YAML ends where a value is expected".to_owned())),
+        };
+        let node = Node { line, kind };
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), self.values - before));
+        }
+        Ok(node)
+    }
+
+    fn entries(&mut self, depth: usize) -> Result<Vec<(Key, Node)>, Wrong> {
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut lines: HashMap<String, usize> = HashMap::new();
+        loop {
+            let event = match self.next()? {
+                Event::MappingEnd => return Ok(entries),
+                event => event,
+            };
+            let line = self.line;
+            let Kind::Scalar { text, .. } = self.node(event, depth + 1)?.kind else {
+                return Err((line, "a key is no text; put it in quotes".to_owned()));
+            };
+            if let Some(first) = lines.insert(text.clone(), line) {
+                let key = crate::policy::quoted(&text);
+                return Err((line, format!("key {key} stands twice, first on line {first}; keep one of them")));
+            }
+            let event = self.next()?;
+            let value = self.node(event, depth + 1)?;
+            entries.push((Key { text, line }, value));
+        }
+    }
+}
+
+fn refuse_tag(has_tag: bool, line: usize) -> Result<(), Wrong> {
+    if has_tag {
+        Err((line, "a tag (`!…`) stands here, and a policy has none; leave it out".to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// The scanner notices a bracket or a quote without an end further down: `read` is the line that was read last.
+fn no_yaml(error: &ScanError, read: usize) -> Wrong {
+    let line = error.marker().line();
+    let since =
+        if read < line { format!("; a bracket or a quote of line {read} may lack its end") } else { String::new() };
+    (line, format!("no YAML: {}{since}", error.info()))
+}
