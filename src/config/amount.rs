@@ -4,40 +4,17 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::error::{Wrong, printable};
-
-/// The longest duration that can be set: a week, far from where adding it to a clock could overflow.
-pub(super) const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The largest size that can be set: 1024 GiB, far from where sums could overflow.
-pub(super) const LARGEST: u64 = 1 << 40;
-
-/// Nanoseconds a unit, the largest first.
-const TIMES: [(&str, u128); 4] =
-    [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
-/// Bytes a unit, in the order in which `size_text` tries them.
-const SIZES: [(&str, u128); 7] = [
-    ("GiB", 1 << 30),
-    ("MiB", 1 << 20),
-    ("KiB", 1 << 10),
-    ("GB", 1_000_000_000),
-    ("MB", 1_000_000),
-    ("KB", 1_000),
-    ("B", 1),
-];
+use crate::text::{DurationError, SizeError, read_duration, read_size};
+pub(super) use crate::text::{LARGEST_SIZE as LARGEST, LONGEST_DURATION as LONGEST, duration_text, size_text};
 
 /// Reads a duration: a number, decimals allowed, and one of the units `ms`, `s`, `m` and `h`; zero to a week.
 pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
     let found = || printable(text);
-    let (number, unit) = parted(text);
-    if unit.is_empty() && scaled(number, 1_000_000_000).is_some() {
-        return Err(Wrong::MissingUnit { found: number.to_owned() });
-    }
-    let unit = TIMES.iter().find(|(name, _)| *name == unit);
-    let nanos =
-        unit.and_then(|(_, unit)| scaled(number, *unit)).ok_or_else(|| Wrong::NotADuration { found: found() })?;
-    match u64::try_from(nanos).map(Duration::from_nanos) {
-        Ok(duration) if duration <= LONGEST => Ok(duration),
-        Ok(_) | Err(_) => Err(Wrong::LongDuration { found: found() }),
-    }
+    read_duration(text).map_err(|error| match error {
+        DurationError::MissingUnit => Wrong::MissingUnit { found: printable(text.trim_ascii()) },
+        DurationError::NotOne => Wrong::NotADuration { found: found() },
+        DurationError::TooLong => Wrong::LongDuration { found: found() },
+    })
 }
 
 /// Reads a [`duration`] under which something can happen: zero is an error.
@@ -46,40 +23,20 @@ pub(super) fn time_limit(text: &str) -> Result<Duration, Wrong> {
     if duration.is_zero() { Err(Wrong::ZeroDuration { found: printable(text) }) } else { Ok(duration) }
 }
 
-/// Writes a duration so that [`duration`] reads the same from it: in the largest unit that divides it.
-pub(super) fn duration_text(duration: Duration) -> String {
-    let nanos = duration.as_nanos();
-    if nanos == 0 {
-        return "0s".to_owned();
-    }
-    match TIMES.iter().find(|(_, unit)| nanos % unit == 0) {
-        Some((name, unit)) => format!("{}{name}", nanos / unit),
-        None => {
-            let decimals = format!("{:06}", nanos % 1_000_000);
-            format!("{}.{}ms", nanos / 1_000_000, decimals.trim_end_matches('0'))
-        }
-    }
-}
-
 /// Reads a size in bytes: a number, decimals allowed where they make whole bytes, and a unit, `B` where there is none.
 /// `KB`, `MB` and `GB` are decimal, `KiB`, `MiB` and `GiB` binary; their case doesn't matter. Zero to 1024 GiB.
 pub(super) fn size(text: &str) -> Result<u64, Wrong> {
-    let (number, unit) = parted(text);
-    let unit = if unit.is_empty() { "B" } else { unit };
-    let unit = SIZES.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
-    let bytes = unit.and_then(|(_, unit)| scaled(number, *unit));
-    let bytes = bytes.ok_or_else(|| Wrong::NotASize { found: printable(text) })?;
-    match u64::try_from(bytes) {
-        Ok(bytes) if bytes <= LARGEST => Ok(bytes),
-        Ok(_) | Err(_) => Err(Wrong::LargeSize { found: printable(text) }),
-    }
+    read_size(text).map_err(|error| match error {
+        SizeError::NotOne => Wrong::NotASize { found: printable(text) },
+        SizeError::TooLarge => Wrong::LargeSize { found: printable(text) },
+    })
 }
 
-/// Writes a size so that [`size`] reads the same from it.
-pub(super) fn size_text(bytes: u64) -> String {
-    match SIZES.iter().find(|(_, unit)| bytes > 0 && u128::from(bytes) % unit == 0) {
-        Some((name, unit)) => format!("{}{name}", u128::from(bytes) / unit),
-        None => "0".to_owned(),
+/// Reads a [`size`] within which something fits: zero is an error.
+pub(super) fn limit_size(text: &str) -> Result<u64, Wrong> {
+    match size(text)? {
+        0 => Err(Wrong::ZeroSize { found: printable(text) }),
+        bytes => Ok(bytes),
     }
 }
 
@@ -101,29 +58,6 @@ pub(super) fn switch(text: &str) -> Result<bool, Wrong> {
 /// Writes what [`switch`] reads.
 pub(super) fn switch_text(on: bool) -> &'static str {
     if on { "on" } else { "off" }
-}
-
-/// A number and its unit, without the blanks around and between them.
-fn parted(text: &str) -> (&str, &str) {
-    let text = text.trim_ascii();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    (number, unit.trim_ascii_start())
-}
-
-/// `number` times `unit`, exactly: `None` where it is no number of the form `1` or `1.5` with at most nine decimals,
-/// or makes no whole result. What is too large saturates, so that the callers' limits catch it.
-fn scaled(number: &str, unit: u128) -> Option<u128> {
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || decimals.len() > 9 {
-        return None;
-    }
-    // Only digits are left, so the one way to fail is to overflow.
-    let whole = whole.parse::<u128>().unwrap_or(u128::MAX);
-    let one = 10_u128.pow(u32::try_from(decimals.len()).ok()?);
-    let part = decimals.parse::<u128>().ok()?.checked_mul(unit)?;
-    (part % one == 0).then(|| whole.saturating_mul(unit).saturating_add(part / one))
 }
 
 #[cfg(test)]
@@ -196,7 +130,7 @@ mod tests {
 
         #[test]
         fn a_duration_of_whole_units_is_read_back(number in 0..=168_u64, unit in 0..4_usize) {
-            let written = Duration::from_nanos(number * u64::try_from(TIMES[unit].1).unwrap());
+            let written = Duration::from_nanos(number * [3_600_000_000_000_u64, 60_000_000_000, 1_000_000_000, 1_000_000][unit]);
             prop_assert_eq!(duration(&duration_text(written)), Ok(written));
         }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::config::Config;
 use super::error::ConfigError;
+use super::file::FileFrom;
 use super::flags::unknown_flag;
 use super::given::Given;
 use super::setting::Place;
@@ -97,6 +98,36 @@ impl ConfigBuilder {
         self.setting("max-concurrent", [calls.to_string()])
     }
 
+    /// Bytes of memory of a call where a cgroup can be used, else of each of its processes.
+    #[must_use]
+    pub fn max_memory(self, bytes: u64) -> Self {
+        self.setting("max-memory", [bytes.to_string()])
+    }
+
+    /// Processor time of each process of a call, in whole milliseconds; a part of a second counts as a whole one.
+    #[must_use]
+    pub fn max_cpu(self, time: Duration) -> Self {
+        self.setting("max-cpu", [format!("{}ms", time.as_millis())])
+    }
+
+    /// Processes and threads of a call where a cgroup can be used, else of the server's user.
+    #[must_use]
+    pub fn max_processes(self, processes: usize) -> Self {
+        self.setting("max-processes", [processes.to_string()])
+    }
+
+    /// Bytes of the longest file that a process of a call can write.
+    #[must_use]
+    pub fn max_file_size(self, bytes: u64) -> Self {
+        self.setting("max-file-size", [bytes.to_string()])
+    }
+
+    /// Files that a process of a call has open at once.
+    #[must_use]
+    pub fn max_open_files(self, files: usize) -> Self {
+        self.setting("max-open-files", [files.to_string()])
+    }
+
     /// Sets a variable for commands.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -149,7 +180,8 @@ impl ConfigBuilder {
         for given in &self.given {
             (given.spec.set)(&mut config, given)?;
         }
-        config.bound_timeout()?;
+        config.check()?;
+        config.read_rules(FileFrom::Anywhere)?;
         Ok(config)
     }
 }

@@ -1,29 +1,28 @@
 //! The resolved configuration, and how the sources are laid over each other.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::entry;
 use super::env_entry::EnvEntry;
 use super::error::ConfigError;
-use super::file;
+use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::log_level::LogLevel;
 use super::setting::{Setting, Source};
 use super::table::CONFIG;
 use super::variables::Surroundings;
-use super::words::RootsMode;
-use crate::policy::{WhichTools, tool_names};
-use crate::sandbox::Level;
+use super::words::{LogFormat, RootsMode};
+use crate::exec::{Limits, ResourceLimits};
+use crate::files::Beneath;
+use crate::policy::AllowList;
+use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, Rules};
+use crate::sandbox::{Level, Network, Preset};
+use crate::tools::{WhichTools, tool_names};
 
 /// The persistent shell where nobody names one.
 pub(super) const DEFAULT_SHELL: &str = if cfg!(windows) { "cmd.exe" } else { "/bin/sh" };
-
-/// What is allowed with `--tools shell` where nobody allows anything.
-const SHELL_COMMANDS: &[&str] = if cfg!(windows) {
-    &["dir", "echo", "curl", "type", "find", "findstr", "cd", "where", "set", "podman"]
-} else {
-    &["ls", "echo", "curl", "cat", "find", "grep", "cd", "pwd", "which", "printenv", "podman"]
-};
 
 /// Every setting with its source. Directories stand as they were given: relative ones are meant from
 /// [`Surroundings::directory`], and none has been looked at.
@@ -31,8 +30,24 @@ const SHELL_COMMANDS: &[&str] = if cfg!(windows) {
 pub struct Config {
     /// The file that settings were read from; none by default.
     pub file: Setting<Option<PathBuf>>,
-    /// The allow-list in its order, without repetitions; empty by default, which allows nothing. `*` allows all.
+    /// The allow-list in its order, without repetitions, the named sets replaced by what they hold; empty by default, which
+    /// allows nothing, but the set `@shell` where there are the tools of the shell alone. `*` allows all.
     pub allow: Setting<Vec<String>>,
+    /// The files with rules for arguments; none by default.
+    pub policy: Setting<Vec<PathBuf>>,
+    /// The shipped policies that are used; none by default.
+    pub profile: Setting<Vec<String>>,
+    /// Commands that a person approves each time; none by default.
+    pub ask: Setting<Vec<String>>,
+    /// The program that asks, with its arguments; by default the client is asked, where it can.
+    pub ask_with: Setting<Option<Vec<String>>>,
+    /// How long a question stays open: 2 minutes by default, more than zero.
+    pub ask_timeout: Setting<Duration>,
+    /// The commands that change nothing, by the operator's word beside that of their rules; none by default.
+    pub read_only: Setting<Vec<String>>,
+    /// What these files and profiles say, the entries of `allow` that have several words, and those of `ask`; read with the
+    /// rest.
+    pub rules: Arc<Rules>,
     /// Where a call's `cwd` must lie. `None`, the default, is no restriction; an empty list is set but holds no entry,
     /// and refuses every call that names a `cwd`.
     pub cwd_root: Setting<Option<Vec<PathBuf>>>,
@@ -54,22 +69,37 @@ pub struct Config {
     pub sandbox: Setting<Level>,
     /// Whether commands run where the kernel can't enforce all of that; off by default.
     pub sandbox_best_effort: Setting<bool>,
+    /// Whether commands in the sandbox have a network; by default what [`Network::of`] says of the level.
+    pub network: Setting<Option<Network>>,
     /// What else commands in the sandbox may read; nothing by default.
     pub read: Setting<Vec<PathBuf>>,
     /// What else they may read and write; nothing by default.
     pub write: Setting<Vec<PathBuf>>,
     /// What else they may read and execute; nothing by default.
     pub exec: Setting<Vec<PathBuf>>,
+    /// Whose files of the home directory commands in the sandbox may read and execute; nobody's by default.
+    pub grant: Setting<Vec<Preset>>,
     /// For calls that name no time limit: 30 seconds by default, more than zero, at most `max_timeout`.
     pub timeout: Setting<Duration>,
     /// The most a call may ask for: 10 minutes by default, more than zero, at most a week.
     pub max_timeout: Setting<Duration>,
-    /// Between the polite end of a process tree and the forced one: 1 second by default; zero forces it at once.
+    /// The time between SIGTERM and SIGKILL when a process tree is ended: 1 second by default; zero sends SIGKILL at
+    /// once.
     pub grace: Setting<Duration>,
-    /// Bytes kept of each stream: 64 KiB by default, at most 1024 GiB, `0` for no bound.
+    /// Bytes kept of each stream: 16 KiB by default, at most 1024 GiB, `0` for no bound.
     pub max_output: Setting<u64>,
     /// Calls that run at once: 16 by default, at least 1.
     pub max_concurrent: Setting<usize>,
+    /// Bytes of memory of a call where a cgroup can be used, else of each of its processes; no limit by default.
+    pub max_memory: Setting<Option<u64>>,
+    /// Processor time of each process of a call, in whole seconds; no limit by default.
+    pub max_cpu: Setting<Option<Duration>>,
+    /// Processes and threads of a call where a cgroup can be used, else of the server's user; no limit by default.
+    pub max_processes: Setting<Option<usize>>,
+    /// Bytes of the longest file that a process of a call can write; no limit by default.
+    pub max_file_size: Setting<Option<u64>>,
+    /// Files that a process of a call has open at once; no limit by default.
+    pub max_open_files: Setting<Option<usize>>,
     /// What commands get beside the environment that is built for them, in the order given; nothing by default.
     pub env: Setting<Vec<EnvEntry>>,
     /// Whether commands get the server's whole environment; off by default.
@@ -80,10 +110,16 @@ pub struct Config {
     pub exit_error: Setting<bool>,
     /// Where the session is recorded; nowhere by default.
     pub record: Setting<Option<PathBuf>>,
+    /// Whether a recording replaces a file that is there already; off by default.
+    pub record_force: Setting<bool>,
     /// Whether a session that can't be recorded any more ends; off by default.
     pub record_required: Setting<bool>,
-    /// What is written to stderr; `info` by default.
+    /// What is written to the log; `info` by default.
     pub log: Setting<LogLevel>,
+    /// The file that the log is appended to; by default it goes to stderr.
+    pub log_file: Setting<Option<PathBuf>>,
+    /// How the lines of the log are written; as text by default.
+    pub log_format: Setting<LogFormat>,
     /// What the process was started with.
     pub surroundings: Surroundings,
 }
@@ -94,6 +130,13 @@ impl Config {
         Self {
             file: Setting::default(None),
             allow: Setting::default(Vec::new()),
+            policy: Setting::default(Vec::new()),
+            profile: Setting::default(Vec::new()),
+            ask: Setting::default(Vec::new()),
+            ask_with: Setting::default(None),
+            ask_timeout: Setting::default(Duration::from_secs(120)),
+            read_only: Setting::default(Vec::new()),
+            rules: Arc::default(),
             cwd_root: Setting::default(None),
             workspace_dir: Setting::default(None),
             project_dir: Setting::default(None),
@@ -104,23 +147,59 @@ impl Config {
             roots: Setting::default(RootsMode::Use),
             sandbox: Setting::default(Level::Off),
             sandbox_best_effort: Setting::default(false),
+            network: Setting::default(None),
             read: Setting::default(Vec::new()),
             write: Setting::default(Vec::new()),
             exec: Setting::default(Vec::new()),
+            grant: Setting::default(Vec::new()),
             timeout: Setting::default(Duration::from_secs(30)),
             max_timeout: Setting::default(Duration::from_secs(10 * 60)),
             grace: Setting::default(Duration::from_secs(1)),
-            max_output: Setting::default(64 * 1024),
+            max_output: Setting::default(Limits::DEFAULT_MAX_OUTPUT),
             max_concurrent: Setting::default(16),
+            max_memory: Setting::default(None),
+            max_cpu: Setting::default(None),
+            max_processes: Setting::default(None),
+            max_file_size: Setting::default(None),
+            max_open_files: Setting::default(None),
             env: Setting::default(Vec::new()),
             inherit_env: Setting::default(false),
             structured: Setting::default(false),
             exit_error: Setting::default(false),
             record: Setting::default(None),
+            record_force: Setting::default(false),
             record_required: Setting::default(false),
             log: Setting::default(LogLevel::Info),
+            log_file: Setting::default(None),
+            log_format: Setting::default(LogFormat::Text),
             surroundings,
         }
+    }
+
+    /// What the kernel keeps commands to.
+    pub fn resource_limits(&self) -> ResourceLimits {
+        ResourceLimits {
+            memory: self.max_memory.value,
+            file_size: self.max_file_size.value,
+            cpu: self.max_cpu.value,
+            processes: self.max_processes.value.map(|count| count as u64),
+            open_files: self.max_open_files.value.map(|count| count as u64),
+        }
+    }
+
+    /// Lays the text of a file over the defaults; neither variables nor flags are read. Errors name the text as `file`.
+    ///
+    /// # Errors
+    /// A [`ConfigError`] for the first thing that is wrong.
+    pub fn from_text(text: &str, file: &Path, surroundings: Surroundings) -> Result<Self, ConfigError> {
+        let mut config = Self::defaults(surroundings);
+        for given in &file::parse(text, file)? {
+            (given.spec.set)(&mut config, given)?;
+        }
+        config.bound_timeout()?;
+        config.read_rules(FileFrom::Anywhere)?;
+        config.name_tools()?;
+        Ok(config)
     }
 
     /// Lays the file over the defaults, the variables over that, and the flags over all; reads the file that
@@ -129,31 +208,84 @@ impl Config {
     /// # Errors
     /// A [`ConfigError`] for the first thing that is wrong in any source, be it replaced by a stronger one or not.
     pub fn resolve(flags: &Flags, surroundings: Surroundings) -> Result<Self, ConfigError> {
+        Self::resolve_from(flags, surroundings, FileFrom::Anywhere)
+    }
+
+    /// The same where whoever wrote the flags and variables may read no file of ours: the file lies beneath that directory,
+    /// and no link is followed to it.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_beneath(flags: &Flags, surroundings: Surroundings, files: &Beneath) -> Result<Self, ConfigError> {
+        Self::resolve_from(flags, surroundings, FileFrom::Beneath(files))
+    }
+
+    fn resolve_from(flags: &Flags, surroundings: Surroundings, from: FileFrom<'_>) -> Result<Self, ConfigError> {
         let variables = surroundings.given()?;
         let mut config = Self::defaults(surroundings);
         for given in variables.iter().chain(flags.given()).filter(|given| given.spec.flag == CONFIG) {
             (given.spec.set)(&mut config, given)?;
         }
-        let file = file::given(&config.file, &config.surroundings.directory)?;
+        let file = file::given(&config.file, &config.surroundings.directory, from)?;
         for given in file.iter().chain(&variables).chain(flags.given()) {
             (given.spec.set)(&mut config, given)?;
         }
-        config.bound_timeout()?;
+        config.check()?;
+        config.read_rules(from)?;
         config.name_tools()?;
         Ok(config)
     }
 
-    /// Gives an empty allow-list the commands that a shell of this platform is there for, and makes sure that each
+    /// What may run, by the allow-list and by the policies.
+    pub fn allow_list(&self) -> AllowList {
+        AllowList::new(self.allow.value.iter().cloned()).with_rules(Arc::clone(&self.rules))
+    }
+
+    /// Reads the policies, and makes rules of them. No file is read where none is named.
+    pub(super) fn read_rules(&mut self, from: FileFrom<'_>) -> Result<(), ConfigError> {
+        let (single, several): (Vec<String>, Vec<String>) =
+            self.allow.value.iter().cloned().partition(|entry| !entry::has_several_words(entry));
+        let entry = |effect| move |text: &String| ListEntry { text: text.clone(), effect };
+        let asked = self.ask.value.iter().map(entry(Effect::Ask));
+        let entries: Vec<ListEntry> = several.iter().map(entry(Effect::Allow)).chain(asked).collect();
+        if self.policy.value.is_empty() && self.profile.value.is_empty() && entries.is_empty() {
+            return Ok(());
+        }
+        let texts = file::policies(&self.policy, &self.surroundings.directory, from)?;
+        let rules = Rules::load(&texts, &self.profile.value, &entries)
+            .map_err(|source| ConfigError::Policy { source: Box::new(source) })?;
+        // To ask for all calls of a command that is allowed only narrows it.
+        let is_narrower = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::Ask) && rule.asks_always();
+        let twice = single.iter().filter_map(|entry| rules.get(entry)).find(|rule| !is_narrower(rule));
+        if let Some(rule) = twice {
+            let (command, allow_source) = (rule.name.clone(), self.allow.source.clone());
+            return Err(ConfigError::DescribedTwice { command, described: rule.origin.clone(), allow_source });
+        }
+        // cmd.exe has no words: each program splits the line by itself, and differently.
+        let is_cmd = cfg!(windows) && self.tools.value.has_shell();
+        let unusable = if is_cmd { rules.iter().find(|rule| !rule.is_plain_any()) } else { None };
+        if let Some(rule) = unusable {
+            let (command, described) = (rule.name.clone(), rule.origin.clone());
+            return Err(ConfigError::RuleOnCmd { command, described, which: self.tools.value });
+        }
+        self.rules = Arc::new(rules);
+        Ok(())
+    }
+
+    /// Gives an empty allow-list the commands of the set `@shell`, and makes sure that each
     /// command can have a tool of its own.
     fn name_tools(&mut self) -> Result<(), ConfigError> {
         let which = self.tools.value;
         if !which.has_shell() {
             return Ok(());
         }
-        if which == WhichTools::Shell && self.allow.value.is_empty() {
-            self.allow = Setting::default(SHELL_COMMANDS.iter().map(|&name| name.to_owned()).collect());
+        if which == WhichTools::Shell && self.allow.value.is_empty() && self.rules.is_empty() {
+            self.allow = Setting::default(entry::SHELL_COMMANDS.iter().map(|&name| name.to_owned()).collect());
         }
-        match tool_names(&self.allow.value, which.own_names()) {
+        // `*` has no name, and is an error here.
+        let star = self.allow.value.iter().filter(|entry| *entry == "*").cloned();
+        let names: Vec<String> = self.allow_list().names().iter().cloned().chain(star).collect();
+        match tool_names(&names, which.own_names()) {
             Ok(_) => Ok(()),
             Err(source) => Err(ConfigError::ToolNames {
                 which,
@@ -164,9 +296,35 @@ impl Config {
         }
     }
 
+    /// The directories that commands work in or may write to, and the current one: who writes a file of ours there follows no
+    /// link below them.
+    pub(crate) fn changeable_directories(&self) -> Vec<PathBuf> {
+        let here = &self.surroundings.directory;
+        let single = [&self.workspace_dir.value, &self.project_dir.value, &self.cwd.value];
+        let roots = self.cwd_root.value.iter().flatten();
+        let named = single.into_iter().flatten().chain(roots).chain(&self.write.value);
+        let named = named.map(|directory| here.join(directory)).chain([here.clone()]);
+        // Below the root of the file system lies all, the system's own links too.
+        named.filter(|directory| directory.parent().is_some()).collect()
+    }
+
+    /// Whether commands have a network, by the setting or else by the level.
+    pub fn network(&self) -> Network {
+        self.network.value.unwrap_or(Network::of(self.sandbox.value))
+    }
+
+    /// Looks for settings that contradict each other, whatever made them.
+    pub(super) fn check(&mut self) -> Result<(), ConfigError> {
+        self.bound_timeout()?;
+        if self.sandbox.value == Level::Off && self.network() == Network::None {
+            return Err(ConfigError::NetworkWithoutSandbox { network_source: self.network.source.clone() });
+        }
+        Ok(())
+    }
+
     /// Holds the timeout to its maximum. One that nobody set gives way, so that `--max-timeout 10s` is enough; one that
     /// somebody set is a contradiction, since a bound is never raised silently.
-    pub(super) fn bound_timeout(&mut self) -> Result<(), ConfigError> {
+    fn bound_timeout(&mut self) -> Result<(), ConfigError> {
         let (timeout, max_timeout) = (&self.timeout, &self.max_timeout);
         if timeout.value <= max_timeout.value {
             return Ok(());

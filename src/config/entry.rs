@@ -4,30 +4,76 @@ use std::collections::BTreeSet;
 use std::path::{PathBuf, is_separator};
 
 use super::error::{Wrong, printable};
-use super::nearest::nearest;
-use crate::policy::WhichTools;
+use crate::policy::split_words;
+use crate::text::nearest;
+use crate::tools::WhichTools;
+
+/// The named set of commands that a shell of this platform is there for.
+const SHELL_SET: &str = "@shell";
+
+/// What stands for `@shell`.
+pub(super) const SHELL_COMMANDS: &[&str] = if cfg!(windows) {
+    &["dir", "echo", "curl", "type", "find", "findstr", "cd", "where", "set", "podman"]
+} else {
+    &["ls", "echo", "curl", "cat", "find", "grep", "cd", "pwd", "which", "printenv", "podman"]
+};
 
 /// The entries of a comma-separated list: blanks around them are dropped, empty ones ignored.
 pub(super) fn entries(list: &str) -> Vec<String> {
     list.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads an entry of the allow-list: the name of a command, its path, or `*`.
+/// Reads an entry of the allow-list: the name of a command, its path, `*`, or the name of a set, which begins with `@`.
 ///
-/// A call's first word is compared with the entry as it stands, so an entry that no first word could equal is an error:
-/// one with a control character, and one with a blank before its first path separator or without any (`ls -l`).
-/// Behind a separator a blank may be part of a path (`/opt/my tools/lint`).
+/// A call's first word is compared with the entry as it stands, so an entry that no first word could equal is an error: one
+/// with a control character, and one with a blank before its first path separator. Behind a separator a blank may be part of
+/// a path (`/opt/my tools/lint`). Without one, several words are a command and its subcommand (`git status`); an option is
+/// none (`ls -l`).
 pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if entry.chars().any(char::is_control) {
         return Err(Wrong::ControlInCommand { found: printable(entry) });
+    }
+    if entry.starts_with('@') && entry != SHELL_SET {
+        return Err(Wrong::UnknownSet { found: printable(entry) });
     }
     let blank = entry.find(char::is_whitespace);
     let separator = entry.find(is_separator);
     match (blank, separator) {
         (Some(blank), Some(separator)) if separator < blank => Ok(entry.to_owned()),
-        (Some(_), _) => Err(Wrong::BlankInCommand { found: entry.to_owned() }),
+        (Some(_), None)
+            if entry.split_whitespace().all(|word| !word.starts_with('-') && !word.contains('\\'))
+                && entry.is_ascii() =>
+        {
+            Ok(entry.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
+        (Some(_), _) => Err(Wrong::BlankInCommand { found: printable(entry) }),
         (None, _) => Ok(entry.to_owned()),
     }
+}
+
+/// Reads an entry of the list of commands that a person approves: as on the allow-list, but without `*`.
+pub(super) fn asked(entry: &str) -> Result<String, Wrong> {
+    if entry == "*" { Err(Wrong::StarToAsk) } else { command(entry) }
+}
+
+/// Reads a program of the operator's with its arguments, split as a POSIX shell splits them; on Windows a `\` stands for
+/// itself within single quotes alone.
+pub(super) fn program(text: &str) -> Result<Vec<String>, Wrong> {
+    let words = split_words(text).ok().filter(|words| words.first().is_some_and(|program| !program.is_empty()));
+    words.filter(|_| !text.contains('\0')).ok_or_else(|| Wrong::NoProgram { found: printable(text) })
+}
+
+/// Whether an entry of the allow-list is a command with a subcommand.
+pub(super) fn has_several_words(entry: &str) -> bool {
+    entry.contains(char::is_whitespace) && !entry.contains(is_separator)
+}
+
+/// Reads the name of a shipped policy or of a command; whether there is one of this name is found out later.
+pub(super) fn name(name: &str) -> Result<String, Wrong> {
+    if name.chars().any(char::is_control) {
+        return Err(Wrong::ControlInCommand { found: printable(name) });
+    }
+    Ok(name.to_owned())
 }
 
 /// Reads a path as it stands: no tilde, variable, glob or URI means anything, and nothing is resolved.
@@ -48,6 +94,15 @@ pub(super) fn which_tools(text: &str) -> Result<WhichTools, Wrong> {
         found: printable(text),
         nearest: nearest(word, WhichTools::ALL.map(WhichTools::name)),
     })
+}
+
+/// The allow-list with what each named set holds in its place, and without repetitions.
+pub(super) fn with_sets(list: Vec<String>) -> Vec<String> {
+    let expand = |entry: String| match entry == SHELL_SET {
+        true => SHELL_COMMANDS.iter().map(|&name| name.to_owned()).collect(),
+        false => vec![entry],
+    };
+    without_repetitions(list.into_iter().flat_map(expand).collect())
 }
 
 /// A list without what stands in it already, in its order.
@@ -73,7 +128,8 @@ mod tests {
         check("./ls", true);
         check("/opt/my tools/lint", true);
         check("./my tool", true);
-        check("my tool", false);
+        check("my tool", true);
+        check("git log -p", false);
         check("ls /tmp", false);
         check("ls\u{a0}", false);
         check("/opt/a\tb", false);

@@ -8,7 +8,9 @@ use thiserror::Error;
 
 use super::amount;
 use super::setting::{Place, Source};
-use crate::policy::{ToolNameError, WhichTools};
+use crate::files::ReadError;
+use crate::policy::rules::{Origin, PolicyError};
+use crate::tools::{ToolNameError, WhichTools};
 
 /// Why there is no configuration.
 ///
@@ -49,7 +51,7 @@ pub enum ConfigError {
         nearest: Option<String>,
     },
     /// A key that stands twice in the file, perhaps once with `-` and once with `_`.
-    #[error("key `{key}` stands twice in file `{}`; keep one of them", file.display())]
+    #[error("key `{key}` occurs twice in file `{}`; keep one of them", file.display())]
     DuplicateKey {
         /// The file, as it was named.
         file: PathBuf,
@@ -105,6 +107,48 @@ pub enum ConfigError {
         /// What is wrong with it.
         wrong: Wrong,
     },
+    /// A mistake in a policy, or in an example of one.
+    #[error("the policy can't be used")]
+    Policy {
+        /// The file, the line and the mistake.
+        source: Box<PolicyError>,
+    },
+    /// A policy that can't be read.
+    #[error("cannot read the policy `{}` of {named_by}", file.display())]
+    PolicyFile {
+        /// As it was named.
+        file: PathBuf,
+        /// What names it.
+        named_by: Source,
+        /// Why.
+        source: ReadError,
+    },
+    /// A command that the allow-list allows with any arguments, and a policy with some.
+    #[error(
+        "`{command}` is described in {described}, and stands in `--allow` ({allow_source}), which would allow any arguments; \
+         keep one of them"
+    )]
+    DescribedTwice {
+        /// The command.
+        command: String,
+        /// Where the policy describes it.
+        described: Origin,
+        /// Where the allow-list comes from.
+        allow_source: Source,
+    },
+    /// A rule for arguments where arguments are no words.
+    #[error(
+        "the rule for `{command}` in {described} can't hold with `--tools {}`: on cmd.exe the arguments are no words; write \
+         `{command}: any`, or leave `--tools` out", which.name()
+    )]
+    RuleOnCmd {
+        /// The command.
+        command: String,
+        /// Where the policy describes it.
+        described: Origin,
+        /// Which tools there were to be.
+        which: WhichTools,
+    },
     /// Two settings that contradict each other.
     #[error(
         "the timeout of {} ({timeout_source}) is longer than the longest that is allowed, {} ({max_timeout_source}); \
@@ -120,6 +164,15 @@ pub enum ConfigError {
         max_timeout: Duration,
         /// Where it was set.
         max_timeout_source: Source,
+    },
+    /// No network, and nothing that would take it away.
+    #[error(
+        "`--network none` ({network_source}) can't be enforced without the sandbox; add `--sandbox workspace` or \
+         `--sandbox strict`"
+    )]
+    NetworkWithoutSandbox {
+        /// Where it was set.
+        network_source: Source,
     },
     /// Commands that can't each have a tool.
     #[error("the allow-list ({allow_source}) does not go with `--tools {}` ({which_source})", which.name())]
@@ -141,13 +194,36 @@ pub enum ConfigError {
         /// What named it.
         named_by: Source,
         /// Why it can't be read.
-        source: io::Error,
+        source: ReadError,
+    },
+    /// A file with more brackets than any settings need.
+    #[error(
+        "file `{}`, line {line}: found more than {most} of `[` and `{{`, the most that are read; write lists line by line, \
+         each entry after `- `", file.display()
+    )]
+    TooManyBrackets {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// The line of the first that is too many, counted from 1.
+        line: usize,
+        /// The bound.
+        most: usize,
+    },
+    /// A file whose aliases repeat more than any settings need.
+    #[error("file `{}`: its values come to more than {most} bytes, the most that is read; use fewer or shorter `*` aliases", file.display())]
+    TooMuchText {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// The bound.
+        most: usize,
     },
     /// A file that is no YAML mapping.
-    #[error("file `{}` holds no settings; expected YAML such as `allow: [ls, cat]`", file.display())]
+    #[error("file `{}` holds no settings{}; expected YAML such as `allow: [ls, cat]`", file.display(), at(*line))]
     Yaml {
         /// The file, as it was named.
         file: PathBuf,
+        /// The line in which the part begins that can't be read, counted from 1; unknown for some mistakes.
+        line: Option<usize>,
         /// What the YAML parser says, with line and column.
         source: serde_yaml::Error,
     },
@@ -159,13 +235,42 @@ pub enum ConfigError {
     },
 }
 
+fn at(line: Option<usize>) -> String {
+    line.map(|line| format!(" from line {line} on")).unwrap_or_default()
+}
+
 /// What is wrong with one value; it does not know where the value stands.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {
+    /// A text that is longer than any that means something. It isn't shown.
+    #[error("expected at most {most} bytes, found {length}")]
+    TooLong {
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// A list of more entries than any that means something.
+    #[error("expected at most {most} entries, found {count}")]
+    TooManyEntries {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// An empty text where a path is needed: joined to a directory it would silently mean that directory.
     #[error("expected a path, found an empty text; leave the setting out for its default")]
     EmptyPath,
+    /// `*` where each command has to be named.
+    #[error("`*` is no command that a person can approve; name the commands")]
+    StarToAsk,
+    /// A command line of the operator's that is none.
+    #[error("`{found}` is no command line; expected a program and its arguments, with every quote closed")]
+    NoProgram {
+        /// The value.
+        found: String,
+    },
     /// A path that no system call takes.
     #[error("`{found}` holds a NUL character, which no path can hold")]
     NulInPath {
@@ -179,8 +284,14 @@ pub enum Wrong {
         found: String,
     },
     /// No duration.
-    #[error("`{found}` is no duration; expected a number and a unit (ms, s, m or h), such as `500ms` or `1.5s`")]
+    #[error("`{found}` is not a duration; expected a number and a unit (ms, s, m or h), such as `500ms` or `1.5s`")]
     NotADuration {
+        /// The value.
+        found: String,
+    },
+    /// A limit of nothing, within which no command could run.
+    #[error("`{found}` leaves no room at all; expected more than zero")]
+    ZeroSize {
         /// The value.
         found: String,
     },
@@ -198,7 +309,7 @@ pub enum Wrong {
     },
     /// No size.
     #[error(
-        "`{found}` is no size; expected whole bytes, as a number (`0` for no bound) or with a unit \
+        "`{found}` is not a size; expected whole bytes, as a number (`0` for no bound) or with a unit \
          (B, KB, KiB, MB, MiB, GB or GiB), such as `64KiB`"
     )]
     NotASize {
@@ -212,7 +323,7 @@ pub enum Wrong {
         found: String,
     },
     /// No number of calls.
-    #[error("`{found}` is no number of calls; expected a whole number of at least 1")]
+    #[error("`{found}` is not a number of calls; expected a whole number of at least 1")]
     NotACount {
         /// The value.
         found: String,
@@ -224,7 +335,7 @@ pub enum Wrong {
         found: String,
     },
     /// No choice of tools.
-    #[error("`{found}` is no choice of tools{}", meant("", *nearest, "expected execute, shell or all"))]
+    #[error("`{found}` is not a choice of tools{}", meant("", *nearest, "expected execute, shell or all"))]
     NotTools {
         /// The value.
         found: String,
@@ -232,7 +343,7 @@ pub enum Wrong {
         nearest: Option<&'static str>,
     },
     /// No log level.
-    #[error("`{found}` is no log level{}", meant("", *nearest, "expected off, error, warn, info or debug"))]
+    #[error("`{found}` is not a log level{}", meant("", *nearest, "expected off, error, warn, info or debug"))]
     NotALogLevel {
         /// The value.
         found: String,
@@ -255,6 +366,14 @@ pub enum Wrong {
     #[error("`{found}` holds a control character; expected the name of a command, or its path")]
     ControlInCommand {
         /// The entry, with what can't be printed escaped.
+        found: String,
+    },
+    /// A named set of commands that does not exist.
+    #[error(
+        "`{found}` is no set of commands; the one there is is `@shell`, and a command's name does not begin with `@`"
+    )]
+    UnknownSet {
+        /// The entry.
         found: String,
     },
     /// A command line where the name of a command belongs.
@@ -288,11 +407,7 @@ pub(crate) fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> Str
     }
 }
 
-/// What was found, with control characters escaped, so that a value can't write to the operator's terminal.
+/// What was found, with everything escaped that could write to the operator's terminal.
 pub(super) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { printable.extend(c.escape_default()) } else { printable.push(c) }
-    }
-    printable
+    crate::text::escape(text).into_owned()
 }

@@ -1,28 +1,58 @@
-//! The file of `--config`: a YAML mapping from keys to values. It is the only file that this layer reads.
+//! The file of `--config`: a YAML mapping from keys to values. It and the files of `--policy` are the only ones that this layer reads.
+//!
+//! What it holds is bounded before and while it is parsed: deep nesting costs the YAML parser the square of its depth, and
+//! a few aliases stand for as much text as they like.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_yaml::Value;
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 
 use super::entry::entries;
 use super::error::{ConfigError, printable};
 use super::given::Given;
-use super::nearest::nearest;
 use super::setting::{Place, Setting};
 use super::table::{CONFIG, SETTINGS, Spec, Takes};
+use crate::files::{Beneath, ReadError, into_text, read_regular};
+use crate::policy::rules::{LARGEST_POLICY, PolicyText};
+use crate::text::nearest;
+
+/// The largest file in bytes.
+const LARGEST: u64 = 256 * 1024;
+/// So many brackets may be opened. Settings need one for each list.
+const MOST_BRACKETS: usize = 500;
+/// The text that all values may come to, in bytes and one more for each value. Without aliases no file comes near it.
+const MOST_TEXT: usize = 512 * 1024;
+
+/// Where the file may be.
+#[derive(Clone, Copy)]
+pub(super) enum FileFrom<'a> {
+    /// Wherever its name leads, links followed: it is the operator's.
+    Anywhere,
+    /// In this directory, reached without a link: its name is somebody else's.
+    Beneath(&'a Beneath),
+}
 
 /// The settings in the file, where one is named; a relative name is meant from `directory`.
 ///
 /// # Errors
 /// A file that can't be read, and all that [`parse`] finds.
-pub(super) fn given(file: &Setting<Option<PathBuf>>, directory: &Path) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn given(
+    file: &Setting<Option<PathBuf>>,
+    directory: &Path,
+    from: FileFrom<'_>,
+) -> Result<Vec<Given>, ConfigError> {
     let Some(name) = &file.value else {
         return Ok(Vec::new());
     };
-    let text = fs::read_to_string(directory.join(name)).map_err(|source| ConfigError::File {
+    let bytes = match from {
+        FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST),
+        FileFrom::Beneath(outer) => read_beneath(outer, name),
+    };
+    let text = bytes.and_then(into_text).map_err(|source| ConfigError::File {
         file: name.clone(),
         named_by: file.source.clone(),
         source,
@@ -30,63 +60,229 @@ pub(super) fn given(file: &Setting<Option<PathBuf>>, directory: &Path) -> Result
     parse(&text, name)
 }
 
+/// The texts of the policies that are named; relative names are meant from `directory`.
+///
+/// # Errors
+/// A file that can't be read.
+pub(super) fn policies(
+    files: &Setting<Vec<PathBuf>>,
+    directory: &Path,
+    from: FileFrom<'_>,
+) -> Result<Vec<PolicyText>, ConfigError> {
+    let read = |name: &PathBuf| {
+        let bytes = match from {
+            FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST_POLICY),
+            FileFrom::Beneath(outer) => read_beneath(outer, name),
+        };
+        let text = bytes.and_then(into_text).map_err(|source| ConfigError::PolicyFile {
+            file: name.clone(),
+            named_by: files.source.clone(),
+            source,
+        })?;
+        Ok(PolicyText { file: name.clone(), text })
+    };
+    files.value.iter().map(read).collect()
+}
+
+fn read_beneath(outer: &Beneath, name: &Path) -> Result<Vec<u8>, ReadError> {
+    let relative = if name.is_absolute() { name.strip_prefix(outer.path()).unwrap_or(name) } else { name };
+    outer.read_regular(relative, LARGEST)
+}
+
 /// The settings in the text of a file; none where it is empty.
 ///
 /// # Errors
-/// No YAML mapping, an unknown or repeated key, or a value of the wrong shape.
+/// No YAML mapping, an unknown or repeated key, a value of the wrong shape, or more of something than is read.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<Given>, ConfigError> {
-    let entries: Entries =
-        serde_yaml::from_str(text).map_err(|source| ConfigError::Yaml { file: file.to_owned(), source })?;
-    let mut all: Vec<Given> = Vec::new();
-    for (key, value) in entries.0 {
-        let spec = by_key(&key).ok_or_else(|| unknown_key(&key, file))?;
-        if all.iter().any(|given| given.spec.flag == spec.flag) {
-            return Err(ConfigError::DuplicateKey { file: file.to_owned(), key });
-        }
-        let place = Place::Key { key, file: file.to_owned() };
-        let texts = match texts(spec.takes, &value) {
-            Ok(texts) => texts,
-            Err(found) => {
-                return Err(ConfigError::Type { place, expected: expected(spec.takes), found });
-            }
-        };
-        all.push(Given { spec, place, texts });
+    count_brackets(text, file)?;
+    let reading = Reading { file, left: Cell::new(MOST_TEXT), wrong: RefCell::new(None) };
+    let parsed = reading.deserialize(serde_yaml::Deserializer::from_str(text));
+    // Of two errors ours is the cause: the parser only hears that there is one.
+    if let Some(wrong) = reading.wrong.into_inner() {
+        return Err(wrong);
     }
-    Ok(all)
+    parsed.map_err(|source| ConfigError::Yaml { file: file.to_owned(), line: first_line(&source.to_string()), source })
 }
 
-/// What the mapping holds, in its order and with its repetitions, which `Value` would not keep.
-struct Entries(Vec<(String, Value)>);
+/// The first line that the parser names. It notices a bracket or a quote without an end further down, and names where that
+/// began as well.
+fn first_line(said: &str) -> Option<usize> {
+    let numbers = said.split(" line ").skip(1);
+    numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).min()
+}
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Mapping;
-        impl<'de> Visitor<'de> for Mapping {
-            type Value = Entries;
+/// Counts them all, in quotes and comments too: which of them the parser takes for brackets only it can tell.
+fn count_brackets(text: &str, file: &Path) -> Result<(), ConfigError> {
+    match text.match_indices(['[', '{']).nth(MOST_BRACKETS) {
+        None => Ok(()),
+        Some((at, _)) => {
+            let before = text.get(..at).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            Err(ConfigError::TooManyBrackets { file: file.to_owned(), line, most: MOST_BRACKETS })
+        }
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping of settings")
+/// Reads the mapping key by key, so that nothing is gathered that no setting has.
+struct Reading<'a> {
+    file: &'a Path,
+    left: Cell<usize>,
+    wrong: RefCell<Option<ConfigError>>,
+}
+
+impl Reading<'_> {
+    fn fail<T, E: Error>(&self, wrong: ConfigError) -> Result<T, E> {
+        *self.wrong.borrow_mut() = Some(wrong);
+        Err(E::custom("a setting is wrong"))
+    }
+
+    /// Counts a value.
+    fn charge<E: Error>(&self, text: &str) -> Result<(), E> {
+        match self.left.get().checked_sub(text.len() + 1) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
             }
+            None => self.fail(ConfigError::TooMuchText { file: self.file.to_owned(), most: MOST_TEXT }),
+        }
+    }
+}
 
-            /// A document that is written, but empty.
-            fn visit_unit<E>(self) -> Result<Entries, E> {
-                Ok(Entries(Vec::new()))
+impl<'de> DeserializeSeed<'de> for &Reading<'_> {
+    type Value = Vec<Given>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Given>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Reading<'_> {
+    type Value = Vec<Given>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a mapping of settings")
+    }
+
+    /// A document that is written, but empty.
+    fn visit_unit<E>(self) -> Result<Vec<Given>, E> {
+        Ok(Vec::new())
+    }
+
+    /// No document at all.
+    fn visit_none<E: Error>(self) -> Result<Vec<Given>, E> {
+        self.visit_unit()
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Given>, A::Error> {
+        let mut all: Vec<Given> = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let Some(spec) = by_key(&key) else { return self.fail(unknown_key(&key, self.file)) };
+            if all.iter().any(|given| given.spec.flag == spec.flag) {
+                return self.fail(ConfigError::DuplicateKey { file: self.file.to_owned(), key });
             }
-
-            /// No document at all.
-            fn visit_none<E: serde::de::Error>(self) -> Result<Entries, E> {
-                self.visit_unit()
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
+            let node = map.next_value_seed(Value { reading: self, is_item: false })?;
+            let place = Place::Key { key, file: self.file.to_owned() };
+            match texts(spec.takes, node) {
+                Ok(texts) => all.push(Given { spec, place, texts }),
+                Err(found) => return self.fail(ConfigError::Type { place, expected: expected(spec.takes), found }),
             }
         }
-        deserializer.deserialize_any(Mapping)
+        Ok(all)
+    }
+}
+
+/// What a value is, as far as any setting takes it.
+enum Node {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A list with something else, in words.
+    Mixed(String),
+    Mapping,
+    Tagged(String),
+}
+
+/// Reads one value. What no setting takes is passed over without following its aliases.
+struct Value<'a, 'b> {
+    reading: &'a Reading<'b>,
+    /// A list in a list is not looked into.
+    is_item: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Value<'_, '_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Value<'_, '_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("the value of a setting")
+    }
+
+    fn visit_bool<E>(self, on: bool) -> Result<Node, E> {
+        Ok(Node::Bool(on))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Number(number.to_string()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Number(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
+        Ok(Node::Number(serde_yaml::Number::from(number).to_string()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        self.reading.charge(text)?;
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut texts = Vec::new();
+        let mut odd = None;
+        while odd.is_none() && !self.is_item {
+            match items.next_element_seed(Value { reading: self.reading, is_item: true })? {
+                Some(Node::Text(text)) => texts.push(text),
+                Some(other) => odd = Some(name(&other)),
+                None => return Ok(Node::Texts(texts)),
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Node::Mixed(odd.unwrap_or_default()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Node::Mapping)
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Node, A::Error> {
+        let (tag, contents) = tagged.variant::<String>()?;
+        contents.newtype_variant::<IgnoredAny>()?;
+        Ok(Node::Tagged(format!("!{}", tag.trim_start_matches('!'))))
     }
 }
 
@@ -107,23 +303,15 @@ fn unknown_key(key: &str, file: &Path) -> ConfigError {
 
 /// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included;
 /// empty ones are ignored, as everywhere.
-fn texts(takes: Takes, value: &Value) -> Result<Vec<String>, String> {
+fn texts(takes: Takes, value: Node) -> Result<Vec<String>, String> {
     match (takes, value) {
-        (Takes::Switch, Value::Bool(on)) => Ok(vec![on.to_string()]),
-        (Takes::Text | Takes::Number, Value::String(text)) => Ok(vec![text.clone()]),
-        (Takes::Number, Value::Number(number)) => Ok(vec![number.to_string()]),
-        (Takes::List, Value::String(text)) => Ok(entries(text)),
-        (Takes::List, Value::Sequence(items)) => {
-            let text = |item: &Value| {
-                let Value::String(text) = item else {
-                    return Err(format!("a list with {}", name(item)));
-                };
-                Ok(text.clone())
-            };
-            let items = items.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-            Ok(items.into_iter().filter(|item| !item.is_empty()).collect())
-        }
-        (_, other) => Err(name(other)),
+        (Takes::Switch, Node::Bool(on)) => Ok(vec![on.to_string()]),
+        (Takes::Text | Takes::Number, Node::Text(text)) => Ok(vec![text]),
+        (Takes::Number, Node::Number(number)) => Ok(vec![number]),
+        (Takes::List, Node::Text(text)) => Ok(entries(&text)),
+        (Takes::List, Node::Texts(items)) => Ok(items.into_iter().filter(|item| !item.is_empty()).collect()),
+        (Takes::List, Node::Mixed(item)) => Err(format!("a list with {item}")),
+        (_, other) => Err(name(&other)),
     }
 }
 
@@ -138,14 +326,14 @@ fn expected(takes: Takes) -> &'static str {
 }
 
 /// What a value is, for error texts.
-fn name(value: &Value) -> String {
+fn name(value: &Node) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
-        Value::Bool(on) => format!("the boolean `{on}`"),
-        Value::Number(number) => format!("the number `{number}`"),
-        Value::String(text) => format!("the text `{}`", printable(text)),
-        Value::Sequence(_) => "a list".to_owned(),
-        Value::Mapping(_) => "a mapping".to_owned(),
-        Value::Tagged(tagged) => format!("the tag `{}`", printable(&tagged.tag.to_string())),
+        Node::Null => "nothing".to_owned(),
+        Node::Bool(on) => format!("the boolean `{on}`"),
+        Node::Number(number) => format!("the number `{number}`"),
+        Node::Text(text) => format!("the text `{}`", printable(text)),
+        Node::Texts(_) | Node::Mixed(_) => "a list".to_owned(),
+        Node::Mapping => "a mapping".to_owned(),
+        Node::Tagged(tag) => format!("the tag `{}`", printable(tag)),
     }
 }

@@ -4,13 +4,17 @@ use std::ffi::OsString;
 
 use super::error::{ConfigError, printable};
 use super::given::Given;
-use super::nearest::nearest;
 use super::setting::Place;
 use super::table::{SETTINGS, Spec, Takes, by_flag};
+use crate::text::nearest;
 
 /// The settings' flags that were met so far. A flag for a list adds to the list each time; of the others the last holds.
 #[derive(Clone, Default)]
-pub struct Flags(Vec<Given>);
+pub struct Flags {
+    given: Vec<Given>,
+    /// The flag that was met last.
+    last: Option<&'static str>,
+}
 
 impl Flags {
     /// Takes the flag `--name` that `parser` has just returned, and its value, if it is a setting's; says whether it
@@ -44,16 +48,23 @@ impl Flags {
             Takes::Text | Takes::Number | Takes::List => utf8(value(spec, parser)?, &place)?,
         };
         let given = Given::written(spec, place, text);
-        match self.0.iter_mut().find(|earlier| earlier.spec.flag == spec.flag) {
+        self.last = Some(spec.flag);
+        match self.given.iter_mut().find(|earlier| earlier.spec.flag == spec.flag) {
             Some(earlier) => earlier.texts.extend(given.texts),
-            None => self.0.push(given),
+            None => self.given.push(given),
         }
         Ok(true)
     }
 
+    /// The flag for a list that was given last, and what was given for it.
+    pub(crate) fn last_list(&self) -> Option<(&'static str, String)> {
+        let given = self.last.and_then(|flag| self.given.iter().find(|given| given.spec.flag == flag))?;
+        matches!(given.spec.takes, Takes::List).then(|| (given.spec.flag, given.texts.join(",")))
+    }
+
     /// What was met so far.
     pub(super) fn given(&self) -> &[Given] {
-        &self.0
+        &self.given
     }
 }
 

@@ -5,6 +5,11 @@ use super::error::{ConfigError, Wrong};
 use super::setting::{Place, Setting};
 use super::table::{Spec, Takes};
 
+/// The longest text of a value in bytes; lists have it for each entry.
+const LONGEST: usize = 64 * 1024;
+/// The most entries of a list.
+const MOST_ENTRIES: usize = 10_000;
+
 /// What one source gives for one setting, as text: the next step parses it. It has no `Debug`, since it may hold secrets.
 #[derive(Clone)]
 pub(super) struct Given {
@@ -47,8 +52,19 @@ impl Given {
     /// # Errors
     /// [`ConfigError::Value`] for the first text that `parse` does not take.
     pub fn all<T>(&self, parse: impl Fn(&str) -> Result<T, Wrong>) -> Result<Setting<Vec<T>>, ConfigError> {
-        let value = self.texts.iter().map(|text| parse(text)).collect::<Result<_, _>>();
+        let value = self.bounded().and_then(|()| self.texts.iter().map(|text| parse(text)).collect::<Result<_, _>>());
         let value = value.map_err(|wrong| ConfigError::Value { place: self.place.clone(), wrong })?;
         Ok(Setting { value, source: self.place.source() })
+    }
+
+    /// Whether there is no more of it than anybody means.
+    fn bounded(&self) -> Result<(), Wrong> {
+        if self.texts.len() > MOST_ENTRIES {
+            return Err(Wrong::TooManyEntries { count: self.texts.len(), most: MOST_ENTRIES });
+        }
+        match self.texts.iter().map(String::len).find(|&length| length > LONGEST) {
+            None => Ok(()),
+            Some(length) => Err(Wrong::TooLong { length, most: LONGEST }),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::{Wrong, printable};
-use super::nearest::nearest;
+use crate::text::nearest;
 
 /// What is written to stderr; a later level holds all that an earlier one does, so `level <= limit` is the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,21 +5,23 @@
 //! merge with it. Everything that was given is checked, also what a stronger source replaces. A new setting is a row
 //! of `SETTINGS` and a field of `Config`.
 //!
-//! This layer reads the file that `--config` names, and in `Surroundings::of_this_process` the process's environment
-//! and directory. It starts nothing, prints nothing and looks at no directory: whether a root exists is for `policy`.
+//! This layer reads the files that `--config` and `--policy` name, and in `Surroundings::of_this_process` the process's
+//! environment and directory. It starts nothing, prints nothing and looks at no directory: whether a root exists is for
+//! `policy`.
 //!
 //! - `config`: `Config`, and how the sources are laid over each other
 //! - `table`: `SETTINGS`, the one list of what can be set
 //! - `flags`, `variables`, `file`: what each source gives, as text
 //! - `builder`: a configuration made in code
 //! - `replayable`: the settings as a replay of the session needs them
+//! - `absolute`: the flags as they mean the same from any directory
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `Place`
 //! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
 //! - `describe`: the settings' part of `--help`, and the rows of `doctor`
-//! - `nearest`: the known word that an unknown one was meant to be
 //! - `error`: everything that can be wrong
 
+mod absolute;
 mod amount;
 mod builder;
 #[expect(clippy::module_inception, reason = "the file is named after its main type")]
@@ -32,7 +34,6 @@ mod file;
 mod flags;
 mod given;
 mod log_level;
-mod nearest;
 mod replayable;
 mod setting;
 mod table;
@@ -52,8 +53,8 @@ pub use log_level::LogLevel;
 pub use replayable::Replayable;
 pub use setting::{Place, Setting, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
-pub use variables::Surroundings;
-pub use words::RootsMode;
+pub use variables::{ASK_TEXT, Surroundings};
+pub use words::{LogFormat, RootsMode};
 
+pub(crate) use absolute::absolute_arguments;
 pub(crate) use error::meant;
-pub(crate) use nearest::nearest;

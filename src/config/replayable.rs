@@ -3,14 +3,14 @@
 use super::config::Config;
 use super::env_entry::EnvEntry;
 use super::error::ConfigError;
-use super::file;
+use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::given::Given;
 use super::setting::Place;
 use super::table::{CONFIG, Takes};
 
-/// What is not part of what a client meets: where settings come from, and where the session is written.
-const LEFT_OUT: [&str; 3] = [CONFIG, "record", "record-required"];
+/// What is not part of what a client meets: where settings come from, and where the session and the log are written.
+const LEFT_OUT: [&str; 6] = [CONFIG, "record", "record-force", "record-required", "log-file", "log-format"];
 /// The setting whose values belong to commands and may be secrets.
 const ENV: &str = "env";
 
@@ -36,7 +36,7 @@ impl Replayable {
         let variables = config.surroundings.given()?;
         let stronger =
             |given: &Given| variables.iter().chain(flags.given()).any(|stronger| stronger.spec.flag == given.spec.flag);
-        for given in file::given(&config.file, &config.surroundings.directory)? {
+        for given in file::given(&config.file, &config.surroundings.directory, FileFrom::Anywhere)? {
             if !stronger(&given) {
                 all.add(&given);
             }

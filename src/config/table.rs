@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::amount::{count, duration, duration_text, size, size_text, switch, switch_text, time_limit};
+use super::amount::{count, duration, duration_text, limit_size, size, size_text, switch, switch_text, time_limit};
 use super::config::{Config, DEFAULT_SHELL};
 use super::entry;
 use super::env_entry::EnvEntry;
@@ -11,7 +11,8 @@ use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::log_level::LogLevel;
 use super::setting::{Setting, Source};
-use super::words::{self, RootsMode};
+use super::words::{self, LogFormat, RootsMode};
+use crate::policy::rules::written;
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";
@@ -63,6 +64,8 @@ pub enum Group {
     Sandbox,
     /// How much of it.
     Limits,
+    /// How much of the machine.
+    Resources,
     /// With which variables.
     Environment,
     /// What clients get.
@@ -73,11 +76,12 @@ pub enum Group {
 
 impl Group {
     /// All groups in their order.
-    pub const ALL: [Group; 7] = [
+    pub const ALL: [Group; 8] = [
         Group::Commands,
         Group::Directories,
         Group::Sandbox,
         Group::Limits,
+        Group::Resources,
         Group::Environment,
         Group::Results,
         Group::Operation,
@@ -90,6 +94,7 @@ impl Group {
             Group::Directories => "Where it runs",
             Group::Sandbox => "What commands can touch (Linux)",
             Group::Limits => "How long and how much",
+            Group::Resources => "How much of the machine commands can use (Linux)",
             Group::Environment => "What commands get",
             Group::Results => "What clients get",
             Group::Operation => "What the operator gets",
@@ -144,12 +149,92 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWED_COMMANDS",
         group: Group::Commands,
         default: "nothing",
-        help: "Commands that may run, matched exactly with the first word of a call; `*` allows every command",
+        help: "Commands that may run, matched exactly with the first word of a call, or a command and a subcommand \
+               (git status); `@shell` stands for what a shell is there for, and `*` allows every command",
         set: |config, given| {
-            config.allow = given.all(entry::command)?.map(entry::without_repetitions);
+            config.allow = given.all(entry::command)?.map(entry::with_sets);
             Ok(())
         },
         show: |config| shown(&config.allow, |names| joined(names, String::clone)),
+    },
+    Spec {
+        flag: "policy",
+        takes: Takes::List,
+        value: "FILE",
+        variable: "ALLOWEXEC_POLICY",
+        group: Group::Commands,
+        default: "none",
+        help: "YAML files with rules for the arguments of commands; a command they describe runs by its rule alone",
+        set: |config, given| {
+            config.policy = given.all(entry::path)?;
+            Ok(())
+        },
+        show: |config| shown(&config.policy, |paths| joined(paths, |path| path.display().to_string())),
+    },
+    Spec {
+        flag: "profile",
+        takes: Takes::List,
+        value: "NAMES",
+        variable: "ALLOWEXEC_PROFILE",
+        group: Group::Commands,
+        default: "none",
+        help: "Policies that are shipped with allowexec, such as git-readonly",
+        set: |config, given| {
+            config.profile = given.all(entry::name)?.map(entry::without_repetitions);
+            Ok(())
+        },
+        show: |config| shown(&config.profile, |names| joined(names, String::clone)),
+    },
+    Spec {
+        flag: "ask",
+        takes: Takes::List,
+        value: "NAMES",
+        variable: "ALLOWEXEC_ASK",
+        group: Group::Commands,
+        default: "none",
+        help: "Commands that a person approves each time, or commands and subcommands (git push)",
+        set: |config, given| {
+            config.ask = given.all(entry::asked)?.map(entry::with_sets);
+            Ok(())
+        },
+        show: |config| shown(&config.ask, |names| joined(names, String::clone)),
+    },
+    Spec {
+        flag: "ask-with",
+        takes: Takes::Text,
+        value: "COMMAND",
+        variable: "ALLOWEXEC_ASK_WITH",
+        group: Group::Commands,
+        default: "the client, where it can ask",
+        help: "Your program that asks a person: it gets the request as JSON on standard input; exit status 0 runs the \
+               command, 10 runs it for the session, any other one refuses it",
+        set: |config, given| given.set(&mut config.ask_with, |text| entry::program(text).map(Some)),
+        show: |config| shown(&config.ask_with, |words| words.as_ref().map(|words| printable(&written(words)))),
+    },
+    Spec {
+        flag: "ask-timeout",
+        takes: Takes::Number,
+        value: "DURATION",
+        variable: "ALLOWEXEC_ASK_TIMEOUT",
+        group: Group::Commands,
+        default: "2m",
+        help: "How long a person has to answer; then the command is refused",
+        set: |config, given| given.set(&mut config.ask_timeout, time_limit),
+        show: |config| shown(&config.ask_timeout, |time| Some(duration_text(*time))),
+    },
+    Spec {
+        flag: "read-only",
+        takes: Takes::List,
+        value: "NAMES",
+        variable: "ALLOWEXEC_READ_ONLY",
+        group: Group::Commands,
+        default: "none",
+        help: "Commands that only read; a tool is annotated readOnlyHint if all of its commands do",
+        set: |config, given| {
+            config.read_only = given.all(entry::name)?.map(entry::without_repetitions);
+            Ok(())
+        },
+        show: |config| shown(&config.read_only, |names| joined(names, String::clone)),
     },
     Spec {
         flag: "allow-project-commands",
@@ -271,6 +356,17 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown_switch(&config.sandbox_best_effort),
     },
     Spec {
+        flag: "network",
+        takes: Takes::Text,
+        value: "WHICH",
+        variable: "ALLOWEXEC_NETWORK",
+        group: Group::Sandbox,
+        default: "none at strict, else full",
+        help: "Sockets for commands in the sandbox: none (but socketpair), or full",
+        set: |config, given| given.set(&mut config.network, |text| words::network(text).map(Some)),
+        show: |config| shown(&config.network, |network| network.map(|network| network.to_string())),
+    },
+    Spec {
         flag: "read",
         takes: Takes::List,
         value: "PATHS",
@@ -313,6 +409,20 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown(&config.exec, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
+        flag: "grant",
+        takes: Takes::List,
+        value: "PRESETS",
+        variable: "ALLOWEXEC_GRANT",
+        group: Group::Sandbox,
+        default: "none",
+        help: "Let commands in the sandbox use files of the home directory: those of git, rust, node, python, go",
+        set: |config, given| {
+            config.grant = given.all(words::preset)?;
+            Ok(())
+        },
+        show: |config| shown(&config.grant, |presets| joined(presets, |preset| preset.name().to_owned())),
+    },
+    Spec {
         flag: "timeout",
         takes: Takes::Number,
         value: "DURATION",
@@ -341,7 +451,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_GRACE",
         group: Group::Limits,
         default: "1s",
-        help: "Between the polite end of a process tree and the forced one",
+        help: "Time between SIGTERM and SIGKILL when a process tree is ended",
         set: |config, given| given.set(&mut config.grace, duration),
         show: |config| shown(&config.grace, |time| Some(duration_text(*time))),
     },
@@ -351,7 +461,7 @@ pub static SETTINGS: &[Spec] = &[
         value: "BYTES",
         variable: "ALLOWEXEC_MAX_OUTPUT",
         group: Group::Limits,
-        default: "64KiB",
+        default: "16KiB",
         help: "Kept of each stream: bytes, or a number with KB, KiB, MB, MiB, GB or GiB; `0` for no bound",
         set: |config, given| given.set(&mut config.max_output, size),
         show: |config| shown(&config.max_output, |bytes| Some(size_text(*bytes))),
@@ -366,6 +476,61 @@ pub static SETTINGS: &[Spec] = &[
         help: "Calls that run at once; the others wait",
         set: |config, given| given.set(&mut config.max_concurrent, count),
         show: |config| shown(&config.max_concurrent, |calls| Some(calls.to_string())),
+    },
+    Spec {
+        flag: "max-memory",
+        takes: Takes::Number,
+        value: "SIZE",
+        variable: "ALLOWEXEC_MAX_MEMORY",
+        group: Group::Resources,
+        default: "none",
+        help: "Memory of the whole call where a cgroup can be used, else of each of its processes",
+        set: |config, given| given.set(&mut config.max_memory, |text| limit_size(text).map(Some)),
+        show: |config| shown(&config.max_memory, |limit| limit.map(size_text)),
+    },
+    Spec {
+        flag: "max-cpu",
+        takes: Takes::Number,
+        value: "DURATION",
+        variable: "ALLOWEXEC_MAX_CPU",
+        group: Group::Resources,
+        default: "none",
+        help: "Processor time of each process of a call, in whole seconds",
+        set: |config, given| given.set(&mut config.max_cpu, |text| time_limit(text).map(Some)),
+        show: |config| shown(&config.max_cpu, |limit| limit.map(duration_text)),
+    },
+    Spec {
+        flag: "max-processes",
+        takes: Takes::Number,
+        value: "N",
+        variable: "ALLOWEXEC_MAX_PROCESSES",
+        group: Group::Resources,
+        default: "none",
+        help: "Processes and threads of the whole call where a cgroup can be used, else of the server's user",
+        set: |config, given| given.set(&mut config.max_processes, |text| count(text).map(Some)),
+        show: |config| shown(&config.max_processes, |limit| limit.map(|count| count.to_string())),
+    },
+    Spec {
+        flag: "max-file-size",
+        takes: Takes::Number,
+        value: "SIZE",
+        variable: "ALLOWEXEC_MAX_FILE_SIZE",
+        group: Group::Resources,
+        default: "none",
+        help: "The longest file that a process of a call can write",
+        set: |config, given| given.set(&mut config.max_file_size, |text| limit_size(text).map(Some)),
+        show: |config| shown(&config.max_file_size, |limit| limit.map(size_text)),
+    },
+    Spec {
+        flag: "max-open-files",
+        takes: Takes::Number,
+        value: "N",
+        variable: "ALLOWEXEC_MAX_OPEN_FILES",
+        group: Group::Resources,
+        default: "none",
+        help: "Files that a process of a call has open at once",
+        set: |config, given| given.set(&mut config.max_open_files, |text| count(text).map(Some)),
+        show: |config| shown(&config.max_open_files, |limit| limit.map(|count| count.to_string())),
     },
     Spec {
         flag: "env",
@@ -421,9 +586,20 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_RECORD",
         group: Group::Operation,
         default: "off",
-        help: "With `serve`: write the session as a transcript, in place of a file of that name; `allowexec replay` plays it",
+        help: "With `serve`: write the session as a transcript; %t is the time, %p the process, %c the client",
         set: |config, given| given.set(&mut config.record, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.record),
+    },
+    Spec {
+        flag: "record-force",
+        takes: Takes::Switch,
+        value: "",
+        variable: "ALLOWEXEC_RECORD_FORCE",
+        group: Group::Operation,
+        default: "off",
+        help: "Let the recording replace a file that is there already; `--force` says the same",
+        set: |config, given| given.set(&mut config.record_force, switch),
+        show: |config| shown_switch(&config.record_force),
     },
     Spec {
         flag: "record-required",
@@ -446,6 +622,28 @@ pub static SETTINGS: &[Spec] = &[
         help: "What is written to stderr: off, error, warn, info or debug",
         set: |config, given| given.set(&mut config.log, LogLevel::parse),
         show: |config| shown(&config.log, |level| Some(level.to_string())),
+    },
+    Spec {
+        flag: "log-file",
+        takes: Takes::Text,
+        value: "FILE",
+        variable: "ALLOWEXEC_LOG_FILE",
+        group: Group::Operation,
+        default: "stderr",
+        help: "The file that the log is appended to instead of stderr, readable by its owner alone",
+        set: |config, given| given.set(&mut config.log_file, |text| entry::path(text).map(Some)),
+        show: |config| shown_path(&config.log_file),
+    },
+    Spec {
+        flag: "log-format",
+        takes: Takes::Text,
+        value: "FORMAT",
+        variable: "ALLOWEXEC_LOG_FORMAT",
+        group: Group::Operation,
+        default: "text",
+        help: "How a line of the log is written: text, or json (an object each)",
+        set: |config, given| given.set(&mut config.log_format, LogFormat::parse),
+        show: |config| shown(&config.log_format, |format| Some(format.name().to_owned())),
     },
     Spec {
         flag: CONFIG,

@@ -8,12 +8,26 @@ use std::path::PathBuf;
 use super::error::{ConfigError, printable};
 use super::flags::utf8;
 use super::given::Given;
-use super::nearest::nearest;
 use super::setting::Place;
 use super::table::{SETTINGS, Spec};
+use crate::text::nearest;
 
 /// Variables that begin so are settings or mistakes; other unknown ones are not ours to judge.
 const PREFIX: &str = "ALLOWEXEC_";
+
+/// What the program of `--ask-with` finds the question in. It may start another server, for which it is no setting.
+pub const ASK_TEXT: &str = "ALLOWEXEC_ASK_TEXT";
+
+/// Variables of servers that people come from, with what says the same here: those who move one configuration to the other
+/// leave them behind.
+const OF_OTHERS: [(&str, &str, &str); 6] = [
+    ("ALLOW_COMMANDS", "mcp-shell-server", "`ALLOWED_COMMANDS` or `--allow`"),
+    ("ALLOW_PATTERNS", "mcp-shell-server", "a policy (`--policy`), which describes arguments"),
+    ("ALLOWED_DIR", "cli-mcp-server", "`--cwd-root DIR --cwd DIR`, and `--sandbox workspace` to enforce it"),
+    ("ALLOWED_FLAGS", "cli-mcp-server", "a policy (`--policy`), which names the options of each command"),
+    ("COMMAND_TIMEOUT", "cli-mcp-server", "`ALLOWEXEC_TIMEOUT` or `--timeout`, with a unit (`30s`)"),
+    ("ALLOW_SHELL_OPERATORS", "cli-mcp-server", "one call for each command, since no shell runs here"),
+];
 
 /// What the process was started with.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,6 +48,27 @@ impl Surroundings {
         Ok(Self { variables: std::env::vars_os().collect(), directory })
     }
 
+    /// The same without the variables that are settings.
+    pub(crate) fn without_settings(mut self) -> Self {
+        self.variables.retain(|name, _| !SETTINGS.iter().any(|spec| same_name(name, spec.variable)));
+        self
+    }
+
+    /// What is to be said of variables that are settings of other servers, one sentence each.
+    pub(crate) fn settings_of_others(&self) -> Vec<String> {
+        let is_set = |name| self.variable(name).is_some_and(|value| !value.is_empty());
+        let found = OF_OTHERS.into_iter().filter(|(name, ..)| is_set(name));
+        found
+            .map(|(name, server, ours)| format!("`{name}` is a setting of {server} and sets nothing here; use {ours}"))
+            .collect()
+    }
+
+    /// Those of the settings' variables that are set.
+    pub(crate) fn setting_variables(&self) -> impl Iterator<Item = &'static str> {
+        let is_set = |spec: &&Spec| self.variable(spec.variable).is_some_and(|value| !value.is_empty());
+        SETTINGS.iter().filter(is_set).map(|spec| spec.variable)
+    }
+
     /// The variable of this name, in any case on Windows, as Windows has it. A variable set to the empty text is given
     /// as such: for a setting it counts as unset, since clients fill their templates so.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
@@ -46,7 +81,7 @@ impl Surroundings {
     /// A value that is not UTF-8, or an unknown name that begins with `ALLOWEXEC_`.
     pub(super) fn given(&self) -> Result<Vec<Given>, ConfigError> {
         for (name, value) in &self.variables {
-            let known = SETTINGS.iter().any(|spec| same_name(name, spec.variable));
+            let known = same_name(name, ASK_TEXT) || SETTINGS.iter().any(|spec| same_name(name, spec.variable));
             if !known && !value.is_empty() && begins_like_ours(name) {
                 return Err(unknown_variable(&name.to_string_lossy()));
             }

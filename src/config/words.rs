@@ -1,10 +1,11 @@
-//! Settings whose value is one of a few words: the level of the sandbox, and what is done with the client's roots.
+//! Settings whose value is one of a few words: the level of the sandbox, its network and its presets, what is done with the
+//! client's roots, and how the log is written.
 
 use std::fmt;
 
 use super::error::{Wrong, printable};
-use super::nearest::nearest;
-use crate::sandbox::Level;
+use crate::sandbox::{Level, Network, Preset};
+use crate::text::nearest;
 
 /// What is done with the roots that a client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,33 @@ impl RootsMode {
     }
 }
 
+/// How the lines of the log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As text, `key=value`; the default.
+    Text,
+    /// Each as a JSON object.
+    Json,
+}
+
+impl LogFormat {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Text, Self::Json];
+
+    /// The word for it in a setting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+
+    /// Reads a format; case and surrounding blanks don't matter.
+    pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
+        word(text, Self::ALL, Self::name, "format of the log", "text, json")
+    }
+}
+
 impl fmt::Display for RootsMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -45,6 +73,16 @@ impl fmt::Display for RootsMode {
 /// Reads a level of the sandbox; case and surrounding blanks don't matter.
 pub(super) fn level(text: &str) -> Result<Level, Wrong> {
     word(text, Level::ALL, Level::name, "level of the sandbox", "off, workspace, strict")
+}
+
+/// Reads whether commands in the sandbox have a network; case and surrounding blanks don't matter.
+pub(super) fn network(text: &str) -> Result<Network, Wrong> {
+    word(text, Network::ALL, Network::name, "choice of a network", "none, full")
+}
+
+/// Reads the name of a preset of grants; case and surrounding blanks don't matter.
+pub(super) fn preset(text: &str) -> Result<Preset, Wrong> {
+    word(text, Preset::ALL, Preset::name, "preset of grants", "git, rust, node, python, go")
 }
 
 fn word<T: Copy>(
@@ -74,6 +112,9 @@ mod tests {
         assert_eq!(RootsMode::parse("require").unwrap(), RootsMode::Require);
         let error = level("stric").unwrap_err().to_string();
         assert_eq!(error, "`stric` is no level of the sandbox; did you mean `strict`?");
+        assert_eq!(network("NONE").unwrap(), Network::None);
+        let error = network("no").unwrap_err().to_string();
+        assert_eq!(error, "`no` is no choice of a network; did you mean `none`?");
         let error = RootsMode::parse("sometimes").unwrap_err().to_string();
         assert_eq!(error, "`sometimes` is no mode for roots; expected one of use, ignore, require");
     }

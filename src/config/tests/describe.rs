@@ -14,6 +14,12 @@ fn defaults_hold_where_nothing_is_set() {
     let text = text.replace("shell: cmd.exe", "shell: /bin/sh");
     insta::assert_snapshot!(text, @r"
     allow: nothing (default)
+    policy: none (default)
+    profile: none (default)
+    ask: none (default)
+    ask-with: the client, where it can ask (default)
+    ask-timeout: 2m (default)
+    read-only: none (default)
     allow-project-commands: off (default)
     tools: execute (default)
     shell: /bin/sh (default)
@@ -24,21 +30,31 @@ fn defaults_hold_where_nothing_is_set() {
     roots: use (default)
     sandbox: off (default)
     sandbox-best-effort: off (default)
+    network: none at strict, else full (default)
     read: none (default)
     write: none (default)
     exec: none (default)
+    grant: none (default)
     timeout: 30s (default)
     max-timeout: 10m (default)
     grace: 1s (default)
-    max-output: 64KiB (default)
+    max-output: 16KiB (default)
     max-concurrent: 16 (default)
+    max-memory: none (default)
+    max-cpu: none (default)
+    max-processes: none (default)
+    max-file-size: none (default)
+    max-open-files: none (default)
     env: the built environment (default)
     inherit-env: off (default)
     structured: off (default)
     exit-error: off (default)
     record: off (default)
+    record-force: off (default)
     record-required: off (default)
     log: info (default)
+    log-file: stderr (default)
+    log-format: text (default)
     config: none (default)
     ");
 }
@@ -60,8 +76,24 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
     let text = text.replace("default: cmd.exe", "default: /bin/sh");
     insta::assert_snapshot!(text, @r"
     What may run:
-      --allow NAMES             Commands that may run, matched exactly with the first word of a call;
-                                `*` allows every command [ALLOWED_COMMANDS; default: nothing]
+      --allow NAMES             Commands that may run, matched exactly with the first word of a call,
+                                or a command and a subcommand (git status); `@shell` stands for what a
+                                shell is there for, and `*` allows every command [ALLOWED_COMMANDS;
+                                default: nothing]
+      --policy FILE             YAML files with rules for the arguments of commands; a command they
+                                describe runs by its rule alone [ALLOWEXEC_POLICY; default: none]
+      --profile NAMES           Policies that are shipped with allowexec, such as git-readonly
+                                [ALLOWEXEC_PROFILE; default: none]
+      --ask NAMES               Commands that a person approves each time, or commands and subcommands
+                                (git push) [ALLOWEXEC_ASK; default: none]
+      --ask-with COMMAND        Your program that asks a person: it gets the request as JSON on
+                                standard input; exit status 0 runs the command, 10 runs it for the
+                                session, any other one refuses it [ALLOWEXEC_ASK_WITH; default: the
+                                client, where it can ask]
+      --ask-timeout DURATION    How long a person has to answer; then the command is refused
+                                [ALLOWEXEC_ASK_TIMEOUT; default: 2m]
+      --read-only NAMES         Commands that only read; a tool is annotated readOnlyHint if all of its
+                                commands do [ALLOWEXEC_READ_ONLY; default: none]
       --allow-project-commands  Allow a command given by a path that lies, links resolved, under the
                                 project directory [ALLOWEXEC_ALLOW_PROJECT_COMMANDS; default: off]
       --tools WHICH             execute: one process a call; shell: a tool for each allowed command,
@@ -89,22 +121,38 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 [ALLOWEXEC_SANDBOX; default: off]
       --sandbox-best-effort     Run with what the kernel can enforce instead of refusing to start
                                 [ALLOWEXEC_SANDBOX_BEST_EFFORT; default: off]
+      --network WHICH           Sockets for commands in the sandbox: none (but socketpair), or full
+                                [ALLOWEXEC_NETWORK; default: none at strict, else full]
       --read PATHS              What else commands in the sandbox may read [ALLOWEXEC_READ; default:
                                 none]
       --write PATHS             What else they may read and write [ALLOWEXEC_WRITE; default: none]
       --exec PATHS              What else they may read and execute [ALLOWEXEC_EXEC; default: none]
+      --grant PRESETS           Let commands in the sandbox use files of the home directory: those of
+                                git, rust, node, python, go [ALLOWEXEC_GRANT; default: none]
 
     How long and how much:
       --timeout DURATION        How long a call may run that names no time limit: a number with ms, s,
                                 m or h [ALLOWEXEC_TIMEOUT; default: 30s]
       --max-timeout DURATION    The longest time limit that a call may ask for [ALLOWEXEC_MAX_TIMEOUT;
                                 default: 10m]
-      --grace DURATION          Between the polite end of a process tree and the forced one
+      --grace DURATION          Time between SIGTERM and SIGKILL when a process tree is ended
                                 [ALLOWEXEC_GRACE; default: 1s]
       --max-output BYTES        Kept of each stream: bytes, or a number with KB, KiB, MB, MiB, GB or
-                                GiB; `0` for no bound [ALLOWEXEC_MAX_OUTPUT; default: 64KiB]
+                                GiB; `0` for no bound [ALLOWEXEC_MAX_OUTPUT; default: 16KiB]
       --max-concurrent N        Calls that run at once; the others wait [ALLOWEXEC_MAX_CONCURRENT;
                                 default: 16]
+
+    How much of the machine commands can use (Linux):
+      --max-memory SIZE         Memory of the whole call where a cgroup can be used, else of each of
+                                its processes [ALLOWEXEC_MAX_MEMORY; default: none]
+      --max-cpu DURATION        Processor time of each process of a call, in whole seconds
+                                [ALLOWEXEC_MAX_CPU; default: none]
+      --max-processes N         Processes and threads of the whole call where a cgroup can be used,
+                                else of the server's user [ALLOWEXEC_MAX_PROCESSES; default: none]
+      --max-file-size SIZE      The longest file that a process of a call can write
+                                [ALLOWEXEC_MAX_FILE_SIZE; default: none]
+      --max-open-files N        Files that a process of a call has open at once
+                                [ALLOWEXEC_MAX_OPEN_FILES; default: none]
 
     What commands get:
       --env NAME[=VALUE]        Variables passed on to commands, or set for them; a value with a comma
@@ -119,12 +167,18 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --exit-error              Make a non-zero exit an error [ALLOWEXEC_EXIT_ERROR; default: off]
 
     What the operator gets:
-      --record FILE             With `serve`: write the session as a transcript, in place of a file of
-                                that name; `allowexec replay` plays it [ALLOWEXEC_RECORD; default: off]
+      --record FILE             With `serve`: write the session as a transcript; %t is the time, %p the
+                                process, %c the client [ALLOWEXEC_RECORD; default: off]
+      --record-force            Let the recording replace a file that is there already; `--force` says
+                                the same [ALLOWEXEC_RECORD_FORCE; default: off]
       --record-required         End the session where it can't be recorded any more, instead of going
                                 on with a warning [ALLOWEXEC_RECORD_REQUIRED; default: off]
       --log LEVEL               What is written to stderr: off, error, warn, info or debug
                                 [ALLOWEXEC_LOG; default: info]
+      --log-file FILE           The file that the log is appended to instead of stderr, readable by its
+                                owner alone [ALLOWEXEC_LOG_FILE; default: stderr]
+      --log-format FORMAT       How a line of the log is written: text, or json (an object each)
+                                [ALLOWEXEC_LOG_FORMAT; default: text]
       --config FILE             A YAML file of settings, whose keys are the flags' names with `_` for
                                 `-` [ALLOWEXEC_CONFIG; default: none]
     ");

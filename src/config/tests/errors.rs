@@ -66,17 +66,17 @@ fn values() {
     check("--timeout=1.5", "flag `--timeout`: `1.5` has no unit; write `1.5s` for seconds, or one of ms, m and h");
     check(
         "--timeout=",
-        "flag `--timeout`: `` is no duration; expected a number and a unit (ms, s, m or h), \
+        "flag `--timeout`: `` is not a duration; expected a number and a unit (ms, s, m or h), \
          such as `500ms` or `1.5s`",
     );
     check(
         "--timeout=-1s",
-        "flag `--timeout`: `-1s` is no duration; expected a number and a unit (ms, s, m or \
+        "flag `--timeout`: `-1s` is not a duration; expected a number and a unit (ms, s, m or \
          h), such as `500ms` or `1.5s`",
     );
     check(
         "--timeout=1d",
-        "flag `--timeout`: `1d` is no duration; expected a number and a unit (ms, s, m or h), \
+        "flag `--timeout`: `1d` is not a duration; expected a number and a unit (ms, s, m or h), \
          such as `500ms` or `1.5s`",
     );
     check("--timeout=0ms", "flag `--timeout`: `0ms` leaves no time at all; expected more than zero");
@@ -84,12 +84,12 @@ fn values() {
     check("--grace=169h", "flag `--grace`: `169h` is too long; expected at most 168h");
     check(
         "--max-output=64KX",
-        "flag `--max-output`: `64KX` is no size; expected whole bytes, as a number (`0` for \
+        "flag `--max-output`: `64KX` is not a size; expected whole bytes, as a number (`0` for \
          no bound) or with a unit (B, KB, KiB, MB, MiB, GB or GiB), such as `64KiB`",
     );
     check(
         "--max-output=0.5B",
-        "flag `--max-output`: `0.5B` is no size; expected whole bytes, as a number (`0` for \
+        "flag `--max-output`: `0.5B` is not a size; expected whole bytes, as a number (`0` for \
          no bound) or with a unit (B, KB, KiB, MB, MiB, GB or GiB), such as `64KiB`",
     );
     check(
@@ -99,12 +99,13 @@ fn values() {
     );
     check(
         "--max-concurrent=0",
-        "flag `--max-concurrent`: `0` is no number of calls; expected a whole number of at \
+        "flag `--max-concurrent`: `0` is not a number of calls; expected a whole number of at \
          least 1",
     );
+    check("--max-memory=0", "flag `--max-memory`: `0` leaves no room at all; expected more than zero");
     check(
         "--max-concurrent=many",
-        "flag `--max-concurrent`: `many` is no number of calls; expected a whole number of at \
+        "flag `--max-concurrent`: `many` is not a number of calls; expected a whole number of at \
          least 1",
     );
     check(
@@ -126,15 +127,15 @@ fn values() {
          the file",
     );
     check("--env=A=secret\0", "flag `--env`: the value of `A` holds a NUL character, which no variable can hold");
-    check("--log=inof", "flag `--log`: `inof` is no log level; did you mean `info`?");
-    check("--log=verbose", "flag `--log`: `verbose` is no log level; did you mean `debug`?");
-    check("--log=Warning", "flag `--log`: `Warning` is no log level; did you mean `warn`?");
-    check("--log=loud", "flag `--log`: `loud` is no log level; expected off, error, warn, info or debug");
+    check("--log=inof", "flag `--log`: `inof` is not a log level; did you mean `info`?");
+    check("--log=verbose", "flag `--log`: `verbose` is not a log level; did you mean `debug`?");
+    check("--log=Warning", "flag `--log`: `Warning` is not a log level; did you mean `warn`?");
+    check("--log=loud", "flag `--log`: `loud` is not a log level; expected off, error, warn, info or debug");
     for (given, meant) in [
         ("allowed", "allow"),
         ("inherit", "inherit-env"),
         ("project", "project-dir"),
-        ("max", "max-output"),
+        ("max", "max-cpu"),
         ("workspace", "workspace-dir"),
         ("environment", "env"),
         ("allow-project", "allow-project-commands"),
@@ -164,7 +165,7 @@ fn variables() {
     );
     check(
         "ALLOWEXEC_TIMEOUT= ",
-        "variable `ALLOWEXEC_TIMEOUT`: ` ` is no duration; expected a number and a unit (ms, \
+        "variable `ALLOWEXEC_TIMEOUT`: ` ` is not a duration; expected a number and a unit (ms, \
          s, m or h), such as `500ms` or `1.5s`",
     );
     check(
@@ -176,7 +177,7 @@ fn variables() {
     // A stronger source doesn't hide it.
     assert_eq!(
         Start::with(&["--log=off"], &["ALLOWEXEC_LOG=loud"], None).row("log"),
-        "variable `ALLOWEXEC_LOG`: `loud` is no log level; expected off, error, warn, info or \
+        "variable `ALLOWEXEC_LOG`: `loud` is not a log level; expected off, error, warn, info or \
          debug"
     );
 }

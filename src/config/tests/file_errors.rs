@@ -21,8 +21,8 @@ fn files() {
         "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_`, and \
          `--help` lists them",
     );
-    check("cwd_root: a\ncwd_root: b", "key `cwd_root` stands twice in file `s.yaml`; keep one of them");
-    check("cwd_root: a\ncwd-root: b", "key `cwd-root` stands twice in file `s.yaml`; keep one of them");
+    check("cwd_root: a\ncwd_root: b", "key `cwd_root` occurs twice in file `s.yaml`; keep one of them");
+    check("cwd_root: a\ncwd-root: b", "key `cwd-root` occurs twice in file `s.yaml`; keep one of them");
     check(
         "allow:",
         "key `allow` in file `s.yaml`: expected a list of texts such as `[]` or `[ls, \
@@ -56,13 +56,13 @@ fn files() {
     check("timeout: [30s]", "key `timeout` in file `s.yaml`: expected a number or one text, found a list");
     check(
         "max_output: -1",
-        "key `max_output` in file `s.yaml`: `-1` is no size; expected whole bytes, as a \
+        "key `max_output` in file `s.yaml`: `-1` is not a size; expected whole bytes, as a \
          number (`0` for no bound) or with a unit (B, KB, KiB, MB, MiB, GB or GiB), such as \
          `64KiB`",
     );
     check(
         "max_concurrent: 1.5",
-        "key `max_concurrent` in file `s.yaml`: `1.5` is no number of calls; expected a whole \
+        "key `max_concurrent` in file `s.yaml`: `1.5` is not a number of calls; expected a whole \
          number of at least 1",
     );
     check(
@@ -98,15 +98,108 @@ fn files() {
     );
     check(
         "allow: [ls",
-        "file `s.yaml` holds no settings; expected YAML such as `allow: [ls, cat]`\n  did not \
+        "file `s.yaml` holds no settings from line 1 on; expected YAML such as `allow: [ls, cat]`\n  did not \
          find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 \
          column 8",
     );
     check(
-        "a: 1\n---\nb: 2",
+        "allow: a\n---\nb: 2",
         "file `s.yaml` holds no settings; expected YAML such as `allow: [ls, cat]`\n  \
          deserializing from YAML containing more than one document is not supported",
     );
+}
+
+/// The error of `doctor`'s row for a file, and the most text that may be shown of it.
+fn error_of(text: &str) -> String {
+    Start::with(&[], &[], Some(text)).row("allow")
+}
+
+#[test]
+fn files_that_cost_more_than_settings_need() {
+    let check = |text: String, expected: &str| assert_eq!(error_of(&text), expected);
+    check(
+        "x".repeat(256 * 1024 + 1),
+        "flag `--config`: file `s.yaml` can't be read\n  it is larger than 256 KiB, the most that is read",
+    );
+    // The YAML parser takes a quarter of a minute for these.
+    check(
+        format!("allow:\n{}", "[".repeat(200_000)),
+        "file `s.yaml`, line 2: found more than 500 of `[` and `{`, the most that are read; write lists line by line, each \
+         entry after `- `",
+    );
+    check(
+        format!("allow: [{}]", "x,".repeat(10_001)),
+        "key `allow` in file `s.yaml`: expected at most 10000 entries, found 10001",
+    );
+    check(
+        format!("allow: {}", "x".repeat(65_537)),
+        "key `allow` in file `s.yaml`: expected at most 65536 bytes, found 65537",
+    );
+    // Ten kilobytes that stand for 90 million entries, and for as many bytes of one.
+    let list = "x,".repeat(2_000);
+    let aliases = "*a,".repeat(2_000);
+    let unknown = error_of(&format!("a: &a [{list}]\nallow: [{aliases}]"));
+    assert!(unknown.starts_with("unknown key `a`"), "{unknown}");
+    check(
+        format!("read: &a [{list}]\nallow: [{aliases}]"),
+        "key `allow` in file `s.yaml`: expected a list of texts such as `[]` or `[ls, 'true']`, found a list with a list",
+    );
+    check(
+        format!("cwd: &a {}\nallow: [{aliases}]", "x".repeat(60_000)),
+        "file `s.yaml`: its values come to more than 524288 bytes, the most that is read; use fewer or shorter `*` aliases",
+    );
+    // Aliases as people use them.
+    check("read: &a [x, y]\nallow: *a".to_owned(), "x, y (file `s.yaml`)");
+    let deep = error_of(&"- ".repeat(100_000));
+    assert!(deep.starts_with("file `s.yaml` holds no settings"), "{deep}");
+}
+
+#[test]
+fn long_words_are_told_without_being_compared_with_every_setting() {
+    let error = error_of(&format!("{}: 1", "k".repeat(1000)));
+    assert!(error.ends_with("`--help` lists them"), "{error}");
+    let error = error_of(&format!("allow: {{{}: 1}}", "k".repeat(1000)));
+    assert!(error.ends_with("found a mapping"), "{error}");
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_regular_file_is_not_read() {
+    let check = |path: &str, expected: &str| {
+        let error = with_causes(&Start::with(&["--config", path], &[], None).resolve().unwrap_err());
+        assert_eq!(error, format!("flag `--config`: file `{path}` can't be read\n  {expected}"));
+    };
+    check("/dev/zero", "it is a device; expected a regular file");
+    check("/", "it is a directory; expected a regular file");
+}
+
+#[test]
+fn a_file_of_others_lies_beneath_the_directory_and_is_reached_without_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let (inside, outside) = (directory.path().join("in"), directory.path().join("out.yaml"));
+    fs::create_dir_all(inside.join("sub")).unwrap();
+    fs::write(&outside, "allow: [secret]").unwrap();
+    fs::write(inside.join("sub/s.yaml"), "allow: [ls]").unwrap();
+    let files = crate::files::Beneath::open(&inside).unwrap();
+    let resolve = |name: &str| {
+        let variables = BTreeMap::from([("ALLOWEXEC_CONFIG".into(), name.into())]);
+        let surroundings = Surroundings { variables, directory: files.path().to_owned() };
+        Config::resolve_beneath(&Flags::default(), surroundings, &files)
+            .map(|config| config.allow.value.join(","))
+            .map_err(|error| with_causes(&error))
+    };
+    assert_eq!(resolve("sub/s.yaml").unwrap(), "ls");
+    assert_eq!(resolve(files.path().join("sub/s.yaml").to_str().unwrap()).unwrap(), "ls");
+    for name in ["../out.yaml", outside.to_str().unwrap(), "sub/../../out.yaml"] {
+        let error = resolve(name).unwrap_err();
+        assert!(error.ends_with("expected a relative path without `..`"), "{error}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&outside, inside.join("link.yaml")).unwrap();
+        let error = resolve("link.yaml").unwrap_err();
+        assert!(error.ends_with("`link.yaml` is a link, and no link is followed here"), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! The flags as they mean the same wherever the server is started: what names a place is absolute.
+//!
+//! Clients start servers where they like, so that a relative path of a flag, or of the file, would mean another place there.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf, is_separator};
+
+use super::config::Config;
+use super::error::ConfigError;
+use super::file::{self, FileFrom};
+use super::flags::Flags;
+use super::given::Given;
+use super::table::{Spec, Takes};
+use super::variables::Surroundings;
+
+/// The arguments that mean what `flags` mean in the directory of `surroundings`, from any other directory. A relative path
+/// in the file of `--config` becomes a flag, where no flag beats it already; one with a comma can't, and stays as it is.
+///
+/// # Errors
+/// A [`ConfigError`] where the file can't be read; what the values mean is for [`Config::resolve`].
+pub(crate) fn absolute_arguments(
+    config: &Config,
+    flags: &Flags,
+    surroundings: &Surroundings,
+) -> Result<Vec<String>, ConfigError> {
+    let directory = &surroundings.directory;
+    let mut arguments = Vec::new();
+    for given in flags.given() {
+        push(&mut arguments, given, directory);
+    }
+    for given in file::given(&config.file, directory, FileFrom::Anywhere)? {
+        let is_beaten = flags.given().iter().any(|flag| flag.spec.flag == given.spec.flag);
+        let is_relative = given.texts.iter().any(|text| matches!(absolute(given.spec, text, directory), Cow::Owned(_)));
+        let is_list = matches!(given.spec.takes, Takes::List);
+        if is_relative && !is_beaten && !(is_list && given.texts.iter().any(|text| text.contains(','))) {
+            push(&mut arguments, &given, directory);
+        }
+    }
+    Ok(arguments)
+}
+
+fn push(arguments: &mut Vec<String>, given: &Given, directory: &Path) {
+    let spec = given.spec;
+    let texts: Vec<Cow<'_, str>> = given.texts.iter().map(|text| absolute(spec, text, directory)).collect();
+    let value = match spec.takes {
+        Takes::Switch => return arguments.push(format!("--{}", spec.flag)),
+        Takes::List => texts.join(","),
+        Takes::Text | Takes::Number => texts.last().map(ToString::to_string).unwrap_or_default(),
+    };
+    // Else it would be taken for a flag, or for no value at all.
+    if value.is_empty() || value.starts_with('-') {
+        arguments.push(format!("--{}={value}", spec.flag));
+    } else {
+        arguments.extend([format!("--{}", spec.flag), value]);
+    }
+}
+
+/// The text of a value; another one where it names a place by a relative path. Of commands and programs only what holds a
+/// separator is a path.
+fn absolute<'a>(spec: &Spec, text: &'a str, directory: &Path) -> Cow<'a, str> {
+    let is_path = match spec.value {
+        "DIR" | "DIRS" | "FILE" | "PATHS" => !text.is_empty(),
+        "NAMES" | "PROGRAM" => text.contains(is_separator),
+        _ => false,
+    };
+    if !is_path || Path::new(text).is_absolute() {
+        return Cow::Borrowed(text);
+    }
+    let parts = Path::new(text).components().filter(|part| *part != Component::CurDir);
+    // Collected anew, since `join` leaves a separator at the end where the path was `.`.
+    let path: PathBuf = directory.components().chain(parts).collect();
+    // The text is UTF-8; where the directory is none, no client's file can hold it, and the text stays.
+    path.to_str().map_or(Cow::Borrowed(text), |path| Cow::Owned(path.to_owned()))
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn arguments(words: &[&str]) -> Vec<String> {
+        let mut parser = lexopt::Parser::from_args(words);
+        let mut flags = Flags::default();
+        while let Some(lexopt::Arg::Long(name)) = parser.next().unwrap() {
+            let name = name.to_owned();
+            assert!(flags.accept(&mut parser, &name).unwrap());
+        }
+        let surroundings = Surroundings { variables: BTreeMap::new(), directory: PathBuf::from("/home/me") };
+        let config = Config::defaults(surroundings.clone());
+        absolute_arguments(&config, &flags, &surroundings).unwrap()
+    }
+
+    #[test]
+    fn what_names_a_place_is_absolute_and_the_rest_stays() {
+        let check = |words: &[&str], expected: &[&str]| assert_eq!(arguments(words), expected, "{words:?}");
+        check(&["--allow", "ls,./lint", "--allow=cat"], &["--allow", "ls,/home/me/lint,cat"]);
+        check(&["--cwd-root", ".,../x,/y"], &["--cwd-root", "/home/me,/home/me/../x,/y"]);
+        check(&["--cwd-root", ""], &["--cwd-root="]);
+        check(&["--timeout", "1s", "--timeout", "5s", "--structured"], &["--timeout", "5s", "--structured"]);
+        check(
+            &["--profile", "git-readonly", "--policy=./p.yaml"],
+            &["--profile", "git-readonly", "--policy", "/home/me/p.yaml"],
+        );
+        check(&["--env", "A=b/c", "--shell=bash"], &["--env", "A=b/c", "--shell", "bash"]);
+        check(&["--env=-A=b"], &["--env=-A=b"]);
+    }
+}
