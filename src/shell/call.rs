@@ -1,28 +1,31 @@
-//! What is asked of the persistent shell, and what it answers.
+//! The calls of the persistent shell, and their answers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::dialect::current as dialect;
 use super::marker::Marker;
-use super::session::Order;
-use crate::exec::{Environment, Host, Limits, Output};
-use crate::policy::ShellCommand;
+use super::session::ShellLine;
+use crate::exec::{Environment, Host, Launcher, Limits, Output};
+use crate::files::Held;
+use crate::policy::{Base, ShellCommand};
 use crate::sandbox::Sandbox;
 
-/// What the shell is made of.
+/// The settings of the shell.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
     /// The program, by its absolute path, or why there is none.
     pub program: Result<PathBuf, String>,
-    /// What it and its commands find in their environment.
+    /// The environment of it and its commands.
     pub environment: Environment,
-    /// What it and its commands are confined to; `None` for nothing.
+    /// The sandbox of it and its commands; `None` for none.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// The resource limits of it and its commands; `None` for none.
+    pub launcher: Option<Launcher>,
 }
 
 impl ShellSettings {
-    /// The home directory that the shell is given.
+    /// The home directory of the shell.
     pub fn home(&self) -> Option<&Path> {
         self.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| Path::new(home))
     }
@@ -31,14 +34,14 @@ impl ShellSettings {
 /// One call, ready to run.
 #[derive(Debug)]
 pub struct ShellJob<T> {
-    /// What the caller wants back with the call's end.
+    /// What the caller gets back with the call's end.
     pub context: T,
-    /// Why the shell that is there must not be used any more, where it must not.
+    /// Why the running shell must not be used any more, if so.
     pub distrust: Option<String>,
     /// What to do.
     pub task: Task,
-    /// Where a shell starts that has to be started for this call.
-    pub start_directory: PathBuf,
+    /// The directory of a new shell, if one has to be started for this call.
+    pub start_directory: Base,
     /// Its bounds.
     pub limits: Limits,
 }
@@ -46,16 +49,16 @@ pub struct ShellJob<T> {
 /// What a call asks of the shell.
 #[derive(Debug)]
 pub enum Task {
-    /// To run a command, which is used up.
+    /// Runs a command, which is consumed.
     Run(ShellCommand),
-    /// To change its directory to this canonical path, which was checked.
+    /// Changes the directory to this canonical path, which was checked.
     ChangeDirectory(PathBuf),
-    /// To end, and to be started anew, for this reason.
+    /// Ends the shell and starts a new one, for this reason.
     Restart(String),
 }
 
 impl Task {
-    /// Whether the shell does it by itself, and so mostly in no time.
+    /// Whether the shell runs it itself, which usually takes no time.
     pub(super) fn is_brief(&self) -> bool {
         match self {
             Self::Run(command) => dialect::runs_alone(command.words()),
@@ -64,13 +67,18 @@ impl Task {
         }
     }
 
-    /// Whether the shell stands afterwards where it stood before.
+    /// Whether it was decided for the directory that the shell stood in.
+    pub(super) fn is_bound_to_directory(&self) -> bool {
+        matches!(self, Self::Run(command) if command.rule().is_some())
+    }
+
+    /// Whether the shell's directory stays the same.
     pub(super) fn stays(&self) -> bool {
         matches!(self, Self::Run(_)) && self.is_brief()
     }
 
-    /// What the shell is given for it, with a marker that was never used before.
-    pub(super) fn order(self, limits: Limits, marker: Marker) -> Result<Order, String> {
+    /// Makes what is sent to the shell, with a marker that was never used before.
+    pub(super) fn shell_line(self, limits: Limits, marker: Marker) -> Result<ShellLine, String> {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
             Self::Run(command) => command.into_shell_words(),
@@ -80,29 +88,33 @@ impl Task {
             }
         };
         let by_shell_alone = dialect::runs_alone(&words);
-        Ok(Order { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
+        Ok(ShellLine { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
     }
 }
 
 /// A call that has ended.
 #[derive(Debug)]
 pub struct Finished<T> {
-    /// As the job brought it.
+    /// The context of the job.
     pub context: T,
-    /// What it came to, or why there is no shell to ask.
+    /// The answer, or why there is no shell.
     pub answer: Result<Answer, String>,
-    /// Tells what the call left behind; of no shell, where there is none. `None` where the shell did it by itself, and so
-    /// started nothing that could be left.
+    /// Identifies what the call left behind; the default value if there is no shell. `None` if the shell ran the
+    /// command itself, and so started nothing that could be left.
     pub host: Option<Host>,
+    /// Where the shell stands now, also after a call without an answer; `None` if there is no shell.
+    pub stands: Option<(Arc<Path>, Option<Arc<Held>>)>,
 }
 
-/// What a call came to.
+/// The answer to a call.
 #[derive(Debug)]
 pub struct Answer {
     /// How the command ended and what it printed, from the call's turn to its end.
     pub output: Output,
-    /// Where the shell stands now.
+    /// The shell's directory now.
     pub directory: Arc<Path>,
-    /// Why the shell had to be started anew.
+    /// A handle of that directory, if the kernel gives one.
+    pub held: Option<Arc<Held>>,
+    /// Why a new shell had to be started.
     pub restarted: Option<String>,
 }

@@ -1,42 +1,66 @@
-//! The decision for one command of the persistent shell: by the allow-list, and by what its dialect must not be given.
+//! The decision for one command of the persistent shell: by the allow-list, and by the words that its dialect refuses.
 
 use super::dialect::{Change, Refused, current as dialect};
-use crate::policy::{Explanation, Finder, Policy, Refusal, ShellCommand, allow_in_shell};
+use crate::policy::{Explanation, Finder, Policy, Refusal, ShellCommand, find_literal_pattern, split_words};
+
+/// The arguments of a command of the persistent shell.
+#[derive(Debug)]
+pub struct ShellArguments {
+    words: Result<Vec<String>, Refused>,
+    /// The whole line, if it can't be split into words.
+    attempted: Option<String>,
+    /// What a POSIX shell would have expanded in them. On Windows programs expand their own arguments.
+    pub literal_pattern: Option<&'static str>,
+}
+
+impl ShellArguments {
+    /// Splits the line after the command, by the rules of this platform's shell.
+    pub fn read(line: &str) -> Self {
+        let literal_pattern = find_literal_pattern(line).filter(|_| cfg!(unix));
+        let words = dialect::words(line);
+        let attempted = words.is_err().then(|| line.to_owned());
+        Self { words, attempted, literal_pattern }
+    }
+}
 
 /// What was decided for a command of the persistent shell, and why.
 #[derive(Debug)]
 pub struct ShellDecision {
-    /// What the decision rests on.
+    /// What the decision is based on.
     pub explanation: Explanation,
-    /// The command, to be run once, or the reason why not.
+    /// The command, to be run once, or the reason for the refusal.
     pub outcome: Result<ShellCommand, Refusal>,
-    /// Where it would change the directory to, if it is such a change; whether it may is decided when its turn comes.
+    /// The directory change, if the command is one; whether it is allowed is decided at its turn.
     pub change: Option<Change>,
 }
 
 /// Decides whether `entry` of the allow-list with these arguments may be given to the shell.
-pub fn decide(
-    policy: &Policy,
-    entry: &str,
-    arguments: Result<Vec<String>, Refused>,
-    literal_pattern: Option<&'static str>,
-) -> ShellDecision {
-    let rule = policy.allow_list().rule_for(entry);
+pub fn decide(policy: &Policy, entry: &str, arguments: ShellArguments) -> ShellDecision {
+    let ShellArguments { words, attempted, literal_pattern } = arguments;
+    let rule = policy.allow_list().find(entry);
     let mut explanation = Explanation { rule, literal_pattern, ..Explanation::default() };
+    if let Some(line) = attempted {
+        let words = split_words(&line).unwrap_or_else(|_| vec![line]);
+        explanation.words = policy.without_secrets(std::iter::once(entry.to_owned()).chain(words).collect());
+    }
     let mut change = None;
     let outcome = (|| {
-        let arguments = arguments.map_err(refusal)?;
-        explanation.words =
+        let arguments = words.map_err(refusal)?;
+        let words: Vec<String> =
             std::iter::once(entry).chain(arguments.iter().map(String::as_str)).map(str::to_owned).collect();
-        let mut found = Finder::Shell;
-        // Nothing is said of what is not on the list, and the file system is not asked for it.
-        if policy.allow_list().names().iter().any(|name| name == entry) {
-            dialect::refuse(&explanation.words).map_err(refusal)?;
+        explanation.words = match policy.allow_list().rules().get(entry) {
+            Some(rule) => rule.without_secrets(&words),
+            None => words.clone(),
+        };
+        let mut finder = Finder::Shell;
+        // Words that are not on the list get no further message, and the file system is not asked about them.
+        if policy.allow_list().has_entry(entry) {
+            dialect::refuse(&words).map_err(refusal)?;
             if !dialect::is_found_by_shell(entry) {
-                found = Finder::Policy(policy.programs().find_listed(entry));
+                finder = Finder::Policy;
             }
         }
-        let command = allow_in_shell(policy.allow_list(), entry, arguments, found)?;
+        let command = policy.allow_in_shell(entry, arguments, finder)?;
         explanation.program = command.program().map(Into::into);
         change = dialect::change_of(command.words()).map_err(refusal)?;
         Ok(command)

@@ -1,4 +1,4 @@
-//! Why there is no shell: each is one sentence for the model, which the next call is answered with.
+//! Why there is no shell: each text is one sentence for the model, in the answer to the next call.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use super::dialect::current::SHELL;
 /// Why there is no shell.
 #[derive(Debug, Error)]
 pub enum ShellError {
-    /// Where it should start is no directory, or can't be entered.
-    #[error("the directory `{}`, where the shell starts, can't be used: {source}; ask the operator to mend `--cwd` or `--project-dir`", .path.display())]
+    /// Its start directory is not a directory, or can't be entered.
+    #[error("the directory `{}`, where the shell starts, can't be used: {source}; ask the operator to fix `--cwd` or `--project-dir`", .path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -20,28 +20,28 @@ pub enum ShellError {
         source: io::Error,
     },
     /// The system refuses to start it.
-    #[error("the shell `{}` could not be started: {source}; ask the operator to mend `--shell`", .program.display())]
+    #[error("the shell `{}` could not be started: {source}; ask the operator to fix `--shell`", .program.display())]
     Spawn {
         /// The program.
         program: PathBuf,
         /// What the system says.
         source: io::Error,
     },
-    /// It was started, and does not answer as the shell that it should be.
-    #[error("the program `{}` does not answer as {SHELL}; ask the operator to mend `--shell`", .program.display())]
+    /// It was started, but does not answer like the expected shell.
+    #[error("the program `{}` does not answer as {SHELL}; ask the operator to fix `--shell`", .program.display())]
     NoShell {
         /// The program.
         program: PathBuf,
     },
-    /// It was started, and has not answered by the end of the call that waits for it.
-    #[error("the shell `{}` has not started within {timeout:?}, so nothing was run; call again later, or ask the operator to mend `--shell`", .program.display())]
+    /// It was started, but has not answered by the end of the call that waits for it.
+    #[error("the shell `{}` has not started within {timeout:?}, so nothing was run; call again later, or ask the operator to fix `--shell`", .program.display())]
     Starting {
         /// The program.
         program: PathBuf,
-        /// What the call has.
+        /// The timeout of the call.
         timeout: Duration,
     },
-    /// It was started, and then could not be watched; it was ended.
+    /// It was started, but then could not be watched; it was ended.
     #[error("the shell was ended, because the server could not watch it: {source}")]
     Lost {
         /// What the system says.

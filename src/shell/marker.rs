@@ -1,4 +1,4 @@
-//! The marker: fresh for every command, printed by the shell behind the command's output on both streams.
+//! The marker: new for every command, printed by the shell after the command's output on both streams.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use uuid::{Builder, Uuid};
 
 use crate::exec::Capture;
 
-/// The most bytes that stand between a marker and its second half: an exit code and a path.
+/// The most bytes between a marker and its second half: an exit code and a path.
 const LONGEST_NOTE: usize = 64 * 1024;
 
-/// A text that nothing can know before the shell prints it: `Marker_` and a random UUID.
+/// A text that nobody can know before the shell prints it: `Marker_` and a random UUID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker(String);
 
@@ -23,17 +23,17 @@ impl Marker {
         Self(["Marker_", uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer())].concat())
     }
 
-    /// Its text, which holds nothing that any shell reads as syntax.
+    /// Its text, which contains nothing that any shell reads as syntax.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// How many markers the randomness is drawn for at once.
+/// For how many markers random bytes are drawn at once.
 const AT_ONCE: usize = 16;
 
-/// Makes one fresh marker after another. Their randomness is the system's, drawn for several of them at once: to ask for
-/// each costs as much as to send its line.
+/// Makes one new marker after another. It draws the system's random bytes for several of them at once: drawing them for
+/// each would cost as much as sending its line.
 #[derive(Default)]
 pub(super) struct Markers {
     /// Each is used once.
@@ -53,7 +53,7 @@ impl Markers {
 }
 
 impl fmt::Debug for Markers {
-    /// What is still to be used is nobody's to read.
+    /// Unused markers must stay secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Markers").finish_non_exhaustive()
     }
@@ -61,14 +61,14 @@ impl fmt::Debug for Markers {
 
 /// Reads a stream up to a marker: what comes before is kept in a [`Capture`]; then comes a note, and the marker again.
 ///
-/// The marker is found wherever it stands, so that output without a line end, or with any bytes, arrives as it was.
+/// The marker is found anywhere, so that output without a line end, or with any bytes, arrives unchanged.
 #[derive(Debug)]
 pub(super) struct Until {
     marker: Marker,
-    /// What the shell prints behind the second marker, which would else stand in the next answer.
+    /// What the shell prints after the second marker, which would otherwise appear in the next answer.
     line_end: &'static str,
     capture: Capture,
-    /// What could still be the beginning of a marker; then the note.
+    /// Bytes that may be the beginning of a marker; then the note.
     held: Vec<u8>,
     state: State,
 }
@@ -86,11 +86,11 @@ impl Until {
         Self { marker, line_end, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
     }
 
-    /// Takes the next piece of the stream. What comes behind the second marker is no part of this command's output.
+    /// Takes the next piece of the stream. Anything after the second marker does not belong to this command's output.
     pub(super) fn push(&mut self, piece: &[u8]) {
         match self.state {
             State::Complete | State::Broken => return,
-            // Only the end of what was held and the beginning of the piece can hold a marker between them.
+            // A marker can only span the end of what was held and the beginning of the piece.
             State::Output | State::Note => self.held.extend_from_slice(piece),
         }
         let marker = self.marker.as_str().as_bytes();
@@ -131,7 +131,7 @@ impl Until {
         self.state == State::Complete
     }
 
-    /// What was kept of the output, and the note, where the stream is complete.
+    /// Returns what was kept of the output, and the note if the stream is complete.
     pub(super) fn finish(mut self) -> (Capture, Option<Vec<u8>>) {
         match self.state {
             State::Complete => (self.capture, Some(self.held)),
@@ -144,7 +144,7 @@ impl Until {
     }
 }
 
-/// The place of the first marker with this right behind it.
+/// The position of the first marker that these bytes follow directly.
 fn find(bytes: &[u8], marker: &[u8], behind: &[u8]) -> Option<usize> {
     let first = *marker.first()?;
     let mut from = 0;
@@ -158,7 +158,7 @@ fn find(bytes: &[u8], marker: &[u8], behind: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of the longest end of `bytes` that is a beginning of `marker`, shorter than the marker itself.
+/// The length of the longest end of `bytes` that is a proper prefix of `marker`.
 fn longest_prefix_at_end(bytes: &[u8], marker: &[u8]) -> usize {
     let most = bytes.len().min(marker.len().saturating_sub(1));
     (1..=most)

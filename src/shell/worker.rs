@@ -1,116 +1,141 @@
-//! Runs one call after another in the session, and starts the shell anew where it must.
+//! Runs one call after another in the session, and starts a new shell when it must.
 //!
-//! What a shell does in no time is watched by the caller, since to wake another thread costs more than that. Everything
-//! else is for the shell's own thread: what takes longer, what begins with a shell, and what ends without one.
+//! The caller itself watches what a shell does at once, since waking another thread costs more than that. The shell's
+//! own thread does everything else: calls that take longer, calls that begin by starting a shell, and calls that end
+//! without one.
 //!
-//! A shell may take long to start, or never answer. It is waited for by nobody longer than that one wants: the thread
-//! alone waits until a call comes, a call until its own end, and the next one goes on.
+//! A shell may take long to start, or never answer. The thread waits for it only until a call comes; a call waits until
+//! its own end; and the next call continues.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::call::{Answer, Finished, ShellSettings, Task};
 use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
-use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, how};
+use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
 use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, StopSignal};
+use crate::files::{Held, are_same};
+use crate::policy::Base;
 
-/// How long a call is watched by who begins it. Nothing else is served in this time.
+/// How long the caller watches a call. Nothing else is served in this time.
 const BRIEF: Duration = Duration::from_micros(300);
 
-/// How long an answer waits for the shell that takes the place of the one which its call has ended.
+/// How long an answer waits for the shell that replaces the one that its call has ended.
 const REPLACING: Duration = Duration::from_millis(500);
 
-/// What a call comes to that a server does not run any more which ends.
+/// The answer to a call that the server does not run because it ends.
 pub(super) const ENDS: &str = "the server ends";
 
-/// What a call comes to in which the server panicked.
+/// The answer to a call during which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
 
-/// A call for the thread, which may have begun.
+/// A call for the thread, which may have begun already.
 #[derive(Debug)]
 pub struct Work<T> {
     pub(super) context: T,
-    pub(super) start_directory: PathBuf,
+    pub(super) start_directory: Base,
     pub(super) stage: Stage,
 }
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// Nothing was done yet.
     New { distrust: Option<String>, task: Task, limits: Limits },
     /// The shell has its line.
     Watching { begun: Begun, watch: Box<Watch> },
-    /// There is no line for it, and this is why.
+    /// It can't be put into a line, for this reason.
     Refused(String),
     /// The line has ended, or can't be watched any more.
     Ran { begun: Begun, ran: io::Result<Ran> },
 }
 
-/// What a call on the thread has to do with the loop before it ends.
-pub(super) struct Aside {
+/// What connects a call on the thread to the loop before it ends.
+pub(super) struct Control {
     pub stop: StopSignal,
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// What is known of a call since its turn.
+/// What is known about a call since its turn.
 #[derive(Debug)]
 pub(super) struct Begun {
     started: Instant,
     restarted: Option<String>,
-    /// Whether the shell itself runs a command, which leaves it where it stood.
+    /// Whether the shell itself runs a command that does not change its directory.
     stays: bool,
 }
 
-/// How far the thread is with what can't be hurried: to make the rules of a sandbox looks through the system.
+/// What was decided about the first shell. Before that, its thread makes the rules of a sandbox, which searches the
+/// system and can't be interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
-    /// It has started no shell yet.
-    Preparing,
-    /// It has, or is about to; from now on it waits for nothing without heeding a wish.
-    Running,
-    /// It must not start one any more, and nobody waits for it.
-    Over,
+pub(super) enum FirstShell {
+    /// It is started; from now on the thread obeys stop signals whenever it waits.
+    Started,
+    /// It must not be started any more, and nobody waits for the thread.
+    GivenUp,
 }
 
-/// A panic of who held it has left no session in it, and nothing panics while a life is held.
-pub(super) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Even after a panic of the holder there is no broken session in it.
+pub(super) fn lock(held: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What runs the calls.
+/// Why a command did not run that was decided for the directory of a shell which is gone.
+const MOVED: &str = "the shell was started anew in another directory than the one that the command was decided for, so it was not run; \
+                     call it again to have it decided anew";
+
+/// A directory by its path, and by a handle if the kernel gives one.
+type Directory = (Arc<Path>, Option<Arc<Held>>);
+
+/// Runs the calls.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub settings: ShellSettings,
-    life: Arc<Mutex<Life>>,
+    first: Arc<OnceLock<FirstShell>>,
     markers: Markers,
     session: Option<Session>,
-    /// The shell that still starts, where none is there.
+    /// The shell that is still starting, if there is none yet.
     opening: Option<Opening>,
     directory: Arc<Path>,
-    /// Why there is no session, where the next call has to tell it.
+    /// A handle of the directory, if the kernel gives one.
+    held: Option<Arc<Held>>,
+    /// Why there is no session, if the next call has to report it.
     lost: Option<String>,
 }
 
 impl Worker {
-    pub fn new(settings: ShellSettings, life: Arc<Mutex<Life>>) -> Self {
+    pub fn new(settings: ShellSettings, first: Arc<OnceLock<FirstShell>>) -> Self {
         let directory = Path::new("").into();
-        Self { settings, life, markers: Markers::default(), session: None, opening: None, directory, lost: None }
+        Self {
+            settings,
+            first,
+            markers: Markers::default(),
+            session: None,
+            opening: None,
+            directory,
+            held: None,
+            lost: None,
+        }
     }
 
-    /// Starts the first shell, and waits for it until there is company.
-    pub fn open_first(&mut self, directory: &Path, company: &StopSignal, reason: Option<String>) {
+    /// Ends the shell. Call it on the thread that started it, since only that one can end its domain.
+    pub fn close(&mut self) {
+        (self.session, self.opening) = (None, None);
+    }
+
+    /// Starts the first shell, and waits for it until a call comes.
+    pub fn open_first(&mut self, directory: &Base, company: &StopSignal, reason: Option<String>) {
         let opened = self.open(directory, Some(company), None);
-        // The first call tells what goes wrong here.
+        // The first call reports what goes wrong here.
         self.lost = opened.err().or(reason);
     }
 
-    /// Begins a call in the shell that there is, and watches it for a moment.
+    /// Begins a call in the running shell, and watches it for a moment.
     pub fn begin(&mut self, task: Task, limits: Limits) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
             return Stage::New { distrust: None, task, limits };
@@ -119,11 +144,11 @@ impl Worker {
             return Stage::New { distrust: None, task, limits };
         }
         let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-        let order = match task.order(limits, self.markers.fresh()) {
-            Ok(order) => order,
+        let line = match task.shell_line(limits, self.markers.fresh()) {
+            Ok(line) => line,
             Err(why) => return Stage::Refused(why),
         };
-        let watch = || session.watch(Session::begin(order, begun.started), None, Some(BRIEF));
+        let watch = || session.watch(Session::begin(line, begun.started), None, Some(BRIEF));
         match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
             Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
             Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
@@ -131,33 +156,40 @@ impl Worker {
         }
     }
 
-    /// Sees a call through; with nothing aside only one that has run.
-    pub fn serve<T>(&mut self, work: Work<T>, aside: Option<Aside>) -> Finished<T> {
+    /// Finishes a call; without `control` only one that has run.
+    pub fn serve<T>(&mut self, work: Work<T>, control: Option<Control>) -> Finished<T> {
         let Work { context, start_directory, stage } = work;
         // A panic ends a call with an error, and neither the thread nor the server.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, aside)));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, control)));
         let answer = answer.unwrap_or_else(|_| {
             self.lose("the server failed while the shell ran a command".to_owned());
             Err(PANICKED.to_owned())
         });
         let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
-        Finished { context, answer, host: Some(host) }
+        let stands = self.stands().filter(|_| self.session.is_some());
+        Finished { context, answer, host: Some(host), stands }
     }
 
-    fn answer(&mut self, stage: Stage, start: &Path, aside: Option<Aside>) -> Result<Answer, String> {
-        let (stop, heartbeat) = aside.map_or((None, None), |aside| (Some(aside.stop), aside.heartbeat));
+    fn answer(&mut self, stage: Stage, start: &Base, control: Option<Control>) -> Result<Answer, String> {
+        let (stop, heartbeat) = control.map_or((None, None), |control| (Some(control.stop), control.heartbeat));
         let stop = stop.as_ref();
         let (begun, ran) = match stage {
             Stage::New { task: Task::Restart(reason), limits, .. } => return self.restart(start, reason, limits, stop),
             Stage::New { distrust, task, limits } => {
+                let stood = self.stands();
                 if let Some(why) = distrust {
                     self.lose(why);
                 }
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-                let order = task.order(limits, self.markers.fresh())?;
+                let is_bound = task.is_bound_to_directory();
+                let line = task.shell_line(limits, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
-                // Its time runs from its turn on, and not from when the shell was there.
-                let ran = self.watch(Session::begin(order, begun.started), stop, heartbeat, begun.started);
+                if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
+                    let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
+                    return Err(format!("{why}{MOVED}"));
+                }
+                // Its time runs from its turn on, not from when the shell was ready.
+                let ran = self.watch(Session::begin(line, begun.started), stop, heartbeat, begun.started);
                 (begun, ran)
             }
             Stage::Watching { begun, watch } => {
@@ -174,6 +206,17 @@ impl Worker {
                 Err(ShellError::Lost { source }.to_string())
             }
         }
+    }
+
+    /// Where the shell stands, or stood when it was lost; `None` before a new one has told.
+    fn stands(&self) -> Option<Directory> {
+        let is_known = self.opening.is_none() && !self.directory.as_os_str().is_empty();
+        is_known.then(|| (Arc::clone(&self.directory), self.held.clone()))
+    }
+
+    /// Whether it stands in this very directory, whatever its name is now.
+    fn stands_in(&self, (path, held): &Directory) -> bool {
+        *path == self.directory && are_same(held.as_slice(), self.held.as_slice())
     }
 
     fn watch(
@@ -195,7 +238,7 @@ impl Worker {
 
     fn restart(
         &mut self,
-        start: &Path,
+        start: &Base,
         reason: String,
         limits: Limits,
         stop: Option<&StopSignal>,
@@ -204,29 +247,44 @@ impl Worker {
         (self.session, self.opening, self.lost) = (None, None, None);
         self.open_within(start, stop, started, limits)?;
         let nothing = Captured::default;
-        let output = Output { end: End::Exited(0), stdout: nothing(), stderr: nothing(), elapsed: started.elapsed() };
-        Ok(Answer { output, directory: Arc::clone(&self.directory), restarted: Some(reason) })
+        let output = Output {
+            end: End::Exited(0),
+            stdout: nothing(),
+            stderr: nothing(),
+            limit: None,
+            elapsed: started.elapsed(),
+        };
+        Ok(Answer { output, directory: Arc::clone(&self.directory), held: self.held.clone(), restarted: Some(reason) })
     }
 
-    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Path, stop: Option<&StopSignal>) -> Result<Answer, String> {
+    fn conclude(&mut self, begun: Begun, ran: Ran, start: &Base, stop: Option<&StopSignal>) -> Result<Answer, String> {
         let Begun { started, mut restarted, stays } = begun;
         let Ran { ending, stdout, stderr, ended_by_us, is_shutdown } = ran;
+        let mut limit = None;
         let end = match ending {
             Ending::Answered(status) => {
+                limit = self.session.as_mut().and_then(|session| session.hit(exit_status(status.code)));
                 if let Some(session) = self.session.as_ref().filter(|_| !stays) {
-                    self.directory = session.directory(&status).into();
+                    (self.directory, self.held) = place(session, &status);
+                }
+                if self.session.as_ref().is_some_and(Session::is_spent) {
+                    self.session = None;
+                    let reason = "the shell was ended with what its command left behind, which could not be ended \
+                                  otherwise; its state is lost";
+                    let reason = reason.to_owned();
+                    restarted = Some(if is_shutdown { reason } else { self.replace(start, reason, stop) });
                 }
                 ended_by_us.unwrap_or(End::Exited(status.code))
             }
             Ending::Died(status) => {
-                self.session = None;
+                limit = self.session.take().and_then(|mut session| session.hit(status));
                 let reason = format!("the shell ended {} during this call; its state is lost", how(status));
                 restarted = Some(if is_shutdown { reason } else { self.replace(start, reason, stop) });
                 ended_by_us.unwrap_or(end_of(status))
             }
             Ending::Unresponsive => {
                 self.session = None;
-                // No other shell is started for a server that ends itself.
+                // A server that ends starts no other shell.
                 if is_shutdown {
                     return Err(ENDS.to_owned());
                 }
@@ -239,14 +297,14 @@ impl Worker {
                 ended_by_us.unwrap_or(End::Stopped)
             }
         };
-        let output = Output { end, stdout, stderr, elapsed: started.elapsed() };
-        Ok(Answer { output, directory: Arc::clone(&self.directory), restarted })
+        let output = Output { end, stdout, stderr, limit, elapsed: started.elapsed() };
+        Ok(Answer { output, directory: Arc::clone(&self.directory), held: self.held.clone(), restarted })
     }
 
-    /// Makes sure that there is a shell; says why, where it had to be started.
+    /// Makes sure that there is a shell; returns why one had to be started, if so.
     fn revive(
         &mut self,
-        start_directory: &Path,
+        start_directory: &Base,
         stop: Option<&StopSignal>,
         started: Instant,
         limits: Limits,
@@ -268,9 +326,9 @@ impl Worker {
         self.lost = Some(why);
     }
 
-    /// Starts the shell that follows one that was lost during a call; what goes wrong with it is told too. One that takes
-    /// its time is left to the next call.
-    fn replace(&mut self, start_directory: &Path, reason: String, stop: Option<&StopSignal>) -> String {
+    /// Starts the shell that replaces one that was lost during a call; the answer also says what goes wrong with it. If
+    /// it is slow, the next call waits for it.
+    fn replace(&mut self, start_directory: &Base, reason: String, stop: Option<&StopSignal>) -> String {
         match self.open(start_directory, stop, Some(Instant::now() + REPLACING)) {
             Ok(()) => reason,
             Err(why) => {
@@ -280,10 +338,10 @@ impl Worker {
         }
     }
 
-    /// Makes sure that there is a shell for a call that has begun then.
+    /// Makes sure that there is a shell for a call that began at that time.
     fn open_within(
         &mut self,
-        start_directory: &Path,
+        start_directory: &Base,
         stop: Option<&StopSignal>,
         started: Instant,
         limits: Limits,
@@ -291,7 +349,7 @@ impl Worker {
         self.open(start_directory, stop, Some(started + limits.timeout))?;
         match &self.opening {
             None => Ok(()),
-            // Also where the call is not wanted any more, and then nobody hears it.
+            // Even if the call was cancelled; then nobody reads the answer.
             Some(opening) => {
                 let program = opening.program().to_owned();
                 Err(ShellError::Starting { program, timeout: limits.timeout }.to_string())
@@ -299,11 +357,11 @@ impl Worker {
         }
     }
 
-    /// Starts a shell, where none does so already, and waits for it: until it is there, or the wish to stop is, or that
-    /// moment. Then it goes on starting.
+    /// Starts a shell, unless one is starting already, and waits for it, until it is ready, or a stop signal comes, or
+    /// the given time. Afterwards it goes on starting.
     pub fn open(
         &mut self,
-        start_directory: &Path,
+        start_directory: &Base,
         stop: Option<&StopSignal>,
         until: Option<Instant>,
     ) -> Result<(), String> {
@@ -315,28 +373,32 @@ impl Worker {
             Opened::Waits(opening) => self.opening = Some(opening),
             Opened::Session(session) => {
                 let told = Status { code: 0, directory: self.directory.display().to_string() };
-                self.directory = session.directory(&told).into();
+                (self.directory, self.held) = place(&session, &told);
                 self.session = Some(session);
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, directory: &Path) -> Result<Opening, String> {
+    fn start(&mut self, directory: &Base) -> Result<Opening, String> {
         let program = self.settings.program.clone()?;
         if let Some(sandbox) = &self.settings.sandbox {
-            // Of this thread, and so of every shell that it starts; a second time is nothing.
+            // This confines the thread, and so every shell that it starts; a second time has no effect.
             sandbox.confine_thread().map_err(|error| format!("the shell is not started, since {error}"))?;
         }
-        let mut life = lock(&self.life);
-        if *life == Life::Over {
+        if *self.first.get_or_init(|| FirstShell::Started) == FirstShell::GivenUp {
             return Err(ENDS.to_owned());
         }
-        *life = Life::Running;
-        drop(life);
-        let opening =
-            Opening::start(&program, &self.settings.environment, directory).map_err(|error| error.to_string())?;
-        self.directory = directory.into();
+        let opening = Opening::start(&program, &self.settings, directory).map_err(|error| error.to_string())?;
+        (self.directory, self.held) = (directory.path.as_path().into(), None);
         Ok(opening)
+    }
+}
+
+/// The shell's directory: from the kernel if possible, else from the shell.
+fn place(session: &Session, status: &Status) -> (Arc<Path>, Option<Arc<Held>>) {
+    match session.held_directory() {
+        Some(held) => (held.path().into(), Some(Arc::new(held))),
+        None => (session.directory(status).into(), None),
     }
 }

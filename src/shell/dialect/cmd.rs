@@ -1,8 +1,8 @@
-//! `cmd.exe`. No way of escaping is known to be right there, so everything that could be syntax is refused.
+//! `cmd.exe`. No escaping is known to be safe there, so everything that could be syntax is refused.
 //!
-//! The form of the line is the one that holds in the real cmd.exe and in Wine's: one line a command, since Wine's drops
-//! what follows the first line end of one read; `(call )` sets errorlevel to 0; `call echo %^errorlevel%` expands it when
-//! it runs, and not when the line is parsed.
+//! This form of the line works both in the real cmd.exe and in Wine's: one line for each command, since Wine's drops
+//! what follows the first line end of one read; `(call )` sets errorlevel to 0; `call echo %^errorlevel%` expands it
+//! when it runs, and not when the line is parsed.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const BUILTINS: &[&str] = &[
     "mklink", "move", "path", "rd", "ren", "rename", "rmdir", "set", "time", "title", "type", "ver", "verify", "vol",
 ];
 
-/// Words that run something else, or keep the rest of the line from being read as it is meant.
+/// Words that run something else, or change how the rest of the line is read.
 const REFUSED: &[(&str, &str)] = &[
     ("call", "runs another command"),
     ("start", "runs another command"),
@@ -35,7 +35,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("popd", "changes the directory unchecked"),
 ];
 
-/// Variables that decide which code runs, or that hide what the shell says of itself.
+/// Variables that decide which code runs, or that hide what the shell reports about itself.
 const GUARDED: &[&str] = &[
     "PATH",
     "PATHEXT",
@@ -49,17 +49,17 @@ const GUARDED: &[&str] = &[
     "NODEFAULTCURRENTDIRECTORYINEXEPATH",
 ];
 
-/// The characters that mean something to cmd.exe, or might.
+/// The characters that have or might have a meaning to cmd.exe.
 const SYNTAX: &[char] = &['%', '!', '^', '&', '|', '<', '>', '(', ')'];
-/// What is refused outside quotes beside these: separators of the shells that clients know better.
+/// Also refused outside quotes: separators of shells that clients know better.
 const SEPARATORS: &[char] = &[';', '$', '`'];
 
-/// What this dialect is called in a sentence.
+/// The name of this dialect in a sentence.
 pub const SHELL: &str = "cmd.exe";
-/// What stands behind the last marker.
+/// What follows the last marker.
 pub const LINE_END: &str = "\r\n";
-/// The most characters of a command with its arguments. A line may have 8191, and what is behind them could be read as
-/// another line; the rest is for the markers.
+/// The most characters of a command with its arguments. A line may have 8191, and the rest could be read as another
+/// line; the remaining characters are for the markers.
 const MOST: usize = 7500;
 
 /// Without AutoRun, without echoing, without `!` expansion, staying for more lines.
@@ -67,23 +67,23 @@ pub fn start_arguments(_program: &Path) -> &'static [&'static str] {
     &["/D", "/Q", "/V:OFF", "/K"]
 }
 
-/// Variables that would hide what the shell says of itself; they are not passed on to it.
+/// Variables that would hide what the shell reports about itself; they are not passed on to it.
 pub fn is_dropped_variable(name: &str) -> bool {
     ["ERRORLEVEL", "CD", "PROMPT"].iter().any(|dropped| dropped.eq_ignore_ascii_case(name))
 }
 
-/// The first line of a session: no prompts, and the first marker, behind what cmd.exe says at its start.
+/// The first line of a session: no prompts, and the first marker, after what cmd.exe prints at its start.
 pub fn opening_line(marker: &Marker) -> Vec<u8> {
     let mut line = String::from("(call )&prompt $S");
     push_markers(&mut line, marker);
     line.into_bytes()
 }
 
-/// Checks the arguments of a call; they are one word, which is passed on as it stands.
+/// Checks the arguments of a call; they are one word, which is passed on unchanged.
 ///
 /// # Errors
-/// [`Refused`]: a control character, a character that means something to cmd.exe (also within quotes), a quote without
-/// its second, or a first word that runs something else.
+/// [`Refused`] for a control character, a character with a meaning to cmd.exe (even within quotes), an unclosed quote,
+/// or a first word that runs something else.
 pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     let refused = |character| Refused::Character { character, shell: SHELL };
     let mut is_quoted = false;
@@ -110,7 +110,7 @@ pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     Ok(vec![arguments.to_owned()])
 }
 
-/// What cmd.exe takes for the first word: up to a separator, without quotes and a leading `@`.
+/// What cmd.exe takes as the first word: up to a separator, without quotes and a leading `@`.
 fn first_word(arguments: &str) -> Option<&str> {
     arguments
         .split([' ', ',', ';', '=', '/', '.', ':'])
@@ -123,7 +123,7 @@ fn refused_word(word: &str) -> Option<Refused> {
     Some(Refused::Word { word: (*word).to_owned(), why })
 }
 
-/// Refuses what this shell must not be given, whoever allows it.
+/// Refuses what this shell must never get, even if the operator allows it.
 ///
 /// # Errors
 /// [`Refused`].
@@ -134,7 +134,7 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
     if word.encode_utf16().count() + arguments.encode_utf16().count() > MOST {
         return Err(Refused::TooLong { most: MOST, shell: SHELL });
     }
-    // The entry is the operator's, and still no syntax: a path that holds some can't be run on this shell.
+    // Even an entry of the operator must not be syntax: a path that contains some can't be run in this shell.
     if let Some(character) =
         word.chars().find(|c| SYNTAX.contains(c) || SEPARATORS.contains(c) || c.is_control() || *c == '"')
     {
@@ -160,7 +160,7 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
 
 fn refuse_set(arguments: &str) -> Result<(), Refused> {
     let computes = arguments.get(..2).is_some_and(|option| option.eq_ignore_ascii_case("/a"));
-    // `/a` assigns wherever `=` stands in its expression, the others before the first one.
+    // `/a` assigns at any `=` in its expression, the other options before the first one.
     let names = if computes { arguments } else { arguments.split_once('=').map_or("", |(name, _)| name) };
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut parts = names.split(|c| !is_part(c)).filter(|part| !part.is_empty());
@@ -170,10 +170,10 @@ fn refuse_set(arguments: &str) -> Result<(), Refused> {
     }
 }
 
-/// Where the words would change the directory to, if they are such a change. Without a target cmd.exe shows where it is.
+/// The directory change, if the words are one. Without a target cmd.exe prints the directory.
 ///
 /// # Errors
-/// [`Refused::ChangeArguments`], where that can't be told.
+/// [`Refused::ChangeArguments`] if the target is unclear.
 pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
     let is_change = |word: &&String| ["cd", "chdir"].iter().any(|name| name.eq_ignore_ascii_case(word));
     let Some(word) = words.first().filter(is_change) else { return Ok(None) };
@@ -196,8 +196,8 @@ pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
 /// The words that change drive and directory to this absolute path.
 ///
 /// # Errors
-/// [`Refused`], where the path holds what arguments may not hold either: the shell can have come, by its start or by a link,
-/// to where no call could have named the directory, and `%NAME%` is expanded within quotes too.
+/// [`Refused`] if the path contains characters that arguments must not contain either: the shell can be in a directory
+/// that no call could have named, by its start or through a link, and `%NAME%` is expanded even within quotes.
 pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
     let is_refused = |c: &char| SYNTAX.contains(c) || c.is_control() || *c == '"';
     if let Some(character) = path.chars().find(is_refused) {
@@ -207,8 +207,8 @@ pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
     refuse(&words).map(|()| words)
 }
 
-/// The one line of a command, with its standard input from nowhere, and behind it the marker on both streams. The
-/// redirection stands in front, since a blank between it and the arguments would be a part of what `echo` and `set` take.
+/// The one line of a command, with its standard input from nowhere, followed by the marker on both streams. The
+/// redirection comes first, since a blank between it and the arguments would become part of what `echo` and `set` take.
 pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
     let mut line = String::from("(call )&<nul ");
     line.push_str(&words.join(" "));
@@ -216,8 +216,8 @@ pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
     line.into_bytes()
 }
 
-/// The directory comes from `cd` alone: as a part of a line that is parsed it could hold syntax. Redirections stand in
-/// front, since a digit before `>` would be read as the number of a handle.
+/// Prints the directory only by `cd`: as part of a line that is parsed it could contain syntax. Redirections come
+/// first, since a digit before `>` would be read as the number of a handle.
 fn push_markers(line: &mut String, marker: &Marker) {
     let marker = marker.as_str();
     line.push_str(&format!("&call echo {marker}:%^errorlevel%:&cd&echo {marker}&>&2 echo {marker}:{marker}\r\n"));
@@ -227,13 +227,13 @@ fn push_markers(line: &mut String, marker: &Marker) {
 pub fn status(note: &[u8]) -> Option<Status> {
     let note = String::from_utf8_lossy(note);
     let (code, directory) = note.strip_prefix(':')?.split_once(':')?;
-    // What cmd.exe holds is a number of 32 bits without a sign; programs mean one with.
+    // cmd.exe stores an unsigned number of 32 bits; programs mean a signed one.
     let code = code.parse::<i64>().ok()?;
     let code = i32::try_from(code).ok().or_else(|| u32::try_from(code).ok().map(|code| code as i32))?;
     Some(Status { code, directory: directory.trim_matches(['\r', '\n']).to_owned() })
 }
 
-/// Whether the shell does it by itself and at once: never told here, where each command's output is heard by threads.
+/// Whether the shell runs it itself and at once: never here, since threads read each command's output.
 pub fn runs_alone(_words: &[String]) -> bool {
     false
 }
@@ -243,7 +243,7 @@ pub fn is_builtin(word: &str) -> bool {
     BUILTINS.iter().any(|builtin| builtin.eq_ignore_ascii_case(word))
 }
 
-/// The arguments of a call that come to these words; to none, where one of them can be in no argument.
+/// The arguments of a call that result in these words; empty if one of them can't be an argument.
 pub fn join(words: &[String]) -> String {
     let quoted = words.iter().map(|word| match word.is_empty() || word.contains(' ') {
         true => format!("\"{word}\""),
@@ -252,13 +252,13 @@ pub fn join(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the shell is left to find what the word means: it reads paths by rules of its own, and does not look for programs
-/// in its directory.
+/// Whether the shell itself looks the word up: it reads paths by rules of its own, and does not look for programs in
+/// its current directory.
 pub fn is_found_by_shell(_word: &str) -> bool {
     true
 }
 
-/// What the answer to a command says that the shell did not find.
+/// The hint in the answer to a command that the shell did not find.
 pub fn hint_for(code: i32, word: &str) -> Option<String> {
     (code == 9009).then(|| format!("exit code 9009: the shell found no command {}", quoted(word)))
 }

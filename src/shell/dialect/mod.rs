@@ -1,7 +1,8 @@
-//! What differs between shells: how a command becomes one line, how its end is read, and what is refused before.
+//! The differences between shells: how a command becomes one line, how its end is read, and what is refused.
 //!
-//! Pure functions, one file a dialect, under the same names: `SHELL`, `LINE_END`, `start_arguments`, `opening_line`, `words`, `join`, `refuse`, `change_of`,
-//! `change_to`, `line`, `status`, `is_builtin`, `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
+//! Pure functions, one file for each dialect, with the same names: `SHELL`, `LINE_END`, `start_arguments`,
+//! `opening_line`, `words`, `join`, `refuse`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
+//! `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
 
 #[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
 pub mod cmd;
@@ -15,7 +16,7 @@ pub use posix as current;
 
 use thiserror::Error;
 
-use crate::policy::{ShellSyntax, quoted};
+use crate::policy::{MOST_WORDS, ShellSyntax, quoted};
 
 /// Why arguments, or a whole command, are not given to the shell. Each text is one sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,7 +38,7 @@ pub enum Refused {
         /// The shell.
         shell: &'static str,
     },
-    /// A path that the shell would read otherwise.
+    /// A path that the shell would read differently.
     #[error("the path {} holds {}, which can't be given to {shell}; use a directory without it", quoted(.path), shown(*.character))]
     #[cfg_attr(not(windows), allow(dead_code, reason = "a POSIX shell is given every path in quotes"))]
     Path {
@@ -57,13 +58,17 @@ pub enum Refused {
         /// The shell.
         shell: &'static str,
     },
-    /// A quote or an escape has no end.
+    /// More words than are allowed.
+    #[error("the arguments are more than {MOST_WORDS} words, and no more are taken; pass the rest by a file")]
+    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe takes far shorter lines"))]
+    TooManyWords,
+    /// An unclosed quote or an unfinished escape.
     #[error("the quotes in the arguments {} are not balanced; close every one of them", quoted(.arguments))]
     Unbalanced {
         /// As the client gave them.
         arguments: String,
     },
-    /// A word of the shell's own that runs something else, or changes what the session stands on.
+    /// A word of the shell that runs something else, or changes how the session works.
     #[error("{} {why}, so it is never given to the persistent shell; call the command itself", quoted(.word))]
     Word {
         /// The word.
@@ -80,9 +85,9 @@ pub enum Refused {
         /// Its name.
         name: String,
     },
-    /// What a builtin would do more with than a call may.
+    /// An argument with which a builtin would do more than a call may.
     #[error(
-        "`{word}` is run by the shell itself, and takes plain names, numbers and its common options alone; {} is none of them",
+        "`{word}` is run by the shell itself, and takes only plain names, numbers and its common options; {} is not one of them",
         quoted(.argument)
     )]
     #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe computes nothing in what it may be given"))]
@@ -92,8 +97,8 @@ pub enum Refused {
         /// What it was given.
         argument: String,
     },
-    /// A change of the directory to several places at once, or by an option that is not known.
-    #[error("`{word}` takes one directory here, and no options but `-L` and `-P`; found {}", quoted(.arguments))]
+    /// A directory change with several targets, or with an unknown option.
+    #[error("`{word}` takes one directory here, and no options except `-L` and `-P`; found {}", quoted(.arguments))]
     ChangeArguments {
         /// The word.
         word: String,
@@ -102,26 +107,26 @@ pub enum Refused {
     },
 }
 
-/// Where a change of the directory goes.
+/// The target of a directory change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// To the home directory.
     Home,
-    /// Back to where the shell stood before.
+    /// Back to the previous directory.
     Back,
-    /// To this place, relative to where the shell stands.
+    /// To this path, relative to the current directory.
     To(String),
-    /// Nowhere: the directory is only shown.
+    /// Nowhere: the directory is only printed.
     #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a command"))]
     Show,
 }
 
-/// What the note of a marker says of the command.
+/// What the note of a marker says about the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The command's exit status.
     pub code: i32,
-    /// Where the shell says that it stands.
+    /// The shell's directory, as the shell reports it.
     pub directory: String,
 }
 

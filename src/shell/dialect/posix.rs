@@ -1,20 +1,20 @@
-//! POSIX shells: `/bin/sh`, dash, bash, busybox. Every word is quoted anew, so that nothing in it is ever syntax.
+//! POSIX shells: `/bin/sh`, dash, bash, busybox. Every word is quoted again, so that no part of it is syntax.
 
 mod builtins;
 
 use std::path::Path;
 
 use super::{Change, Refused, Status};
-use crate::policy::find_syntax;
+use crate::policy::{SplitError, find_syntax, split_words};
 use crate::shell::Marker;
 
-/// The builtin that reads its standard input; what else is built in never looks at it.
+/// The builtin that reads its standard input; no other builtin does.
 const READING: &str = "read";
 
 /// The builtins that change the directory.
 const CHANGES: &[&str] = &["cd", "chdir"];
 
-/// Words that run something else in the shell itself, or change what the session stands on.
+/// Words that run something else in the shell itself, or change how the session works.
 const REFUSED: &[(&str, &str)] = &[
     (".", "runs a file in the shell itself"),
     ("source", "runs a file in the shell itself"),
@@ -34,17 +34,18 @@ const REFUSED: &[(&str, &str)] = &[
     ("let", "computes with variables, and runs what stands in them"),
 ];
 
-/// What this dialect is called in a sentence.
+/// The name of this dialect in a sentence.
 pub const SHELL: &str = "a POSIX shell";
-/// What stands behind the last marker.
+/// What follows the last marker.
 pub const LINE_END: &str = "\n";
 
-/// What the program is started with, so that it reads commands from its standard input.
+/// The arguments that make the program read commands from its standard input.
 pub fn start_arguments(program: &Path) -> &'static [&'static str] {
     if program.file_name().is_some_and(|name| name == "busybox") { &["sh"] } else { &[] }
 }
 
-/// Variables that would have the shell run something at its start, or change how it reads; they are not passed on to it.
+/// Variables that would make the shell run something at its start, or change how it reads; they are not passed on to
+/// it.
 pub fn is_dropped_variable(name: &str) -> bool {
     let set_by_the_shell = matches!(name, "PWD" | "OLDPWD" | "IFS");
     set_by_the_shell
@@ -52,8 +53,8 @@ pub fn is_dropped_variable(name: &str) -> bool {
         || name.starts_with("BASH_FUNC_")
 }
 
-/// The first line of a session. SIGTERM, which ends a command with all that it started, is caught by the shell alone:
-/// what it starts has the default again. That PATH can't be changed holds for every way to try it.
+/// The first line of a session. Only the shell catches SIGTERM, which ends a command with everything that it started:
+/// its children have the default again. PATH is made read-only, so that no command can change it.
 pub fn opening_line(marker: &Marker) -> Vec<u8> {
     let mut line = String::from("trap : TERM; readonly PATH; ");
     push_marker(&mut line, marker);
@@ -65,7 +66,7 @@ pub fn opening_line(marker: &Marker) -> Vec<u8> {
 /// Splits the arguments of a call into words, by the rules of a POSIX shell and without any of its expansions.
 ///
 /// # Errors
-/// [`Refused`]: a control character, also within quotes, syntax outside quotes, or quotes without an end.
+/// [`Refused`] for a control character, even within quotes, for syntax outside quotes, or for unclosed quotes.
 pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     if let Some(character) = arguments.chars().find(|character| character.is_control()) {
         return Err(Refused::Character { character, shell: "the shell" });
@@ -73,15 +74,18 @@ pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     if let Some((_, syntax)) = find_syntax(arguments) {
         return Err(Refused::Syntax { syntax });
     }
-    shlex::split(arguments).ok_or_else(|| Refused::Unbalanced { arguments: arguments.to_owned() })
+    split_words(arguments).map_err(|error| match error {
+        SplitError::Unbalanced => Refused::Unbalanced { arguments: arguments.to_owned() },
+        SplitError::TooMany => Refused::TooManyWords,
+    })
 }
 
-/// The arguments of a call that come to these words; to none, where one of them can be in no argument.
+/// The arguments of a call that result in these words; empty if one of them can't be an argument.
 pub fn join(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Refuses what this shell must not be given, whoever allows it.
+/// Refuses what this shell must never get, even if the operator allows it.
 ///
 /// # Errors
 /// [`Refused::Word`], [`Refused::Variable`] or [`Refused::Operand`].
@@ -99,10 +103,10 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
     builtins::check(word, arguments)
 }
 
-/// Where the words would change the directory to, if they are such a change.
+/// The directory change, if the words are one.
 ///
 /// # Errors
-/// [`Refused::ChangeArguments`], where that can't be told.
+/// [`Refused::ChangeArguments`] if the target is unclear.
 pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
     let Some((word, arguments)) = words.split_first().filter(|(word, _)| CHANGES.contains(&word.as_str())) else {
         return Ok(None);
@@ -121,25 +125,25 @@ pub fn change_of(words: &[String]) -> Result<Option<Change>, Refused> {
     }
 }
 
-/// The words that change the directory to this absolute path, and nowhere else, whatever variables say.
+/// The words that change the directory to this absolute path, whatever variables say.
 ///
 /// # Errors
-/// None here: quoted, every path is what it is.
+/// None here: any path can be quoted.
 pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
     Ok(["cd", "-P", "--", path].map(str::to_owned).into())
 }
 
-/// Whether the shell runs these words by itself: it starts nothing for them, and waits for nothing outside.
+/// Whether the shell runs these words itself: it starts nothing for them, and waits for nothing outside.
 pub fn runs_alone(words: &[String]) -> bool {
     words.first().is_some_and(|word| is_builtin(word))
 }
 
-/// The one line of a command: its words, quoted, with an empty standard input where it could read one, and behind it the
-/// marker: on both streams, or on the standard output alone where the shell itself runs the command. What the shell has
-/// printed itself stands in both pipes before the marker does.
+/// The one line of a command: its words, quoted, with an empty standard input if it could read one, followed by the
+/// marker: on both streams, or only on the standard output if the shell itself runs the command. What the shell has
+/// printed itself is in both streams before the marker.
 ///
-/// The shell has read the whole line before it runs any of it, so that there is nothing for the command to read; what
-/// the command gets as arguments and environment does not hold the marker.
+/// The shell reads the whole line before it runs any of it, so that there is nothing for the command to read. The
+/// arguments and the environment of the command do not contain the marker.
 pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
     let length = words.iter().map(|word| word.len() + 8).sum::<usize>();
     let mut line = String::with_capacity(length + 256);
@@ -162,7 +166,7 @@ pub fn line(words: &[String], marker: &Marker) -> Vec<u8> {
     line.into_bytes()
 }
 
-/// `\printf`, so that no alias stands for it. The marker stands before and behind the note, and never as the whole of
+/// `\printf`, so that no alias replaces it. The marker is printed before and after the note, and never as the whole of
 /// one argument with what follows it, so that no trace of the line looks like its output.
 fn push_marker(line: &mut String, marker: &Marker) {
     let marker = marker.as_str();
@@ -172,8 +176,8 @@ fn push_marker(line: &mut String, marker: &Marker) {
     line.push_str(marker);
 }
 
-/// The same with an empty directory, where the shell stays where it is: no shell's `echo` changes letters, digits and these
-/// signs, and it costs less than `printf`.
+/// The same with an empty directory, if the shell stays where it is: no shell's `echo` changes letters, digits and
+/// these signs, and it costs less than `printf`.
 fn push_short_marker(line: &mut String, marker: &Marker) {
     let marker = marker.as_str();
     line.push_str(r"\echo ");
@@ -214,13 +218,13 @@ pub fn is_builtin(word: &str) -> bool {
     builtins::is_builtin(word)
 }
 
-/// Whether the shell is left to find what the word means: it is given programs by their paths, so that no builtin, function or
-/// alias of its own stands in for one.
+/// Whether the shell itself looks the word up. It gets programs by their paths, so that no builtin, function or alias
+/// takes their place.
 pub fn is_found_by_shell(word: &str) -> bool {
     is_builtin(word)
 }
 
-/// Nothing: what the shell does not find is refused before.
+/// Nothing: a program that is not found is refused before.
 pub fn hint_for(_code: i32, _word: &str) -> Option<String> {
     None
 }

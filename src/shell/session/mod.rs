@@ -1,7 +1,8 @@
-//! The one process: started here and nowhere else, by a session of this platform's.
+//! The shell process: started here and nowhere else.
 //!
-//! `unix` watches it by poll(2), `windows` with a thread for each stream; both bring [`Session`] under the same names.
-//! [`Opening`] is a session that has not answered yet.
+//! `unix` watches it by poll(2), `windows` with a thread for each stream; both define [`Session`] with the same
+//! methods. With resource limits the launcher is started, and becomes the shell. [`Opening`] is a session that has not
+//! answered yet.
 
 mod opening;
 #[cfg(unix)]
@@ -19,21 +20,32 @@ pub(super) use unix::{Session, Watch};
 #[cfg(windows)]
 pub(super) use windows::{Session, Watch};
 
+use super::call::ShellSettings;
 use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
 use super::marker::Marker;
-use crate::exec::{Captured, End, Environment, Limits};
-use crate::policy::WorkingDirectory;
+use crate::exec::{Captured, End, Launch, Limits, OWN_BINARY};
+use crate::policy::Base;
 
-/// What the shell is given for one call.
-pub(super) struct Order {
-    /// One line, which ends with the marker's own commands.
+/// What is sent to the shell for one call.
+pub(super) struct ShellLine {
+    /// One line, which ends with the commands that print the marker.
     pub line: Vec<u8>,
     pub marker: Marker,
     pub limits: Limits,
-    /// Whether the shell does it by itself, so that nothing else writes: then the marker stands on the standard output alone.
+    /// Whether the shell runs it itself, so that nothing else writes. Then the marker is only on the standard output.
     #[cfg_attr(windows, expect(dead_code, reason = "there the marker always stands on both"))]
     pub by_shell_alone: bool,
+}
+
+/// How far a running watch has come.
+enum Step {
+    /// Both streams are complete.
+    Complete,
+    /// The line ended in another way.
+    Over(Ending),
+    /// The time to watch has passed.
+    Waits,
 }
 
 /// How far the watch of one line has come.
@@ -41,26 +53,26 @@ pub(super) struct Order {
 pub(super) enum Watched {
     /// To its end.
     Ended(Ran),
-    /// Its patience has ended; it may go on, on any thread.
+    /// The time to watch has passed; any thread may go on.
     Waits(Box<Watch>),
 }
 
-/// What the wish to stop does to a watch.
+/// What a stop signal does to a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtWish {
+enum AtStop {
     /// It ends the command.
     Ends,
-    /// It ends the patience alone.
+    /// It only ends the watching; the command goes on.
     Waits,
 }
 
-/// What became of one line.
+/// The result of one line.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub ending: Ending,
     pub stdout: Captured,
     pub stderr: Captured,
-    /// How the server ended the command, where it did.
+    /// How the server ended the command, if it did.
     pub ended_by_us: Option<End>,
     /// Whether the server itself ends.
     pub is_shutdown: bool,
@@ -73,11 +85,11 @@ pub(super) enum Ending {
     Answered(Status),
     /// The shell ended instead.
     Died(ExitStatus),
-    /// The shell did not answer in time, or not as it should.
+    /// The shell did not answer in time, or not correctly.
     Unresponsive,
 }
 
-/// How the shell ended, as a part of a sentence.
+/// How the shell ended, as part of a sentence.
 pub(super) fn how(status: ExitStatus) -> String {
     match end_of(status) {
         End::Exited(code) => format!("with exit status {code}"),
@@ -86,7 +98,7 @@ pub(super) fn how(status: ExitStatus) -> String {
     }
 }
 
-/// How the shell ended by itself, which is then how the command ended.
+/// How the shell ended by itself; the command ended the same way.
 pub(super) fn end_of(status: ExitStatus) -> End {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -99,26 +111,37 @@ pub(super) fn end_of(status: ExitStatus) -> End {
     }
 }
 
-/// Makes the process, in the directory, with three pipes and with what commands find in their environment; `start` starts
-/// it as the platform does.
+/// The exit code that a shell reports, as an exit status of the system.
+pub(super) fn exit_status(code: i32) -> ExitStatus {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::from_raw((code & 0xff) << 8);
+    #[cfg(windows)]
+    std::os::windows::process::ExitStatusExt::from_raw(u32::from_ne_bytes(code.to_ne_bytes()))
+}
+
+/// Makes the process, in the directory, with its three streams and the environment of commands; `start` starts it as
+/// the platform does. With a launcher, the launcher is started and becomes the shell; then `input` is the launcher's.
 fn spawn<C>(
     program: &Path,
-    environment: &Environment,
-    directory: &Path,
+    settings: &ShellSettings,
+    directory: &Base,
+    [input, output, error]: [Stdio; 3],
     start: impl FnOnce(Command) -> io::Result<C>,
 ) -> Result<C, ShellError> {
-    let held = WorkingDirectory::open(directory)
-        .map_err(|source| ShellError::Directory { path: directory.to_owned(), source })?;
-    let passed = environment.variables().filter(|(name, _)| !name.to_str().is_some_and(dialect::is_dropped_variable));
-    let mut command = Command::new(program);
-    command
-        .args(dialect::start_arguments(program))
-        .current_dir(held.spawn_path())
-        .env_clear()
-        .envs(passed)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let held = directory.open().map_err(|source| ShellError::Directory { path: directory.path.clone(), source })?;
+    let variables = settings.environment.variables();
+    let passed = variables.filter(|(name, _)| !name.to_str().is_some_and(dialect::is_dropped_variable));
+    let arguments = dialect::start_arguments(program);
+    let is_limited = settings.launcher.is_some();
+    let mut command = Command::new(if is_limited { Path::new(OWN_BINARY) } else { program });
+    if is_limited {
+        let name = program.file_name().unwrap_or(program.as_os_str());
+        let argv = std::iter::once(name).chain(arguments.iter().map(AsRef::as_ref));
+        command.args(Launch::arguments(program, argv));
+    } else {
+        command.args(arguments);
+    }
+    command.current_dir(held.spawn_path()).env_clear().envs(passed).stdin(input).stdout(output).stderr(error);
     // The directory is held until the process has it.
     start(command).map_err(|source| ShellError::Spawn { program: program.to_owned(), source })
 }

@@ -1,18 +1,21 @@
-//! A shell that was started, and has not said yet that it is one: whoever waits for that may give up, and another go on.
+//! A shell that was started but has not answered yet. A caller that waits for it may give up, and another may go on
+//! waiting.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{AtWish, Ending, Order, Ran, Session, Watch, Watched};
-use crate::exec::{Environment, Limits, StopSignal};
+use super::{AtStop, Ending, Ran, Session, ShellLine, Watch, Watched};
+use crate::exec::{Limits, StopSignal};
+use crate::policy::Base;
+use crate::shell::call::ShellSettings;
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
 use crate::shell::marker::Marker;
 
-/// How long a new shell has until its first marker.
+/// How long a new shell may take to print its first marker.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// A shell that starts. Dropping it ends the shell.
+/// A shell that is starting. Dropping it ends the shell.
 #[derive(Debug)]
 pub(in crate::shell) struct Opening {
     session: Session,
@@ -21,43 +24,43 @@ pub(in crate::shell) struct Opening {
     started: Instant,
 }
 
-/// How far a shell is that was waited for.
+/// The state of a starting shell.
 #[derive(Debug)]
 pub(in crate::shell) enum Opened {
-    /// It has answered as a shell does.
+    /// It has answered correctly.
     Session(Session),
-    /// It still starts.
+    /// It is still starting.
     Waits(Opening),
 }
 
 impl Opening {
     /// Starts the shell in the directory.
     ///
-    /// What the thread has confined itself to, its shell inherits.
+    /// The shell inherits the confinement of the thread.
     pub(in crate::shell) fn start(
         program: &Path,
-        environment: &Environment,
-        directory: &Path,
+        settings: &ShellSettings,
+        directory: &Base,
     ) -> Result<Self, ShellError> {
-        let session = Session::start(program, environment, directory)?;
+        let session = Session::start(program, settings, directory)?;
         let started = Instant::now();
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
         let line = dialect::opening_line(&marker);
-        let mut watch = Session::begin(Order { line, marker, limits, by_shell_alone: false }, started);
-        watch.heed(AtWish::Waits);
+        let mut watch = Session::begin(ShellLine { line, marker, limits, by_shell_alone: false }, started);
+        watch.heed(AtStop::Waits);
         Ok(Self { session, watch: Box::new(watch), program: program.to_owned(), started })
     }
 
-    /// The program that is to be a shell.
+    /// The program that should be a shell.
     pub(in crate::shell) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Waits for the first marker: until it comes, or the wish to stop does, or that moment.
+    /// Waits for the first marker, until it comes, or a stop signal, or the given time.
     ///
     /// # Errors
-    /// [`ShellError`] where it does not answer as a shell, or not within its time; then it has ended.
+    /// [`ShellError`] if it does not answer like a shell, or not in time; then it has ended.
     pub(in crate::shell) fn wait(
         mut self,
         stop: Option<&StopSignal>,
@@ -69,7 +72,10 @@ impl Opening {
             Ok(Watched::Ended(Ran { ending: Ending::Answered(Status { code: 0, .. }), ended_by_us: None, .. })) => {
                 Ok(Opened::Session(self.session))
             }
-            Ok(Watched::Ended(_)) => Err(ShellError::NoShell { program: self.program }),
+            Ok(Watched::Ended(_)) => Err(match self.session.failure() {
+                Some(source) => ShellError::Spawn { program: self.program, source },
+                None => ShellError::NoShell { program: self.program },
+            }),
             Err(source) => Err(ShellError::Lost { source }),
         }
     }

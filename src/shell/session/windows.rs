@@ -1,30 +1,33 @@
-//! The one process on Windows: in a job of its own, heard by a thread for each stream, ended with its job.
+//! The shell process on Windows: in a job of its own, with a thread for each stream, ended with its job.
 //!
-//! A command can't be ended without its shell here: there is no polite end, and what is in the job ends together. So a
-//! command that is ended takes the shell and its state with it, and another shell is started.
+//! A command can't be ended without its shell here: there is no SIGTERM, and everything in the job ends together. So
+//! ending a command ends the shell with its state, and another shell is started.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ExitStatus};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use win32job::Job;
 
-use super::{AtWish, Ending, Order, Ran, Watched, spawn};
-use crate::exec::{Beats, End, Environment, Host, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
+use super::{AtStop, Ending, Ran, ShellLine, Step, Watched, spawn};
+use crate::exec::{Beats, End, Host, Limit, Limits, Spawned, StopReason, StopSignal, spawn_in_job};
+use crate::files::Held;
+use crate::policy::Base;
+use crate::shell::call::ShellSettings;
 use crate::shell::dialect::{Status, current as dialect};
 use crate::shell::error::ShellError;
 use crate::shell::marker::Until;
 
 /// How long pipes are still read after the shell has ended.
 const DRAIN: Duration = Duration::from_millis(80);
-/// How long the end of a job is waited for, before it is left to the system.
+/// How long to wait for the end of a job, before it is left to the system.
 const UNKILLABLE: Duration = Duration::from_secs(1);
-/// How often the wish to stop is looked for while a command runs: it comes over another channel than the output does.
+/// How often to look for a stop signal while a command runs: it comes over another channel than the output.
 const TICK: Duration = Duration::from_millis(10);
-/// How many pieces of output wait to be taken; then the shell waits.
+/// How many pieces of output may wait to be taken; then the shell waits.
 const PIECES: usize = 16;
 
 /// The shell, alive as far as is known.
@@ -38,7 +41,7 @@ pub(in crate::shell) struct Session {
     host: Host,
 }
 
-/// What the threads of a session tell.
+/// What the threads of a session report.
 #[derive(Debug)]
 enum Said {
     /// A piece of standard output (0) or standard error (1).
@@ -50,8 +53,9 @@ enum Said {
 
 impl Session {
     /// Starts the shell in the directory, without a window.
-    pub(super) fn start(program: &Path, environment: &Environment, directory: &Path) -> Result<Self, ShellError> {
-        let Spawned { mut child, job } = spawn(program, environment, directory, spawn_in_job)?;
+    pub(super) fn start(program: &Path, settings: &ShellSettings, directory: &Base) -> Result<Self, ShellError> {
+        let pipes = [(); 3].map(|()| Stdio::piped());
+        let Spawned { mut child, job } = spawn(program, settings, directory, pipes, spawn_in_job)?;
         let no_shell = || ShellError::NoShell { program: program.to_owned() };
         let pipes = child.inner_mut();
         let (Some(input), Some(stdout), Some(stderr)) = (pipes.stdin.take(), pipes.stdout.take(), pipes.stderr.take())
@@ -62,7 +66,7 @@ impl Session {
         let session = Self { input, said, job: Some(job), has_exited: false, host: Host::default() };
         let exit = sender.clone();
         let wait = move || {
-            // Not the wrapper's own wait, which waits for a message of its job too. The session may be over by then.
+            // Not the wrapper's own wait, which also waits for a message of its job. The session may be over by then.
             let _ = exit.send(Said::Exited(child.inner_mut().wait()));
         };
         let watched = std::thread::Builder::new()
@@ -73,12 +77,28 @@ impl Session {
         watched.map(|()| session).map_err(|source| ShellError::Lost { source })
     }
 
-    /// What tells the processes that its commands leave behind: nothing, since they stay in its job.
+    /// Whether it must not be used any more: never, since what its commands leave behind is in their jobs.
+    #[expect(clippy::unused_self, reason = "elsewhere it depends on the session")]
+    pub(in crate::shell) fn is_spent(&self) -> bool {
+        false
+    }
+
+    /// Limits are not enforced here.
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        None
+    }
+
+    /// Limits are not enforced here.
+    pub(in crate::shell) fn hit(&mut self, _end: ExitStatus) -> Option<Limit> {
+        None
+    }
+
+    /// What identifies the processes that its commands leave behind: nothing, since they stay in its job.
     pub(in crate::shell) fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Drops what came since the last command, which belongs to no call; says whether the shell lives.
+    /// Drops what came since the last command, which belongs to no call; returns whether the shell is alive.
     pub(in crate::shell) fn settle(&mut self) -> io::Result<bool> {
         loop {
             match self.said.try_recv() {
@@ -93,10 +113,10 @@ impl Session {
         }
     }
 
-    /// Makes the watch of one line, whose time runs from `started` on, and which is sent as the watch begins.
-    pub(in crate::shell) fn begin(order: Order, started: Instant) -> Watch {
-        // What it starts stays in its job.
-        let Order { line, marker, limits, by_shell_alone: _ } = order;
+    /// Makes the watch of one line, whose time runs from `started` on; the line is sent when the watch begins.
+    pub(in crate::shell) fn begin(line: ShellLine, started: Instant) -> Watch {
+        // Everything that it starts stays in its job.
+        let ShellLine { line, marker, limits, by_shell_alone: _ } = line;
         Watch {
             line,
             started,
@@ -109,21 +129,21 @@ impl Session {
             is_shutdown: false,
             heard: 0,
             beats: None,
-            at_wish: AtWish::Ends,
+            at_stop: AtStop::Ends,
         }
     }
 
-    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience` from its start, where
-    /// there is one.
+    /// Sends the line, and reads both streams up to the marker; if there is a `patience`, no longer than that from its
+    /// start.
     pub(in crate::shell) fn watch(
         &mut self,
         mut watch: Watch,
         stop: Option<&StopSignal>,
         patience: Option<Duration>,
     ) -> io::Result<Watched> {
-        // It waits for nothing: the line is shorter than what the pipe holds, and what came before it was read.
+        // It does not block: the line fits into the pipe, and everything before it was read.
         match self.input.write_all(&std::mem::take(&mut watch.line)) {
-            // Its exit, which is heard in a moment, says more.
+            // Its exit, which is reported soon, says more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -136,7 +156,7 @@ impl Session {
         let (stdout, note) = stdout.finish();
         let (stderr, _) = stderr.finish();
         let ending = match ending {
-            // How it ended says nothing where it was we who ended it.
+            // How it ended means nothing if the server ended it.
             _ if ended_by_us.is_some() => Ending::Unresponsive,
             None => note.as_deref().and_then(dialect::status).map_or(Ending::Unresponsive, Ending::Answered),
             Some(ending) => ending,
@@ -144,9 +164,14 @@ impl Session {
         Ok(Watched::Ended(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown }))
     }
 
-    /// Where the shell says that it stands.
+    /// The shell's directory, as the shell reports it.
     pub(in crate::shell) fn directory(&self, status: &Status) -> PathBuf {
         PathBuf::from(&status.directory)
+    }
+
+    /// Only the shell knows its directory.
+    pub(in crate::shell) fn held_directory(&self) -> Option<Held> {
+        None
     }
 }
 
@@ -167,44 +192,34 @@ impl Drop for Session {
     }
 }
 
-/// How far a watch has come.
-enum Step {
-    /// Both streams are complete.
-    Complete,
-    /// The line ended otherwise.
-    Over(Ending),
-    /// Its patience has.
-    Waits,
-}
-
 /// The watch of one line.
 #[derive(Debug)]
 pub(in crate::shell) struct Watch {
-    /// Nothing once it was sent.
+    /// Empty once it was sent.
     line: Vec<u8>,
     started: Instant,
     limits: Limits,
     outputs: [Until; 2],
     /// How many of the streams have not ended yet.
     open: usize,
-    /// The deadline of the command; once its job was ended, of what is still read.
+    /// The deadline of the command; once its job was ended, the deadline for reading.
     until: Instant,
     status: Option<ExitStatus>,
     ended_by_us: Option<End>,
     is_shutdown: bool,
-    /// The place of the stream that something was heard on last.
+    /// The index of the stream that was heard last.
     heard: usize,
     beats: Option<Beats>,
-    at_wish: AtWish,
+    at_stop: AtStop,
 }
 
 impl Watch {
-    /// Has the wish to stop do this; at first it ends the command.
-    pub(super) fn heed(&mut self, at_wish: AtWish) {
-        self.at_wish = at_wish;
+    /// Sets what a stop signal does; at first it ends the command.
+    pub(super) fn heed(&mut self, at_stop: AtStop) {
+        self.at_stop = at_stop;
     }
 
-    /// Has somebody hear of the command, as long as it runs.
+    /// Sets the heartbeat of the command.
     pub(in crate::shell) fn hear(&mut self, beats: Beats) {
         self.beats = Some(beats);
     }
@@ -235,7 +250,7 @@ impl Watch {
                 Ok(Said::Ended) => self.open = self.open.saturating_sub(1),
                 Ok(Said::Exited(status)) => {
                     session.has_exited = true;
-                    // What it left running ends with it.
+                    // Everything that it left running ends with it.
                     session.job = None;
                     self.status = Some(status?);
                     self.until = Instant::now() + DRAIN;
@@ -251,7 +266,7 @@ impl Watch {
                 continue;
             }
             let wished = stop.map_or(Ok(None), |stop| stop.wait(Duration::ZERO))?;
-            if wished.is_some() && self.at_wish == AtWish::Waits {
+            if wished.is_some() && self.at_stop == AtStop::Waits {
                 return Ok(Step::Waits);
             }
             self.is_shutdown = wished == Some(StopReason::Shutdown);
@@ -285,7 +300,7 @@ fn listen(stream: usize, mut pipe: impl Read + Send + 'static, said: SyncSender<
             let told = match pipe.read(&mut piece) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Ok(count @ 1..) => said.send(Said::Piece(stream, piece.get(..count).unwrap_or_default().to_vec())),
-                // A stream that can't be read any more has ended as well, and the shell is not used again.
+                // A stream that can't be read any more counts as ended, and the shell is not used again.
                 Ok(0) | Err(_) => {
                     // The session may be over.
                     let _ = said.send(Said::Ended);

@@ -1,32 +1,32 @@
-//! What of a POSIX shell's own commands a call may use, and with which arguments.
+//! The builtins of a POSIX shell that a call may use, and with which arguments.
 //!
-//! A quoted argument is no syntax, but some builtins of some shells read their arguments once more: bash computes the
-//! subscript in `test -v 'a[$(x)]'`, `printf -v`, `read` and `unset`, and the value of a variable that is a number, and runs what
-//! stands in there. So the shell runs by itself what this table holds, with arguments of the kinds that it names, and all
-//! else is a program, which it is given by its path.
+//! A quoted argument is not syntax, but some builtins of some shells evaluate their arguments again: bash evaluates the
+//! subscript in `test -v 'a[$(x)]'`, `printf -v`, `read` and `unset`, and the value of a numeric variable, and runs
+//! what is in there. So the shell runs only the commands in this table itself, with the kinds of arguments that the
+//! table names. Everything else is a program, which the shell gets by its path.
 
 use crate::shell::dialect::Refused;
 
 /// One command that is built into every POSIX shell.
 struct Builtin {
     word: &'static str,
-    /// The letters that may stand behind a `-`, before the operands; `"*"` for all.
+    /// The letters that may follow a `-`, before the operands; `"*"` for all.
     options: &'static str,
     operands: Operands,
 }
 
-/// What the operands of a builtin may be.
+/// The operands that a builtin may have.
 #[derive(Clone, Copy)]
 enum Operands {
     /// Anything: they are printed, ignored, or checked elsewhere.
     Any,
-    /// Numbers, jobs, signals, names of limits: nothing that could be computed.
+    /// Numbers, jobs, signals, names of limits: nothing that could be evaluated.
     Plain,
     /// Names of variables.
     Names,
     /// Names of variables, or assignments to them.
     Assignments,
-    /// Letters, a name of a variable, and anything.
+    /// Letters, a variable name, and anything.
     Getopts,
 }
 
@@ -62,7 +62,8 @@ const BUILTINS: &[Builtin] = {
     ]
 };
 
-/// Variables that decide which code runs, here or in the programs that the shell starts, or that the shell computes.
+/// Variables that decide which code runs, here or in the programs that the shell starts, or whose value the shell
+/// evaluates.
 const GUARDED: &[&str] = &[
     "PATH",
     "FPATH",
@@ -103,8 +104,8 @@ const GUARDED: &[&str] = &[
     "POSIXLY_CORRECT",
 ];
 const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH", "HIST", "COMP_", "EPOCH", "READLINE_", "PROMPT_", "ZSH"];
-/// Variables that programs in wide use take code, libraries or other programs from. No such list is whole: who allows
-/// `export` lets calls set up what later calls run with.
+/// Variables from which widely used programs take code, libraries or other programs. No such list is complete: an
+/// operator who allows `export` lets calls change what later calls run with.
 const HOOKS: &[&str] = &[
     "AWKLIBPATH",
     "AWKPATH",
@@ -151,7 +152,7 @@ const HOOK_PREFIXES: &[&str] = &[
     "_JAVA_",
     "npm_config_",
 ];
-/// Variables that some shells compute from what they are set to.
+/// Variables whose value some shells evaluate.
 const NUMBERS: &[&str] = &["COLUMNS", "LINES", "SHLVL"];
 
 /// Whether every shell has the command built in, and a call may use it.
@@ -163,7 +164,7 @@ fn find(word: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|builtin| builtin.word == word)
 }
 
-/// Checks the arguments of a builtin; what is none takes what it likes.
+/// Checks the arguments of a builtin; other words may have any arguments.
 ///
 /// # Errors
 /// [`Refused::Variable`] or [`Refused::Operand`].
@@ -211,7 +212,7 @@ fn is_plain(operand: &str) -> bool {
     operand.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%+-=,:_.".contains(&byte))
 }
 
-/// Whether the variable of this name may be changed; `None` where it is no name, such as an element of an array.
+/// Whether the variable of this name may be changed; `None` if it is not a plain name, such as an element of an array.
 fn name(name: &str) -> Option<Result<(), Refused>> {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let is_name =
