@@ -1,11 +1,11 @@
-//! The prompt `explain_refusal`: what the policy says of a command, in the words of a model's next step.
+//! The prompt `explain_refusal`: what the policy decides about a command, and what a model should do next.
 
 use serde_json::json;
 
 use crate::mcp::Tool;
 use crate::policy::{AllowList, Refusal, Verdict, quoted};
 
-/// The text of the prompt, for what was decided by the very code that decides for calls.
+/// The text of the prompt, for a verdict of the same code that decides for calls.
 pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdict: &Verdict) -> String {
     let shown = quoted(command);
     match &verdict.refusal {
@@ -18,12 +18,17 @@ pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdic
         ),
         Some(refusal) => format!(
             "The command {shown} would be refused: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
-             - The allowed commands are: {}. Names are compared exactly, and only the first word counts.\n\
+             - The allowed commands are: {}. Names are compared exactly, and {}.\n\
              - A refusal is the operator's rule and no mistake of the server: do not try the same through another program, an \
              interpreter, a path or an encoding. Where no allowed command can do it, say so to the user, who can ask the \
              operator to allow more.\n",
             instead(refusal, allow),
-            allow.summary()
+            allow.summary(),
+            if allow.rules().is_empty() {
+                "only the first word counts"
+            } else {
+                "where a command has rules its arguments count as well"
+            }
         ),
     }
 }
@@ -56,6 +61,17 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
                 |meant| format!("- Call `{meant}` by exactly that name.\n"),
             )
         }
+        Refusal::Arguments { .. } => {
+            "- The command itself is allowed: call it with the arguments that its rule takes; `list_commands` shows them.\n"
+                .to_owned()
+        }
+        Refusal::NeedsApproval(_) | Refusal::ChangedSinceApproval { .. } => {
+            "- Call it if it is needed: a person is asked where the server can ask one. Else go on without it, or tell the \
+             user what is to be run and why.\n"
+                .to_owned()
+        }
+        Refusal::Input { .. } => "- Call it without `input`.\n".to_owned(),
+        Refusal::OutsideOfRule { .. } => "- Name one of these directories as `cwd`.\n".to_owned(),
         Refusal::InShell { .. } => {
             "- The command itself is allowed: call it in a way that the reason above does not rule out.\n".to_owned()
         }
@@ -69,7 +85,7 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
     }
 }
 
-// With the names and programs of a Unix; what differs on Windows is tested where it is decided.
+// It uses the names and programs of a Unix; the differences on Windows are tested where they are decided.
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {

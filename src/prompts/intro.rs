@@ -1,11 +1,15 @@
-//! The words that introduce the server to a model.
+//! Introduces the server to a model.
 
 use std::fmt::Write;
 
 use crate::mcp::Tool;
-use crate::policy::{AllowList, WhichTools};
+use crate::policy::AllowList;
+use crate::tools::{WhichTools, shortened_list};
 
-/// What the server says of itself when a client connects: short, since it is read before every conversation.
+/// The most that the introduction says of the names of commands, in bytes.
+const MOST_NAMES: usize = 800;
+
+/// The server's instructions at the start of a session: short, since a model reads them before every conversation.
 pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
     let how = match which {
         WhichTools::Execute => "without a shell",
@@ -15,8 +19,10 @@ pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
         WhichTools::All => "without a shell, or each as a tool of its own in one persistent shell that keeps its state",
     };
     format!(
-        "Runs non-interactive commands that the operator allows, {how}. Allowed: {}. The prompt `intro` tells the rules.",
-        allow.summary()
+        "Use this server to run shell commands on the user's machine: git, build, test, lint, search files, and others that the \
+         operator allows. Runs non-interactive commands alone, {how}. A refusal says what is allowed, and the \
+         prompt `intro` tells the rules. Allowed: {}.",
+        shortened_list(&allow.summary(), MOST_NAMES, "the tools tell of them")
     )
 }
 
@@ -32,6 +38,9 @@ pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which
         // Writing to a string does not fail.
         let _ = writeln!(text, "- `{}`: {summary}", tool.name);
     }
+    if !allow.rules().is_empty() {
+        text.push_str(ARGUMENTS);
+    }
     match which {
         WhichTools::Execute => text.push_str(RULES),
         WhichTools::Shell => text.push_str(SHELL_RULES),
@@ -45,13 +54,17 @@ pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which
     text
 }
 
+const ARGUMENTS: &str = "
+For some commands only certain arguments are allowed: `list_commands` shows them, with examples. Write options in full.
+";
+
 const RULES: &str = "
 Rules:
 - ONLY non-interactive commands: nobody can answer a prompt, and standard input is empty unless `input` is given.
 - The first word must be an allowed command, exactly as it stands in the list: no path before it, no other case.
 - There is no shell: no pipes, no redirection, no `&&`, no globs, no variables. Quoted, such characters are passed on literally.
-- Choose the directory with `cwd`. Every call starts anew: nothing is kept from one call to the next.
-- `exit_code` tells how the command ended; other than 0 is not yet a failure: `grep` without a match exits with 1.
+- Choose the directory with `cwd`. Every call starts fresh: nothing is kept from one call to the next.
+- `exit_code` says how the command ended; a value other than 0 is not always a failure: `grep` without a match exits with 1.
 - A refused call says why and what is allowed; change the call, and do not try to get around it.
 - Long output is cut in the middle and says so (`truncated`); ask for less, with `head`-like options of the command itself.
 ";
@@ -62,8 +75,8 @@ Rules:
 - Each allowed command is a tool; `arguments` is the rest of its line. Nothing else can be run.
 - All tools share ONE shell, and calls run one after another: what one call changes (directory, variables) the next one finds.
 - Arguments hold no syntax: no pipes, no redirection, no `&&`. Quoted, such characters are passed on literally.
-- Each answer says where the shell stands (`cwd`). `shell_restarted` says that it was started anew and its state is lost.
-- `exit_code` tells how the command ended; other than 0 is not yet a failure: `grep` without a match exits with 1.
+- Each answer gives the shell's directory (`cwd`). `shell_restarted` says that the shell was restarted and its state is lost.
+- `exit_code` says how the command ended; a value other than 0 is not always a failure: `grep` without a match exits with 1.
 - A refused call says why; change the call, and do not try to get around it.
 - `restart` makes a fresh shell; `list_commands` lists the commands.
 ";

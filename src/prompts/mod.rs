@@ -1,4 +1,4 @@
-//! Prompts, and the words that introduce the server to a model.
+//! Prompts, and the instructions that introduce the server to a model.
 //!
 //! - [`intro`] describes the tools and their rules.
 //! - [`explain_refusal`] says why a command would be refused, and what to call instead.
@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::mcp::{Prompt, PromptArgument, Tool};
-use crate::policy::{AllowList, Verdict, WhichTools, quoted};
+use crate::policy::{AllowList, Verdict, quoted};
+use crate::tools::WhichTools;
 
 /// The prompts, in the order of their list.
 pub const PROMPTS: &[Prompt] = &[INTRO, EXPLAIN_REFUSAL];
@@ -39,7 +40,7 @@ const COMMAND: PromptArgument = PromptArgument {
     required: true,
 };
 
-/// Why a prompt or the completion of its argument can't be had.
+/// Why there is no such prompt, or no completion of its argument.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PromptError {
     /// No prompt has this name.
@@ -58,7 +59,7 @@ pub enum PromptError {
         /// What there is.
         known: &'static [PromptArgument],
     },
-    /// The prompt can't do without the argument.
+    /// A required argument is missing.
     #[error("prompt `{prompt}` needs the argument `{argument}`, a string")]
     MissingArgument {
         /// The prompt's name.
@@ -73,11 +74,11 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Fills in a prompt; gives it with its text. Arguments that it does not have are ignored. `examine` tells what would be
-/// decided for a command.
+/// Fills in a prompt; returns it with its text. Unknown arguments are ignored. `examine` returns what would be decided
+/// for a command.
 ///
 /// # Errors
-/// [`PromptError`], where there is no such prompt or a required argument is missing.
+/// [`PromptError`] if there is no such prompt or a required argument is missing.
 pub fn get(
     name: &str,
     arguments: &Map<String, Value>,
@@ -90,18 +91,37 @@ pub fn get(
     let text = if prompt == &EXPLAIN_REFUSAL {
         let missing = PromptError::MissingArgument { prompt: prompt.name, argument: COMMAND.name };
         let command = arguments.get(COMMAND.name).and_then(Value::as_str).ok_or(missing)?;
-        explain_refusal(command, tools, allow, &examine(command))
+        let asked = whole_word(command);
+        let text = explain_refusal(asked, tools, allow, &examine(asked));
+        if asked == command { text } else { format!("{}{text}", split_note(command, asked)) }
     } else {
         intro(tools.iter().copied(), allow, which)
     };
     Ok((prompt, text))
 }
 
-/// What may stand for an argument of a prompt whose value begins like this: for a command, the names of those that are
+/// The command without a quote that has no end: some clients split what is typed behind a prompt at its blanks, and pass on
+/// the first piece of `"rm -rf x"` alone.
+fn whole_word(command: &str) -> &str {
+    let rest = command.strip_prefix('"').filter(|rest| !rest.contains('"'));
+    let rest = rest.or_else(|| command.strip_prefix('\'').filter(|rest| !rest.contains('\'')));
+    rest.filter(|rest| !rest.trim().is_empty()).unwrap_or(command)
+}
+
+fn split_note(command: &str, asked: &str) -> String {
+    format!(
+        "The argument arrived as {}, with a quote that has no end: the client split it at a blank and passed on its first part. This \
+         is what holds for {}; for a whole line, ask `allowexec check -- LINE`.\n\n",
+        quoted(command),
+        quoted(asked)
+    )
+}
+
+/// The completions of an argument of a prompt that begins like this: for a command, the names of those that are
 /// allowed.
 ///
 /// # Errors
-/// [`PromptError`], where there is no such prompt or argument.
+/// [`PromptError`] if there is no such prompt or argument.
 pub fn complete<'a>(
     prompt: &str,
     argument: &str,
@@ -119,4 +139,26 @@ pub fn complete<'a>(
 fn find(name: &str) -> Result<&'static Prompt, PromptError> {
     let found = PROMPTS.iter().find(|prompt| prompt.name == name);
     found.ok_or_else(|| PromptError::UnknownPrompt { name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_without_an_end_is_taken_off_and_what_is_whole_stays() {
+        for (command, expected) in [
+            ("\"rm", "rm"),
+            ("'git", "git"),
+            ("ls -l", "ls -l"),
+            ("\"a b\" c", "\"a b\" c"),
+            ("'it's", "'it's"),
+            ("\"", "\""),
+            ("ls \"x", "ls \"x"),
+        ] {
+            assert_eq!(whole_word(command), expected, "{command}");
+        }
+        let note = split_note("\"rm", "rm");
+        assert!(note.starts_with("The argument arrived as `\"rm`") && note.contains("what holds for `rm`"), "{note}");
+    }
 }

@@ -1,4 +1,7 @@
-//! The arguments of a call, read by the tool's schema: what breaks it is told to the model, one sentence each.
+//! Reads the arguments of a call by the tool's schema; for each violation the model gets one sentence.
+//!
+//! An optional argument that is null or empty counts as absent: a model that must name every argument of a tool, as in
+//! OpenAI's strict mode, leaves one out in this way.
 
 use std::time::Duration;
 
@@ -13,10 +16,10 @@ pub struct Arguments {
     values: Map<String, Value>,
 }
 
-/// How arguments break the schema of their tool.
+/// How arguments violate the schema of their tool.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ArgumentError {
-    /// A required one is not there.
+    /// A required one is missing.
     #[error("the argument `{name}` is missing; expected {expected}")]
     Missing {
         /// Its name.
@@ -24,7 +27,7 @@ pub enum ArgumentError {
         /// What it must be.
         expected: &'static str,
     },
-    /// One is of another type.
+    /// One has the wrong type.
     #[error("the argument `{name}` must be {expected}, but it is {found}")]
     WrongType {
         /// Its name.
@@ -58,7 +61,7 @@ impl Arguments {
     /// Takes the arguments of a call.
     ///
     /// # Errors
-    /// [`ArgumentError::Unknown`] where one is not among `known`.
+    /// [`ArgumentError::Unknown`] if one is not among `known`.
     pub fn new(values: Map<String, Value>, known: &[&'static str]) -> Result<Self, ArgumentError> {
         match values.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => {
@@ -69,33 +72,42 @@ impl Arguments {
         }
     }
 
-    /// Takes a string that must be there.
+    /// Takes a required string.
     ///
     /// # Errors
     /// [`ArgumentError::Missing`] or [`ArgumentError::WrongType`].
     pub fn required_string(&mut self, name: &'static str) -> Result<String, ArgumentError> {
-        self.string(name)?.ok_or(ArgumentError::Missing { name, expected: A_STRING })
+        match self.values.remove(name) {
+            None => Err(ArgumentError::Missing { name, expected: A_STRING }),
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(ArgumentError::WrongType { name, expected: A_STRING, found: kind(&other) }),
+        }
     }
 
-    /// Takes a string that may be left out.
+    /// Takes an optional argument.
+    fn optional(&mut self, name: &str) -> Option<Value> {
+        self.values.remove(name).filter(|value| !matches!(value, Value::Null) && value.as_str() != Some(""))
+    }
+
+    /// Takes an optional string.
     ///
     /// # Errors
-    /// [`ArgumentError::WrongType`], for null too.
+    /// [`ArgumentError::WrongType`].
     pub fn string(&mut self, name: &'static str) -> Result<Option<String>, ArgumentError> {
-        match self.values.remove(name) {
+        match self.optional(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(ArgumentError::WrongType { name, expected: A_STRING, found: kind(&other) }),
         }
     }
 
-    /// Takes an array of strings; one that is left out is empty.
+    /// Takes an optional array of strings; empty if it is left out.
     ///
     /// # Errors
     /// [`ArgumentError::WrongType`].
     pub fn strings(&mut self, name: &'static str) -> Result<Vec<String>, ArgumentError> {
         let wrong = |found: &'static str| ArgumentError::WrongType { name, expected: "an array of strings", found };
-        match self.values.remove(name) {
+        match self.optional(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(elements)) => elements
                 .into_iter()
@@ -113,7 +125,7 @@ impl Arguments {
     /// # Errors
     /// [`ArgumentError::WrongType`] or [`ArgumentError::TimeoutOutOfRange`].
     pub fn timeout(&mut self, name: &'static str, most: Duration) -> Result<Option<Duration>, ArgumentError> {
-        let Some(value) = self.values.remove(name) else { return Ok(None) };
+        let Some(value) = self.optional(name) else { return Ok(None) };
         let wrong = |found| ArgumentError::WrongType { name, expected: "a whole number of milliseconds", found };
         let Value::Number(number) = &value else { return Err(wrong(kind(&value))) };
         let out_of_range =
@@ -138,7 +150,7 @@ const A_STRING: &str = "a string";
 
 fn kind(value: &Value) -> &'static str {
     match value {
-        Value::Null => "null (leave it out instead)",
+        Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
@@ -172,12 +184,30 @@ mod tests {
                 format!("the argument `timeout_ms` must be between 1 and 600000 milliseconds, but it is {value}");
             assert_eq!(timeout(value), expected);
         }
-        for (value, found) in
-            [(json!("5"), "a string"), (json!(0.5), "a fraction"), (json!(null), "null (leave it out instead)")]
-        {
+        for (value, found) in [(json!("5"), "a string"), (json!(0.5), "a fraction"), (json!(false), "a boolean")] {
             let expected =
                 format!("the argument `timeout_ms` must be a whole number of milliseconds, but it is {found}");
             assert_eq!(timeout(value), expected);
+        }
+    }
+
+    #[test]
+    fn an_optional_argument_that_is_null_or_empty_counts_as_absent() {
+        for nothing in [json!(null), json!("")] {
+            assert_eq!(timeout(nothing.clone()), "None");
+            let Value::Object(values) = json!({"cwd": nothing, "args": nothing, "command": nothing}) else {
+                unreachable!()
+            };
+            let mut arguments = Arguments::new(values, &["cwd", "args", "command"]).unwrap();
+            assert_eq!(arguments.string("cwd"), Ok(None));
+            assert_eq!(arguments.strings("args"), Ok(Vec::new()));
+            // A required one must be present.
+            let required = arguments.required_string("command").map_err(|error| error.to_string());
+            let expected = match nothing {
+                Value::Null => Err("the argument `command` must be a string, but it is null".to_owned()),
+                _ => Ok(String::new()),
+            };
+            assert_eq!(required, expected);
         }
     }
 

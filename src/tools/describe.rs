@@ -1,8 +1,8 @@
-//! How the tools describe themselves: written for the model that is to call them.
+//! The descriptions of the tools, written for the model that calls them.
 
 use serde_json::{Value, json};
 
-use super::{ExecuteTool, ToolSettings, outcome};
+use super::{ExecuteTool, ToolSettings, command_result};
 use crate::mcp::{Tool, ToolAnnotations};
 
 /// Makes the entry of the list for one tool.
@@ -20,7 +20,7 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
         ExecuteTool::Process => (
             "Execute process",
             "Runs one allowed program with its arguments passed on exactly as they are, and returns its exit code, stdout \
-             and stderr as YAML. Prefer it where an argument holds quotes, blanks or line breaks.",
+             and stderr as YAML. Prefer it if an argument contains quotes, blanks or line breaks.",
             json!({
                 "file": {"type": "string", "description": "The allowed command, without arguments, for example: grep"},
                 "args": {
@@ -32,13 +32,17 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
             "file",
         ),
     };
+    // Only if this holds for every allowed command.
+    let is_read_only = |entry: &String| settings.is_read_only(entry);
+    let read_only = !settings.allows_any && !settings.entries.is_empty() && settings.entries.iter().all(is_read_only);
     Tool {
         name: kind.name().to_owned(),
         title: title.to_owned(),
         description: description(kind, what, settings),
         input_schema: input_schema(own_arguments, required, settings),
-        output_schema: settings.structured.then(|| outcome::output_schema(&json!({}), &[])),
-        annotations: ToolAnnotations { read_only: false, destructive: true, idempotent: false, open_world: true },
+        output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[])),
+        annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
+        max_result_chars: settings.max_result_chars(),
     }
 }
 
@@ -54,21 +58,45 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
         "{what}\n\
          ONLY for non-interactive commands: interactive commands are not supported, and nobody can answer a prompt.\n\
          {syntax} Choose the directory with `cwd`, not with cd.\n\
-         Allowed commands: {}.\n\
-         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}",
-        settings.allowed,
+         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}\n\
+         Allowed commands: {}.{}",
         duration(settings.timeout),
         duration(settings.max_timeout),
         output_bound(settings.max_output),
         settings.sandbox.as_ref().map_or_else(String::new, |sandbox| format!("\n{sandbox}")),
+        shortened_list(&settings.allowed, MOST_NAMES, "see `list_commands`"),
+        super::list::synopses(settings),
     )
 }
 
-/// How much output is kept, as a part of a sentence.
+/// The most that a description says of the names of commands, in bytes: some clients cut descriptions at 4,000 characters, and
+/// with what stands before the names, and the arguments behind them, it stays below.
+const MOST_NAMES: usize = 1500;
+
+/// Whether the description does not hold all the names.
+pub(super) fn is_cut(allowed: &str) -> bool {
+    allowed.len() > MOST_NAMES
+}
+
+/// A list of names with commas between them, cut behind a name where it is longer than that.
+pub fn shortened_list(list: &str, most: usize, rest: &str) -> String {
+    if list.len() <= most {
+        return list.to_owned();
+    }
+    let end = (0..=most).rev().find(|end| list.is_char_boundary(*end)).unwrap_or_default();
+    let cut = list.get(..end).unwrap_or_default();
+    let kept = cut.rsplit_once(", ").map_or("", |(kept, _)| kept);
+    let left = list.get(kept.len()..).unwrap_or_default().trim_start_matches(", ").split(", ").count();
+    format!("{kept}, and {left} more ({rest})")
+}
+
+/// How much output is kept, as part of a sentence.
 pub fn output_bound(bytes: u64) -> String {
     match bytes {
         0 => "output is kept up to what one message can carry".to_owned(),
-        bytes => format!("of longer output the first and last {bytes} bytes of each stream are kept, half each"),
+        bytes => {
+            format!("longer output is cut to {bytes} bytes of each stream, half from its start and half from its end")
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! What a client can call: the tools, their arguments, and their results as text and as structured content.
 //!
-//! Starts no process and decides nothing: a call becomes a [`Call`], whose command the policy examines; an output
-//! becomes a [`CallToolResult`](crate::mcp::CallToolResult).
+//! It starts no process and decides nothing: a call becomes a [`Call`], whose command the policy examines; an output
+//! becomes a [`CallToolResult`].
 
 mod arguments;
+mod command_result;
+mod denial;
 mod describe;
-mod outcome;
+mod list;
+mod name;
 mod report;
 mod shell;
 mod shell_report;
@@ -13,6 +16,9 @@ mod text;
 mod yaml;
 
 pub use arguments::{ArgumentError, Arguments};
+pub(crate) use describe::shortened_list;
+pub use list::DescribedCommand;
+pub use name::{ToolNameError, WhichTools, tool_names};
 pub use report::{ReportSettings, execute_result};
 pub use shell::{ShellCall, ShellRequest, ShellTool};
 pub use shell_report::{ShellCommandFacts, shell_result};
@@ -22,29 +28,56 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::mcp::Tool;
-use crate::policy::{CommandLine, CommandLineError, WhichTools};
+use crate::exec::Limits;
+use crate::mcp::{CallToolResult, Tool};
+use crate::policy::{CommandLine, CommandLineError};
 
-/// What tools say of themselves, and what bounds their arguments.
+/// The settings for the descriptions of the tools and the bounds of their arguments.
 #[derive(Debug, Clone)]
 pub struct ToolSettings {
-    /// The allowed commands, as a sentence's end.
+    /// The allowed commands, as the end of a sentence.
     pub allowed: String,
     /// Which tools there are.
     pub which: WhichTools,
-    /// The entries of the allow-list, which have a tool each on the persistent shell.
+    /// The entries of the allow-list; each has a tool on the persistent shell.
     pub entries: Vec<String>,
-    /// For calls that name none.
+    /// Whether commands beyond these are allowed: any, or those of the project.
+    pub allows_any: bool,
+    /// The commands that policies describe.
+    pub described: Vec<DescribedCommand>,
+    /// The commands that only read, by the operator's word or by their rules.
+    pub read_only: Vec<String>,
+    /// The timeout of calls that name none.
     pub timeout: Duration,
-    /// The most a call may ask for.
+    /// The longest timeout that a call may ask for.
     pub max_timeout: Duration,
     /// Bytes kept of each stream; 0 for no bound.
     pub max_output: u64,
     /// Whether the tools declare an output schema.
     pub structured: bool,
-    /// How the kernel confines commands, in sentences; `None` where nobody asked for that.
+    /// How the kernel confines commands, in sentences; `None` without a sandbox.
     pub sandbox: Option<String>,
 }
+
+impl ToolSettings {
+    /// Whether a command only reads, whatever its arguments are.
+    fn is_read_only(&self, entry: &str) -> bool {
+        self.read_only.iter().any(|name| name == entry)
+    }
+
+    /// How much of a result clients should show, if the operator has raised the bound of the output: both streams, and
+    /// the indentation of their lines.
+    fn max_result_chars(&self) -> Option<u64> {
+        let raised = match self.max_output {
+            0 => Some(MOST_RESULT_CHARS),
+            bytes => Some(bytes).filter(|bytes| *bytes > Limits::DEFAULT_MAX_OUTPUT),
+        };
+        raised.map(|bytes| bytes.saturating_mul(3).min(MOST_RESULT_CHARS))
+    }
+}
+
+/// The largest value that the client with this setting accepts.
+const MOST_RESULT_CHARS: u64 = 500_000;
 
 /// The tools, in the order of their list.
 #[derive(Debug)]
@@ -58,11 +91,13 @@ pub struct Toolbox {
 pub enum ToolKind {
     /// Runs one process.
     Execute(ExecuteTool),
-    /// Stands on the persistent shell.
+    /// Uses the persistent shell.
     Shell(ShellTool),
+    /// Lists the commands.
+    ListCommands,
 }
 
-/// What a tool that runs one process is given.
+/// The input of a tool that runs one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecuteTool {
     /// One command line, split into words.
@@ -76,21 +111,23 @@ pub enum ExecuteTool {
 pub enum Called {
     /// Runs one process.
     Execute(Call),
-    /// Asks the persistent shell.
+    /// Uses the persistent shell.
     Shell(ShellCall),
+    /// Runs nothing: this is the result.
+    Done(CallToolResult),
 }
 
 /// A call of one process.
 #[derive(Debug)]
 pub struct Call {
-    /// What to run, or why it is no command.
+    /// What to run, or why it is not a command.
     pub command: Result<CommandLine, CommandLineError>,
     /// Where to run it, as the client gave it.
     pub cwd: Option<String>,
     /// What it reads on its standard input.
     pub input: Option<String>,
-    /// How long it may take.
-    pub timeout: Duration,
+    /// How long it may take; `None` if the call does not say.
+    pub timeout: Option<Duration>,
 }
 
 impl Toolbox {
@@ -103,6 +140,10 @@ impl Toolbox {
         }
         if settings.which.has_shell() {
             tools.extend(shell::tools(&settings).into_iter().map(|(tool, entry)| (ToolKind::Shell(tool), entry)));
+        }
+        // Without rules for arguments the descriptions of the tools that run a process say everything already.
+        if settings.which.has_shell() || !settings.described.is_empty() || describe::is_cut(&settings.allowed) {
+            tools.push((ToolKind::ListCommands, list::tool(&settings)));
         }
         Self { tools, settings }
     }
@@ -117,6 +158,11 @@ impl Toolbox {
         self.settings.which
     }
 
+    /// The commands that change nothing, as they were named.
+    pub fn read_only(&self) -> impl Iterator<Item = &str> {
+        self.settings.read_only.iter().map(String::as_str)
+    }
+
     /// Finds a tool by its exact name.
     pub fn find(&self, name: &str) -> Option<ToolKind> {
         self.tools.iter().find(|(_, tool)| tool.name == name).map(|(kind, _)| *kind)
@@ -125,14 +171,14 @@ impl Toolbox {
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// [`ArgumentError`], where they break the tool's schema.
+    /// [`ArgumentError`] if they violate the tool's schema.
     pub fn read(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
         let common = |arguments: &mut Arguments, command| -> Result<Called, ArgumentError> {
             Ok(Called::Execute(Call {
                 command,
                 cwd: arguments.string("cwd")?,
                 input: arguments.string("input")?,
-                timeout: arguments.timeout("timeout_ms", self.settings.max_timeout)?.unwrap_or(self.settings.timeout),
+                timeout: arguments.timeout("timeout_ms", self.settings.max_timeout)?,
             }))
         };
         match kind {
@@ -148,6 +194,7 @@ impl Toolbox {
                 common(&mut arguments, command)
             }
             ToolKind::Shell(tool) => shell::read(tool, arguments, &self.settings).map(Called::Shell),
+            ToolKind::ListCommands => list::read(arguments, &self.settings).map(Called::Done),
         }
     }
 }
@@ -158,6 +205,91 @@ impl ExecuteTool {
         match self {
             Self::Command => "execute_command",
             Self::Process => "execute_process",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::Revision;
+
+    #[test]
+    fn rules_and_limits_come_first_and_descriptions_stay_below_what_clients_cut() {
+        let entries: Vec<String> = (0..300).map(|number| format!("some-command-{number}")).collect();
+        let described = |name: &String| DescribedCommand {
+            name: name.clone(),
+            synopsis: format!("{name} [--option VALUE]... FILE..."),
+            forms: Vec::new(),
+            examples: Vec::new(),
+        };
+        let settings = |which| ToolSettings {
+            allowed: entries.join(", "),
+            which,
+            described: entries.iter().take(200).map(described).collect(),
+            entries: entries.clone(),
+            read_only: Vec::new(),
+            allows_any: false,
+            timeout: Duration::from_secs(30),
+            max_timeout: Duration::from_secs(600),
+            max_output: 16 * 1024,
+            structured: false,
+            sandbox: Some("Sandbox: workspace.".to_owned()),
+        };
+        let toolbox = Toolbox::new(settings(WhichTools::Execute));
+        for (kind, tool) in &toolbox.tools {
+            assert!(tool.description.len() < 4000, "{}: {}", tool.name, tool.description.len());
+            if matches!(kind, ToolKind::Execute(_)) {
+                let start = &tool.description[..2000];
+                for part in [
+                    "ONLY for non-interactive",
+                    "no shell",
+                    "`cwd`",
+                    "30 s a call",
+                    "16384 bytes",
+                    "Sandbox: workspace.",
+                ] {
+                    assert!(start.contains(part), "{part}: {start}");
+                }
+                assert!(start.contains("Allowed commands: some-command-0, some-command-1"));
+                assert!(tool.description.contains(" more (see `list_commands`)"), "{}", tool.description);
+            }
+        }
+        assert!(toolbox.list().any(|tool| tool.name == "list_commands"));
+        // What 300 tools have in common stands once.
+        let toolbox = Toolbox::new(settings(WhichTools::Shell));
+        let one_by_one = |(kind, _): &&(ToolKind, Tool)| matches!(kind, ToolKind::Shell(ShellTool::Command(_)));
+        assert!(toolbox.tools.iter().filter(one_by_one).all(|(_, tool)| tool.description.len() < 320));
+        let list = toolbox.list().find(|tool| tool.name == "list_commands").unwrap();
+        assert!(list.description.contains("30 s a call") && list.description.contains("quoting rules"));
+        assert_eq!(shortened_list("one, two, three", 9, "rest"), "one, and 2 more (rest)");
+        assert_eq!(shortened_list("one, two", 8, "rest"), "one, two");
+    }
+
+    #[test]
+    fn clients_hear_how_much_to_show_where_the_operator_raised_the_bound() {
+        let settings = |max_output| ToolSettings {
+            allowed: String::new(),
+            which: WhichTools::All,
+            entries: vec!["ls".to_owned()],
+            allows_any: false,
+            described: Vec::new(),
+            read_only: Vec::new(),
+            timeout: Duration::from_secs(30),
+            max_timeout: Duration::from_secs(600),
+            max_output,
+            structured: false,
+            sandbox: None,
+        };
+        for (max_output, expected) in
+            [(16 * 1024, None), (100, None), (20_000, Some(60_000)), (1 << 40, Some(500_000)), (0, Some(500_000))]
+        {
+            for (_, tool) in &Toolbox::new(settings(max_output)).tools {
+                assert_eq!(tool.max_result_chars, expected, "{max_output} {}", tool.name);
+                let meta = |revision| tool.to_value(revision)["_meta"]["anthropic/maxResultSizeChars"].as_u64();
+                assert_eq!(meta(Revision::V2025_06_18), expected);
+                assert_eq!(meta(Revision::V2025_03_26), None);
+            }
         }
     }
 }

@@ -1,56 +1,65 @@
-//! What a command came to that ran in a process of its own, as a client gets it: YAML text, and structured content where
-//! the operator asks for it.
+//! The result of a command that ran in a process of its own, for the client: YAML text, and structured content if the
+//! operator asks for it.
 
 use serde_json::{Map, Value};
 
-use super::outcome::{self, Outcome, Own};
+use super::command_result::{self, CommandResult, Own};
 use super::yaml::write_text;
 use crate::exec::Output;
 use crate::mcp::CallToolResult;
 
-/// What shapes a result beside the output itself.
+/// The settings that shape a result.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportSettings {
-    /// Whether results carry structured content beside the text.
+    /// Whether results carry structured content in addition to the text.
     pub structured: bool,
     /// Whether a non-zero exit is an error.
     pub exit_error: bool,
+    /// Whether a sandbox confines commands, so that a denial is probably its own.
+    pub is_confined: bool,
 }
 
-/// Makes the result of an output; `literal_pattern` is what a shell would have expanded in the command line.
+/// Makes the result of an output. `literal_pattern` is what a shell would have expanded in the command line. `success`
+/// holds the exit codes that count as success if non-zero codes are errors; empty means only `0`.
 ///
-/// Output that no message could carry is cut further, and the result says so.
+/// Output that is too long for a message is cut further, and the result says so.
 pub fn execute_result(
     output: Output,
     literal_pattern: Option<&'static str>,
+    success: &[i32],
     settings: ReportSettings,
 ) -> CallToolResult {
-    let Output { end, stdout, stderr, .. } = output;
-    outcome::result(end, [stdout, stderr], settings, &Execute { literal_pattern })
+    let Output { end, stdout, stderr, limit, .. } = output;
+    command_result::result(end, limit, [stdout, stderr], settings, &Execute { literal_pattern, success })
 }
 
-struct Execute {
+struct Execute<'a> {
     literal_pattern: Option<&'static str>,
+    success: &'a [i32],
 }
 
-impl Own for Execute {
+impl Own for Execute<'_> {
+    fn is_success(&self, exit_code: i32) -> bool {
+        if self.success.is_empty() { exit_code == 0 } else { self.success.contains(&exit_code) }
+    }
+
     fn hint(&self, exit_code: i32) -> Option<String> {
-        let pattern = self.literal_pattern.filter(|_| exit_code != 0)?;
+        let pattern = self.literal_pattern.filter(|_| !self.is_success(exit_code))?;
         Some(format!("no shell runs here, so the unquoted `{pattern}` was passed on literally"))
     }
 
-    fn write(&self, outcome: &Outcome, yaml: &mut String) {
-        write_text(yaml, "stdout", &outcome.stdout.text);
-        write_text(yaml, "stderr", &outcome.stderr.text);
+    fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {
+        write_text(yaml, "stdout", &result.stdout.text);
+        write_text(yaml, "stderr", &result.stderr.text);
     }
 
-    fn insert(&self, _outcome: &Outcome, _content: &mut Map<String, Value>) {}
+    fn insert(&self, _outcome: &CommandResult<'_>, _content: &mut Map<String, Value>) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{Captured, End};
+    use crate::exec::{Captured, End, Limit};
     use serde_json::json;
     use std::time::Duration;
 
@@ -59,11 +68,11 @@ mod tests {
     }
 
     fn output(end: End, stdout: Captured, stderr: Captured) -> Output {
-        Output { end, stdout, stderr, elapsed: Duration::ZERO }
+        Output { end, stdout, stderr, limit: None, elapsed: Duration::ZERO }
     }
 
     fn check(output: Output, pattern: Option<&'static str>, is_error: bool, expected: &str) {
-        let result = execute_result(output, pattern, ReportSettings::default());
+        let result = execute_result(output, pattern, &[], ReportSettings::default());
         assert_eq!((result.text.as_str(), result.is_error), (expected, is_error));
     }
 
@@ -87,28 +96,39 @@ mod tests {
             output(End::Exited(2), nothing(), nothing()),
             Some("*"),
             false,
-            "exit_code: 2\nstdout: ''\nstderr: ''\nhint: no shell runs here, so the unquoted `*` was passed on literally\n",
+            "exit_code: 2\nhint: no shell runs here, so the unquoted `*` was passed on literally\nstdout: ''\nstderr: ''\n",
         );
         check(
             output(End::Signaled(9), captured(b"\xff"), nothing()),
             None,
             true,
-            "exit_code: 137\nstdout: \u{fffd}\nstderr: ''\nsignal: SIGKILL\nlossy: [stdout]\n",
+            "exit_code: 137\nsignal: SIGKILL\nlossy: [stdout]\nstdout: \u{fffd}\nstderr: ''\n",
         );
         check(
             output(End::TimedOut(Duration::from_millis(1500)), hello(), nothing()),
             None,
             true,
-            "exit_code: 124\nstdout: |\n  hello\nstderr: ''\ntimed_out: true\nhint: ended after 1500 ms; pass a larger \
-             `timeout_ms` if the command needs longer, and make sure that it waits for nobody\n",
+            "exit_code: 124\ntimed_out: true\nhint: ended after 1500 ms; pass a larger `timeout_ms` if the command needs \
+             longer, and make sure that it waits for nobody\nstdout: |\n  hello\nstderr: ''\n",
         );
     }
 
     #[test]
+    fn the_limit_that_was_hit_stands_before_the_output() {
+        let limited =
+            |end| Output { limit: Some(Limit::Processes), ..output(end, captured(b"x"), Captured::default()) };
+        check(limited(End::Exited(1)), None, false, "exit_code: 1\nlimit: processes\nstdout: x\nstderr: ''\n");
+        let settings = ReportSettings { structured: true, ..ReportSettings::default() };
+        let expected = json!({"exit_code": 1, "limit": "processes", "stdout": "x", "stderr": ""});
+        assert_eq!(execute_result(limited(End::Exited(1)), None, &[], settings).structured_content, Some(expected));
+    }
+
+    #[test]
     fn structured_content_says_what_the_text_says_and_is_left_out_of_errors() {
-        let settings = ReportSettings { structured: true, exit_error: true };
-        let result =
-            |code| execute_result(output(End::Exited(code), captured(b"a\xff"), Captured::default()), None, settings);
+        let settings = ReportSettings { structured: true, exit_error: true, is_confined: false };
+        let result = |code| {
+            execute_result(output(End::Exited(code), captured(b"a\xff"), Captured::default()), None, &[], settings)
+        };
         let expected = json!({"exit_code": 0, "stdout": "a\u{fffd}", "stderr": "", "lossy": ["stdout"]});
         assert_eq!(result(0).structured_content, Some(expected));
         assert_eq!((result(1).structured_content, result(1).is_error), (None, true));

@@ -1,4 +1,4 @@
-//! What a command in the persistent shell came to, as a client gets it.
+//! The result of a command in the persistent shell, for the client.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::ReportSettings;
-use super::outcome::{self, Outcome, Own};
+use super::command_result::{self, CommandResult, Own};
 use super::yaml::write_text;
 use crate::exec::Output;
 use crate::mcp::CallToolResult;
@@ -14,19 +14,21 @@ use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
 use crate::shell::dialect::current as dialect;
 
-/// What the command was, as far as the result depends on it.
+/// The facts about the command that the result depends on.
 #[derive(Debug, Clone, Default)]
 pub struct ShellCommandFacts {
     /// The entry of the allow-list; empty for `restart`.
     pub word: String,
     /// What a shell would have expanded in the arguments.
     pub literal_pattern: Option<&'static str>,
+    /// The exit codes that count as success if non-zero codes are errors; empty means only `0`.
+    pub success: Vec<i32>,
 }
 
-/// Makes the result of an answer of the shell's.
+/// Makes the result of an answer of the shell.
 pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportSettings) -> CallToolResult {
-    let Answer { output: Output { end, stdout, stderr, .. }, directory, restarted } = answer;
-    outcome::result(end, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
+    let Answer { output: Output { end, stdout, stderr, limit, .. }, directory, held: _, restarted } = answer;
+    command_result::result(end, limit, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
 }
 
 struct InShell<'a> {
@@ -36,6 +38,10 @@ struct InShell<'a> {
 }
 
 impl Own for InShell<'_> {
+    fn is_success(&self, exit_code: i32) -> bool {
+        if self.facts.success.is_empty() { exit_code == 0 } else { self.facts.success.contains(&exit_code) }
+    }
+
     fn hint(&self, exit_code: i32) -> Option<String> {
         if let Some(hint) = dialect::hint_for(exit_code, &self.facts.word) {
             return Some(format!("{hint}. {NOT_FOUND_NOTE}"));
@@ -44,16 +50,16 @@ impl Own for InShell<'_> {
         Some(format!("arguments are never expanded, so the unquoted `{pattern}` was passed on literally"))
     }
 
-    fn write(&self, outcome: &Outcome, yaml: &mut String) {
-        write_text(yaml, "output", &both(outcome));
-        write_text(yaml, "cwd", &self.directory.to_string_lossy());
+    fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {
         if let Some(reason) = &self.restarted {
             write_text(yaml, "shell_restarted", reason);
         }
+        write_text(yaml, "output", &both(result));
+        write_text(yaml, "cwd", &self.directory.to_string_lossy());
     }
 
-    fn insert(&self, outcome: &Outcome, content: &mut Map<String, Value>) {
-        content.insert("output".into(), json!(both(outcome)));
+    fn insert(&self, result: &CommandResult<'_>, content: &mut Map<String, Value>) {
+        content.insert("output".into(), json!(both(result)));
         content.insert("cwd".into(), json!(self.directory.to_string_lossy()));
         if let Some(reason) = &self.restarted {
             content.insert("shell_restarted".into(), json!(reason));
@@ -62,12 +68,12 @@ impl Own for InShell<'_> {
 }
 
 /// The standard output, and behind it, on a line of its own, the standard error where there is any.
-fn both(outcome: &Outcome) -> Cow<'_, str> {
-    let (stdout, stderr) = (&outcome.stdout.text, &outcome.stderr.text);
-    match (stdout.as_str(), stderr.as_str()) {
+fn both<'a>(result: &'a CommandResult<'_>) -> Cow<'a, str> {
+    let (stdout, stderr) = (&result.stdout.text, &result.stderr.text);
+    match (&**stdout, &**stderr) {
         (one, "") | ("", one) => Cow::Borrowed(one),
-        (_, _) if stdout.ends_with('\n') => Cow::Owned([stdout, stderr.as_str()].concat()),
-        (_, _) => Cow::Owned([stdout, "\n", stderr].concat()),
+        (_, _) if stdout.ends_with('\n') => Cow::Owned([&**stdout, stderr].concat()),
+        (_, _) => Cow::Owned([&**stdout, "\n", stderr].concat()),
     }
 }
 
@@ -79,17 +85,18 @@ mod tests {
 
     fn answer(end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
         let captured = |bytes: &[u8]| Captured { head: bytes.to_vec(), ..Captured::default() };
-        let output = Output { end, stdout: captured(stdout), stderr: captured(stderr), elapsed: Duration::ZERO };
-        Answer { output, directory: Path::new("/w").into(), restarted: None }
+        let output =
+            Output { end, stdout: captured(stdout), stderr: captured(stderr), limit: None, elapsed: Duration::ZERO };
+        Answer { output, directory: Path::new("/w").into(), held: None, restarted: None }
     }
 
     fn facts(word: &str, literal_pattern: Option<&'static str>) -> ShellCommandFacts {
-        ShellCommandFacts { word: word.to_owned(), literal_pattern }
+        ShellCommandFacts { word: word.to_owned(), literal_pattern, success: Vec::new() }
     }
 
     #[test]
     fn the_standard_error_stands_behind_the_output_and_apart_for_programs() {
-        let settings = ReportSettings { structured: true, exit_error: false };
+        let settings = ReportSettings { structured: true, ..ReportSettings::default() };
         let result = shell_result(answer(End::Exited(2), b"a", b"b\n"), &facts("x", None), settings);
         assert_eq!(result.text, "exit_code: 2\noutput: |\n  a\n  b\ncwd: /w\n");
         let expected = json!({"exit_code": 2, "output": "a\nb\n", "cwd": "/w", "stdout": "a", "stderr": "b\n"});
@@ -102,16 +109,15 @@ mod tests {
         let text = |answer: Answer, pattern| shell_result(answer, &facts("lx", pattern), ReportSettings::default());
         let restarted = Answer { restarted: Some("it died".into()), ..answer(End::Signaled(9), b"", b"") };
         let result = text(restarted, None);
-        assert_eq!(result.text, "exit_code: 137\noutput: ''\ncwd: /w\nshell_restarted: it died\nsignal: SIGKILL\n");
+        assert_eq!(result.text, "exit_code: 137\nsignal: SIGKILL\nshell_restarted: it died\noutput: ''\ncwd: /w\n");
         assert!(result.is_error);
         let result = text(answer(End::TimedOut(Duration::from_secs(3)), b"", b""), None);
-        let begin = "exit_code: 124\noutput: ''\ncwd: /w\ntimed_out: true\nhint: ended after 3 s;";
+        let begin = "exit_code: 124\ntimed_out: true\nhint: ended after 3 s;";
         assert!(result.text.starts_with(begin) && result.is_error, "{}", result.text);
         let result = text(answer(End::Exited(1), b"", b""), Some("*"));
-        assert!(
-            result.text.ends_with("hint: arguments are never expanded, so the unquoted `*` was passed on literally\n")
-        );
-        // Elsewhere it is refused before, and 127 is a program's own word.
+        let hint = "\nhint: arguments are never expanded, so the unquoted `*` was passed on literally\noutput: ";
+        assert!(result.text.contains(hint), "{}", result.text);
+        // On other platforms it is refused before, and 127 comes from a program itself.
         let result = text(answer(End::Exited(if cfg!(windows) { 9009 } else { 127 }), b"", b""), None);
         assert_eq!(result.text.contains("found no command `lx`. Note: This tool"), cfg!(windows), "{}", result.text);
     }

@@ -1,22 +1,25 @@
-//! Streams as text, cut so that the result that they stand in fits into a message.
+//! Streams as text, cut so that the result fits into a message.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
 use crate::exec::Captured;
 use crate::mcp::CallToolResult;
+use crate::text::json_string_length;
 
-/// The longest result, encoded: clients close the connection over messages of 10 MiB, envelope included.
+/// The longest result, encoded: clients close the connection at messages of 10 MiB, envelope included.
 pub(super) const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
 
 /// A stream as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text {
-    pub text: String,
+pub(super) struct Text<'a> {
+    pub text: Cow<'a, str>,
     pub left_out: u64,
     pub lossy: bool,
 }
 
-/// Makes a result of what was kept, and cuts that further until the result is no longer than `most` bytes, encoded.
+/// Makes a result of what was kept, and cuts it further until the encoded result is at most `most` bytes long.
 pub(super) fn fit(
     most: usize,
     mut stdout: Captured,
@@ -26,16 +29,16 @@ pub(super) fn fit(
     loop {
         let result = make(&stdout, &stderr);
         let kept = stdout.len() + stderr.len();
-        // Without structured content there is the text alone, of which no byte takes more than six.
+        // Without structured content there is only the text, and each of its bytes takes at most six.
         let surely_fits = result.structured_content.is_none() && result.text.len() <= most / 6;
         if surely_fits || kept == 0 {
             return result;
         }
-        let size = encoded_size(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
+        let size = json_string_length(&result.text) + result.structured_content.as_ref().map_or(0, value_size);
         if size <= most {
             return result;
         }
-        // What fits if all of it grows alike by its encoding, with a sixteenth to spare; each round cuts more.
+        // What fits if everything grows equally by its encoding, with a sixteenth to spare; each round cuts more.
         let goal = u128::try_from(kept).unwrap_or(u128::MAX) * most as u128 / size as u128 * 15 / 16;
         let goal = usize::try_from(goal).unwrap_or(kept);
         let (large, small) = match stdout.len() >= stderr.len() {
@@ -46,39 +49,56 @@ pub(super) fn fit(
     }
 }
 
-impl Text {
-    /// Bytes that are no UTF-8 become U+FFFD. A character that the cut went through is left out whole.
-    pub fn new(captured: &Captured) -> Self {
+impl<'a> Text<'a> {
+    /// Bytes that are not UTF-8 become U+FFFD. A line that was cut is left out whole if that keeps half of what was
+    /// kept on its side; a character that was cut is always left out.
+    pub fn new(captured: &'a Captured) -> Self {
         if captured.left_out == 0 {
             let (text, lossy) = decode(&captured.head);
             return Self { text, left_out: 0, lossy };
         }
-        let head_end = captured.head.len() - unfinished(&captured.head);
-        let tail_start = captured.tail.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+        let whole_characters = captured.head.len() - unfinished(&captured.head);
+        let head_end = last_line_end(&captured.head).unwrap_or(whole_characters);
+        let within_character = captured.tail.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
+        let tail_start = first_line_end(&captured.tail).unwrap_or(within_character);
         let (head, cut_from_head) = captured.head.split_at(head_end);
         let (cut_from_tail, tail) = captured.tail.split_at(tail_start);
         let left_out = captured.left_out + (cut_from_head.len() + cut_from_tail.len()) as u64;
         let (head, head_lossy) = decode(head);
         let (tail, tail_lossy) = decode(tail);
+        let line_end = if head.ends_with('\n') { "" } else { "\n" };
         Self {
-            text: format!("{head}\n[... {left_out} bytes left out ...]\n{tail}"),
+            text: format!("{head}{line_end}[... {left_out} bytes left out ...]\n{tail}").into(),
             left_out,
             lossy: head_lossy || tail_lossy,
         }
     }
 }
 
-fn decode(bytes: &[u8]) -> (String, bool) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => (text.to_owned(), false),
-        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), true),
-    }
+/// The end of the last line, if it is in the second half.
+fn last_line_end(head: &[u8]) -> Option<usize> {
+    let half = head.len() / 2;
+    let end = head.iter().rposition(|byte| *byte == b'\n')? + 1;
+    Some(end).filter(|end| *end > half)
 }
 
-/// How many bytes at the end are the beginning of a character that the end cuts off.
+/// The end of the first line, if it is in the first half. A cut at a line end stays there.
+fn first_line_end(tail: &[u8]) -> Option<usize> {
+    let half = tail.len() / 2;
+    let end = tail.iter().position(|byte| *byte == b'\n')? + 1;
+    Some(end).filter(|end| *end < half)
+}
+
+fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let is_lossy = matches!(text, Cow::Owned(_));
+    (text, is_lossy)
+}
+
+/// How many bytes at the end are the beginning of a character that was cut.
 fn unfinished(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
-        // No error length means that the input ended too early; the window may itself begin within a character.
+        // No error length means that the input ended too early; the window itself may begin within a character.
         Err(error) if error.error_len().is_none() => bytes.len().min(4) - error.valid_up_to(),
         Err(_) => (1..=3.min(bytes.len()))
             .find(|&back| {
@@ -90,20 +110,9 @@ fn unfinished(bytes: &[u8]) -> usize {
     }
 }
 
-/// The length of a string in JSON, with serde_json's escapes.
-fn encoded_size(text: &str) -> usize {
-    text.bytes()
-        .map(|byte| match byte {
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
-            0..0x20 => 6,
-            _ => 1,
-        })
-        .sum()
-}
-
 fn value_size(value: &Value) -> usize {
     match value {
-        Value::String(text) => encoded_size(text),
+        Value::String(text) => json_string_length(text),
         Value::Object(members) => members.values().map(value_size).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => 64,
     }
@@ -114,9 +123,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cut_leaves_whole_lines_where_that_costs_no_more_than_half_of_what_is_kept() {
+        let text = |head: &str, tail: &str| {
+            let captured = Captured { head: head.into(), tail: tail.into(), left_out: 10 };
+            let Text { text, left_out, .. } = Text::new(&captured);
+            (text.into_owned(), left_out)
+        };
+        let cut = |text: &str, left_out: u64| {
+            (text.replace("[...]", &format!("[... {left_out} bytes left out ...]")), left_out)
+        };
+        assert_eq!(text("one\ntw", "ur\nfive\n"), cut("one\n[...]\nfive\n", 15));
+        assert_eq!(text("one\n", "four\nfive"), cut("one\n[...]\nfour\nfive", 10));
+        assert_eq!(text("a\nbcdefg", "hijklmn\no"), cut("a\nbcdefg\n[...]\nhijklmn\no", 10));
+        assert_eq!(text("abc", "def"), cut("abc\n[...]\ndef", 10));
+    }
+
+    #[test]
     fn a_cut_leaves_whole_characters_and_counts_what_is_missing() {
         let cut = Captured { head: "aé".as_bytes()[..2].to_vec(), tail: "éz".as_bytes()[1..].to_vec(), left_out: 5 };
-        let expected = Text { text: "a\n[... 7 bytes left out ...]\nz".to_owned(), left_out: 7, lossy: false };
+        let expected = Text { text: "a\n[... 7 bytes left out ...]\nz".into(), left_out: 7, lossy: false };
         assert_eq!(Text::new(&cut), expected);
         for (bytes, expected) in
             [("aé😀".as_bytes(), 0), (b"\xff", 0), (b"", 0), (&"😀".as_bytes()[..3], 3), (&"x漢".as_bytes()[..3], 2)]

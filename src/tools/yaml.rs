@@ -1,21 +1,21 @@
 //! The text of a result: YAML that a person and a model can read, and a parser reads back to the same values.
 //!
-//! Text of several lines stands as a literal block, which serde_yaml does not choose for text with a tab in it. A scalar is
-//! serde_yaml's, but for quotes around what a parser of another version of YAML would take for something else than text.
+//! Text of several lines is a literal block, which serde_yaml does not choose for text with a tab. A scalar is
+//! serde_yaml's, except that text which a parser of another version of YAML could misread is quoted.
 
 /// Writes `key: text` and a line end.
 ///
-/// Text with a line break is a literal block where YAML lets its characters stand there and no parser loses any of them; any
-/// other text, and text with control characters, is a scalar, quoted where some parser would read something else from it.
+/// Text with a line break is a literal block if YAML allows its characters there and no parser loses any of them; any
+/// other text, and text with control characters, is a scalar, quoted if some parser would misread it.
 pub fn write_text(yaml: &mut String, key: &str, text: &str) {
     yaml.push_str(key);
     yaml.push_str(": ");
-    if !text.contains('\n') || loses_blanks_in_a_block(text) || !text.chars().all(may_stand_literally) {
+    if !text.contains('\n') || loses_blanks_in_a_block(text) || !stands_literally(text) {
         write_scalar(yaml, text);
         return;
     }
     yaml.push('|');
-    // A parser takes the indentation from the first line, so it is told where that line begins with a blank.
+    // A parser takes the indentation from the first line, so it is written explicitly if that line begins with a blank.
     if text.starts_with(BLANKS) {
         yaml.push('2');
     }
@@ -26,7 +26,7 @@ pub fn write_text(yaml: &mut String, key: &str, text: &str) {
     }
     yaml.push('\n');
     for line in text.split_inclusive('\n') {
-        // Blank lines need no indentation, and none is left behind.
+        // Blank lines need no indentation, so they get none.
         if line != "\n" {
             yaml.push_str("  ");
         }
@@ -37,14 +37,21 @@ pub fn write_text(yaml: &mut String, key: &str, text: &str) {
     }
 }
 
-/// A key that a parser reads as this text, whatever it is.
+/// Writes an item of a list, on one line.
+pub(super) fn write_item(yaml: &mut String, indentation: &str, text: &str) {
+    yaml.push_str(indentation);
+    yaml.push_str("- ");
+    write_scalar(yaml, text);
+}
+
+/// A key that a parser reads as this text, whatever the text is.
 pub(super) fn quoted_key(text: &str) -> String {
     let mut key = String::new();
     write_double_quoted(&mut key, text);
     key
 }
 
-/// Writes `key: value` and a line end, for a value that YAML writes as it stands: a number, a boolean, a flow list.
+/// Writes `key: value` and a line end, for a value that YAML writes unquoted: a number, a boolean, a flow list.
 pub fn write_value(yaml: &mut String, key: &str, value: &str) {
     yaml.push_str(key);
     yaml.push_str(": ");
@@ -52,8 +59,8 @@ pub fn write_value(yaml: &mut String, key: &str, value: &str) {
     yaml.push('\n');
 }
 
-/// Whether parsers in wide use lose something of the text in a literal block: they take its end for empty where the block
-/// is told its indentation and the last line is blank.
+/// Whether widely used parsers lose something of the text in a literal block: they drop its end if the block has
+/// explicit indentation and the last line is blank.
 fn loses_blanks_in_a_block(text: &str) -> bool {
     let last = text.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
     text.starts_with(BLANKS) && last.chars().all(|character| BLANKS.contains(&character))
@@ -61,7 +68,7 @@ fn loses_blanks_in_a_block(text: &str) -> bool {
 
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
 
-/// What else ends a line for some parsers of YAML.
+/// Other characters that end a line for some parsers of YAML.
 const LINE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 fn write_scalar(yaml: &mut String, text: &str) {
@@ -77,7 +84,7 @@ fn write_scalar(yaml: &mut String, text: &str) {
             yaml.push('\n');
         }
         Ok(scalar) if scalar.starts_with(['\'', '"']) || is_text_to_every_parser(text) => yaml.push_str(&scalar),
-        // What serde_yaml leaves plain holds nothing that a single-quoted scalar could not hold.
+        // What serde_yaml leaves plain contains nothing that a single-quoted scalar can't contain.
         Ok(_) => {
             yaml.push('\'');
             yaml.push_str(&text.replace('\'', "''"));
@@ -90,7 +97,7 @@ fn write_scalar(yaml: &mut String, text: &str) {
     }
 }
 
-/// Writes a double-quoted scalar, without a line end: what is not printable stands there by its number.
+/// Writes a double-quoted scalar, without a line end: unprintable characters are written by number.
 fn write_double_quoted(yaml: &mut String, text: &str) {
     yaml.push('"');
     for character in text.chars() {
@@ -100,7 +107,7 @@ fn write_double_quoted(yaml: &mut String, text: &str) {
             '\r' => yaml.push_str("\\r"),
             '\t' => yaml.push_str("\\t"),
             printable if may_stand_literally(printable) => yaml.push(printable),
-            // `may_stand_literally` takes every character of more than sixteen bits.
+            // `may_stand_literally` accepts every character of more than sixteen bits.
             other => yaml.push_str(&format!("\\u{:04x}", u32::from(other))),
         }
     }
@@ -109,21 +116,28 @@ fn write_double_quoted(yaml: &mut String, text: &str) {
 
 /// Whether text that a plain scalar can hold is read back from one as that text by YAML 1.1 and by YAML 1.2.
 ///
-/// Most parsers still go by 1.1, where `yes`, `1:20` and `2020-01-01` are no text, and serde_yaml quotes what 1.2 takes for
-/// something else. All that either version resolves begins with a digit or a sign, or is one of a few words:
-/// <https://yaml.org/type/>, <https://yaml.org/spec/1.2.2/#103-core-schema>.
+/// Most parsers still follow 1.1, where `yes`, `1:20` and `2020-01-01` are not text, and serde_yaml quotes only what
+/// 1.2 reads as something else. Everything that either version resolves begins with a digit or a sign, or is one of a
+/// few words: <https://yaml.org/type/>, <https://yaml.org/spec/1.2.2/#103-core-schema>.
 fn is_text_to_every_parser(text: &str) -> bool {
     const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-    // No digit in front of the exponent: a number to a parser in wide use, though to neither version.
+    // No digit before the exponent: a number to a widely used parser, though to neither version.
     let is_exponent = text.starts_with(['e', 'E']) && text.chars().skip(1).all(|part| "0123456789_.+-".contains(part));
     text.starts_with(|first: char| first.is_ascii_alphabetic() || "/_".contains(first) || !first.is_ascii())
         && !is_exponent
         && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether the text is a path that stands for itself, as most do: every result has one, and the emitter takes its time.
+/// Whether the text is a path that needs no quotes, as most do: every result has one, and the emitter is slow.
 fn is_plain_path(text: &str) -> bool {
     text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
+}
+
+/// Whether each character may, told for most output by chunks of bytes.
+fn stands_literally(text: &str) -> bool {
+    let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b' '..=b'~');
+    let are_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));
+    text.as_bytes().chunks(64).all(are_plain) || text.chars().all(may_stand_literally)
 }
 
 /// YAML's printable characters less its line breaks other than `\n`: <https://yaml.org/spec/1.2.2/#51-character-set>.
@@ -165,8 +179,8 @@ mod tests {
         Ok(())
     }
 
-    /// What parsers of YAML 1.1 (by its types, and as PyYAML does it) and of YAML 1.2 (by its core schema) make of a plain
-    /// scalar, told from the patterns alone and on the side of caution: nothing here is shared with what is tested.
+    /// Whether parsers of YAML 1.1 (by its types, and as PyYAML does it) and of YAML 1.2 (by its core schema) read a
+    /// plain scalar as text, judged from the patterns alone and cautiously: it shares nothing with the tested code.
     fn resolves_to_text(plain: &str) -> bool {
         let folded = plain.to_lowercase();
         let word =
@@ -181,7 +195,7 @@ mod tests {
         let number = unsigned.contains(|digit: char| digit.is_ascii_digit())
             && unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.')
             && unsigned.chars().all(|part| part.is_ascii_digit() || "_.:e+-".contains(part));
-        // A date, and a moment behind it.
+        // A date, and a time after it.
         let date = unsigned.chars().filter(|&part| part == '-').count() >= 2
             && unsigned.starts_with(|first: char| first.is_ascii_digit())
             && unsigned.chars().all(|part| part.is_ascii_digit() || "-:.+tz \t".contains(part));

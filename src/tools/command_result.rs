@@ -1,4 +1,4 @@
-//! What the results of all commands have in common: how the command ended, and what it printed.
+//! The common part of the results of all commands: how the command ended, and what it printed.
 
 use std::time::Duration;
 
@@ -6,68 +6,90 @@ use serde_json::{Map, Value, json};
 
 use super::text::{MOST, Text, fit};
 use super::yaml::{write_text, write_value};
-use super::{ReportSettings, describe};
-use crate::exec::{Captured, End};
+use super::{ReportSettings, denial, describe};
+use crate::exec::{Captured, End, Limit};
 use crate::mcp::CallToolResult;
 
 /// How a command ended, and what it printed.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct CommandResult<'a> {
     pub exit_code: i32,
-    pub stdout: Text,
-    pub stderr: Text,
+    limit: Option<Limit>,
+    pub stdout: Text<'a>,
+    pub stderr: Text<'a>,
     signal: Option<String>,
     timed_out: bool,
     hint: Option<String>,
 }
 
-/// What one kind of result has of its own.
+/// The parts that only one kind of result has.
 pub(super) trait Own {
-    /// What to do better next time, where the command has exited with this code by itself.
+    /// What to do better next time, if the command exited by itself with this code.
     fn hint(&self, exit_code: i32) -> Option<String>;
 
-    /// Writes the fields that stand behind the exit code in the text.
-    fn write(&self, outcome: &Outcome, yaml: &mut String);
+    /// Whether this exit code counts as success if non-zero codes are errors.
+    fn is_success(&self, exit_code: i32) -> bool {
+        exit_code == 0
+    }
+
+    /// Writes the fields that stand behind the short ones in the text.
+    fn write(&self, result: &CommandResult<'_>, yaml: &mut String);
 
     /// Adds the fields that are not every result's to the structured content.
-    fn insert(&self, outcome: &Outcome, content: &mut Map<String, Value>);
+    fn insert(&self, result: &CommandResult<'_>, content: &mut Map<String, Value>);
 }
 
-/// Makes the result. Output that no message could carry is cut further, and the result says so.
-pub(super) fn result(end: End, streams: [Captured; 2], settings: ReportSettings, own: &impl Own) -> CallToolResult {
-    result_within(MOST, end, streams, settings, own)
+/// Makes the result. Output that is too long for a message is cut further, and the result says so.
+pub(super) fn result(
+    end: End,
+    limit: Option<Limit>,
+    streams: [Captured; 2],
+    settings: ReportSettings,
+    own: &impl Own,
+) -> CallToolResult {
+    result_within(MOST, end, limit, streams, settings, own)
 }
 
 fn result_within(
     most: usize,
     end: End,
+    limit: Option<Limit>,
     [stdout, stderr]: [Captured; 2],
     settings: ReportSettings,
     own: &impl Own,
 ) -> CallToolResult {
-    fit(most, stdout, stderr, |stdout, stderr| Outcome::new(end, [stdout, stderr], own).to_result(settings, own))
+    fit(most, stdout, stderr, |stdout, stderr| {
+        CommandResult::new(end, limit, [stdout, stderr], settings, own).to_result(settings, own)
+    })
 }
 
-impl Outcome {
-    fn new(end: End, streams: [&Captured; 2], own: &impl Own) -> Self {
+impl<'a> CommandResult<'a> {
+    fn new(
+        end: End,
+        limit: Option<Limit>,
+        streams: [&'a Captured; 2],
+        settings: ReportSettings,
+        own: &impl Own,
+    ) -> Self {
         let (exit_code, signal) = match end {
             End::Exited(code) => (code, None),
             End::Signaled(number) => (128 + number, Some(signal_name(number))),
             End::TimedOut(_) => (124, None),
             End::Stopped => (128 + 15, Some(signal_name(15))),
         };
+        let [stdout, stderr] = streams.map(Text::new);
+        let denial = |code| denial::hint(&stderr.text).filter(|_| settings.is_confined && !own.is_success(code));
         let hint = match end {
             End::TimedOut(timeout) => Some(timeout_hint(timeout)),
-            End::Exited(code) => own.hint(code),
+            End::Exited(code) => denial(code).or_else(|| own.hint(code)),
             End::Signaled(_) | End::Stopped => None,
         };
-        let [stdout, stderr] = streams.map(Text::new);
-        Self { exit_code, stdout, stderr, signal, timed_out: matches!(end, End::TimedOut(_)), hint }
+        Self { exit_code, limit, stdout, stderr, signal, timed_out: matches!(end, End::TimedOut(_)), hint }
     }
 
     fn to_result(&self, settings: ReportSettings, own: &impl Own) -> CallToolResult {
         let failed = self.timed_out || self.signal.is_some();
-        let is_error = failed || (settings.exit_error && self.exit_code != 0);
+        let is_error = failed || (settings.exit_error && !own.is_success(self.exit_code));
         CallToolResult {
             text: self.yaml(own),
             structured_content: (settings.structured && !is_error).then(|| self.structured(own)),
@@ -75,7 +97,7 @@ impl Outcome {
         }
     }
 
-    fn streams(&self) -> [(&'static str, &Text); 2] {
+    fn streams(&self) -> [(&'static str, &Text<'a>); 2] {
         [("stdout", &self.stdout), ("stderr", &self.stderr)]
     }
 
@@ -88,10 +110,13 @@ impl Outcome {
         cut.map(|(name, text)| (name, text.left_out)).collect()
     }
 
+    /// Short fields come before the output, so that a client which cuts long answers loses only output.
     fn yaml(&self, own: &impl Own) -> String {
         let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
         write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
-        own.write(self, &mut yaml);
+        if let Some(limit) = self.limit {
+            write_value(&mut yaml, "limit", limit.name());
+        }
         if let Some(signal) = &self.signal {
             write_value(&mut yaml, "signal", signal);
         }
@@ -110,13 +135,17 @@ impl Outcome {
         if let Some(hint) = &self.hint {
             write_text(&mut yaml, "hint", hint);
         }
+        own.write(self, &mut yaml);
         yaml
     }
 
-    /// What ended by a signal or at its deadline is an error, which has no structured content.
+    /// A command that a signal or its deadline ended is an error, which has no structured content.
     fn structured(&self, own: &impl Own) -> Value {
         let mut content = Map::new();
         content.insert("exit_code".into(), json!(self.exit_code));
+        if let Some(limit) = self.limit {
+            content.insert("limit".into(), json!(limit.name()));
+        }
         own.insert(self, &mut content);
         content.insert("stdout".into(), json!(self.stdout.text));
         content.insert("stderr".into(), json!(self.stderr.text));
@@ -136,10 +165,15 @@ impl Outcome {
     }
 }
 
-/// The schema of structured content: what all results have, and the properties of one kind, of which some are `required`.
+/// The schema of structured content: the common properties, and those of one kind, of which some are `required`.
 pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
     let mut properties = json!({
         "exit_code": {"type": "integer", "description": "The command's exit status; 128 + N after signal N."},
+        "limit": {
+            "type": "string",
+            "description": "The limit of the operator's that the command hit, where the kernel tells.",
+            "enum": Limit::ALL.map(Limit::name),
+        },
         "stdout": {"type": "string", "description": "What the command wrote to its standard output."},
         "stderr": {"type": "string", "description": "What the command wrote to its standard error."},
         "signal": {"type": "string", "description": "The signal that ended the command."},
@@ -152,7 +186,7 @@ pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
         },
         "lossy": {
             "type": "array",
-            "description": "The streams that held bytes that are no UTF-8, each shown as U+FFFD.",
+            "description": "The streams that held bytes that are not UTF-8, each shown as U+FFFD.",
             "items": {"type": "string", "enum": ["stdout", "stderr"]},
         },
         "hint": {"type": "string", "description": "What to do better next time."},
@@ -164,7 +198,7 @@ pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// What helps a model whose command was ended at its deadline.
+/// The hint for a model whose command was ended at its deadline.
 fn timeout_hint(timeout: Duration) -> String {
     format!(
         "ended after {}; pass a larger `timeout_ms` if the command needs longer, and make sure that it waits for nobody",
@@ -172,7 +206,7 @@ fn timeout_hint(timeout: Duration) -> String {
     )
 }
 
-/// The name of a signal by signal(7); a number without a name is `SIG` and itself.
+/// The name of a signal according to signal(7); `SIG` and the number if it has none.
 fn signal_name(number: i32) -> String {
     const NAMES: [(i32, &str); 14] = [
         (1, "HUP"),
@@ -210,12 +244,12 @@ mod tests {
             None
         }
 
-        fn write(&self, outcome: &Outcome, yaml: &mut String) {
-            write_text(yaml, "stdout", &outcome.stdout.text);
-            write_text(yaml, "stderr", &outcome.stderr.text);
+        fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {
+            write_text(yaml, "stdout", &result.stdout.text);
+            write_text(yaml, "stderr", &result.stderr.text);
         }
 
-        fn insert(&self, _outcome: &Outcome, _content: &mut Map<String, Value>) {}
+        fn insert(&self, _outcome: &CommandResult<'_>, _content: &mut Map<String, Value>) {}
     }
 
     #[test]
@@ -226,9 +260,9 @@ mod tests {
         {
             let head = unit.repeat(most / unit.len()).into_bytes();
             let whole = Captured { head, ..Captured::default() };
-            let settings = ReportSettings { structured, exit_error: false };
-            let result = result_within(most, End::Exited(0), [whole.clone(), whole], settings, &Nothing);
-            let encoded = serde_json::to_vec(&result.for_revision(crate::mcp::Revision::V2026_07_28)).unwrap();
+            let settings = ReportSettings { structured, ..ReportSettings::default() };
+            let result = result_within(most, End::Exited(0), None, [whole.clone(), whole], settings, &Nothing);
+            let encoded = result.encode(crate::mcp::Revision::V2026_07_28);
             let envelope = 512;
             assert!(encoded.len() < most + envelope, "{} bytes for {unit:?}", encoded.len());
             assert!(encoded.len() > most / 4, "{} bytes for {unit:?}", encoded.len());

@@ -1,0 +1,167 @@
+//! What to tell a model where the sandbox has probably refused something: the grant that the operator would have to add, as
+//! far as the command's own error message says what it wanted.
+
+use crate::sandbox::Preset;
+
+/// The longest path that a hint repeats, in bytes.
+const LONGEST: usize = 256;
+/// How many lines above the error a path is looked for: some programs name the file first and the error below.
+const ABOVE: usize = 3;
+/// How much of the end of what was printed is looked at, in bytes: a program that ends for an error says so last.
+const LOOKED_AT: usize = 16 * 1024;
+
+/// The sentence for what a confined command printed that has failed; `None` where nothing in it looks like a refusal.
+pub(super) fn hint(stderr: &str) -> Option<String> {
+    let mut start = stderr.len().saturating_sub(LOOKED_AT);
+    while !stderr.is_char_boundary(start) {
+        start += 1;
+    }
+    let lines: Vec<&str> = stderr.get(start..)?.lines().collect();
+    let denied: Vec<usize> =
+        (0..lines.len()).filter(|&place| lines.get(place).is_some_and(|line| is_denial(line))).collect();
+    // The words around a path say what was to be done with it, and its own say nothing.
+    let of_line = |place: usize| {
+        let around = (place.saturating_sub(ABOVE)..=place).rev();
+        around.filter_map(|place| lines.get(place)).find_map(|line| {
+            let path = path_in(line)?;
+            Some((line.split_once(path)?, path))
+        })
+    };
+    let without_path = |place: usize| {
+        let line = lines.get(place).copied().unwrap_or_default();
+        path_in(line).filter(|path| !path.starts_with("/dev/")).map_or(line.to_owned(), |path| line.replace(path, ""))
+    };
+    if denied.iter().any(|&place| is_of_network(&without_path(place))) {
+        return Some(sentence("`--network full`"));
+    }
+    let Some(((before, behind), path)) = denied.iter().find_map(|&place| of_line(place)) else {
+        let grants =
+            if is_write(lines.get(*denied.first()?)?) { "`--write`" } else { "`--read`, `--write` or `--exec`" };
+        return Some(sentence(&format!("{grants} of the path that is needed")));
+    };
+    let is_write = is_write(before);
+    if let Some(preset) = Preset::ALL.into_iter().find(|preset| !is_write && concerns(*preset, path)) {
+        return Some(sentence(&format!("`--grant {}`", preset.name())));
+    }
+    let flag = match (is_write, is_execution(before, behind)) {
+        (true, _) => "write",
+        (false, true) => "exec",
+        (false, false) => "read",
+    };
+    // A longer one would be no grant once it is cut.
+    let path = if path.len() > LONGEST { "PATH" } else { path };
+    Some(sentence(&format!("`--{flag} {path}`")))
+}
+
+fn sentence(grant: &str) -> String {
+    format!(
+        "the sandbox has probably refused this; work inside the allowed directories, or ask the operator to add {grant}"
+    )
+}
+
+fn is_denial(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["permission denied", "operation not permitted", "eacces", "eperm"].iter().any(|words| line.contains(words))
+}
+
+fn is_of_network(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["socket", "connect", "network", "resolve", "/dev/tcp/"].iter().any(|words| line.contains(words))
+}
+
+fn is_write(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["create", "write", "writing", "mkdir", "touch", "unlink", "remove", "rename", "delete", "truncate"]
+        .iter()
+        .any(|words| line.contains(words))
+}
+
+/// Whether a program could not be started: a shell says nothing but the path, others that they execute or spawn.
+fn is_execution(before: &str, behind: &str) -> bool {
+    let before = before.to_ascii_lowercase();
+    let is_shells = ["sh: ", "bash: ", "dash: "].iter().any(|shell| before.starts_with(shell));
+    let says_more = before.contains("open") || behind.to_ascii_lowercase().contains("directory");
+    (is_shells && !says_more) || ["exec", "spawn", "cannot run"].iter().any(|words| before.contains(words))
+}
+
+/// The absolute path that a line names: the last one that stands in quotes, else the last word that begins with `/`.
+fn path_in(line: &str) -> Option<&str> {
+    let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
+        let inner = line.get(place + quote.len()..)?;
+        let end = inner.find(if quote == "‘" { "’" } else { quote })?;
+        inner.get(..end).filter(|inner| inner.starts_with('/'))
+    });
+    let is_path = |word: &&str| word.starts_with('/') && word.len() > 1;
+    let words = line.split([' ', '\t', '(', ')', '[', ']', '\'', '"', '`', ',', ';']);
+    let mut words = words.map(|word| word.trim_end_matches([':', '.'])).filter(is_path);
+    quoted.rfind(is_path).or(words.next_back())
+}
+
+/// Whether a path lies in what a preset grants of some home directory.
+fn concerns(preset: Preset, path: &str) -> bool {
+    let mut granted = preset.read().iter().chain(preset.executed());
+    granted.any(|granted| {
+        let behind =
+            path.match_indices(granted).find(|(place, _)| path.get(..*place).is_some_and(|head| head.ends_with('/')));
+        behind.is_some_and(|(place, _)| {
+            path.get(place + granted.len()..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stderr: &str, grant: Option<&str>) {
+        assert_eq!(hint(stderr), grant.map(sentence), "{stderr}");
+    }
+
+    #[test]
+    fn the_grant_is_read_off_what_the_program_says() {
+        for (stderr, grant) in [
+            ("cat: /srv/data.csv: Permission denied\n", "`--read /srv/data.csv`"),
+            ("ls: cannot open directory '/srv/my data': Permission denied\n", "`--read /srv/my data`"),
+            ("sh: 1: cannot create /etc/x: Permission denied\n", "`--write /etc/x`"),
+            ("mkdir: cannot create directory ‘/srv/x’: Permission denied\n", "`--write /srv/x`"),
+            ("sh: 1: /usr/bin/touch: Permission denied\n", "`--exec /usr/bin/touch`"),
+            ("bash: line 1: /opt/tool: Operation not permitted", "`--exec /opt/tool`"),
+            ("PermissionError: [Errno 13] Permission denied: '/srv/x.py'", "`--read /srv/x.py`"),
+            ("Error: EACCES: permission denied, open '/home/me/.npmrc'", "`--grant node`"),
+            ("warning: unable to access '/root/.config/git/attributes': Permission denied", "`--grant git`"),
+            ("warning: unable to access '/root/.gitconfig': Permission denied\nfatal: unknown error", "`--grant git`"),
+            (
+                "error: could not read `/h/.cargo/config.toml`\n\nCaused by:\n  Permission denied (os error 13)",
+                "`--grant rust`",
+            ),
+            ("socket: Operation not permitted\n", "`--network full`"),
+            ("curl: (7) Couldn't connect to server: Permission denied", "`--network full`"),
+            ("cat: /srv/socket.txt: Permission denied", "`--read /srv/socket.txt`"),
+            ("bash: /dev/tcp/127.0.0.1/80: Operation not permitted", "`--network full`"),
+            ("touch: permission denied", "`--write` of the path that is needed"),
+            ("npm error EPERM", "`--read`, `--write` or `--exec` of the path that is needed"),
+            // A preset never lets commands write.
+            (
+                "mkdir: cannot create directory '/root/.npm/_cacache': Permission denied",
+                "`--write /root/.npm/_cacache`",
+            ),
+            // The name of a file that only looks like one of a preset's.
+            ("cat: /srv/x.gitconfig: Permission denied", "`--read /srv/x.gitconfig`"),
+            ("cat: /root/.gitconfig.bak: Permission denied", "`--read /root/.gitconfig.bak`"),
+        ] {
+            check(stderr, Some(grant));
+        }
+        for nothing in ["", "cat: /srv/x: No such file or directory", "denied"] {
+            check(nothing, None);
+        }
+    }
+
+    #[test]
+    fn a_hint_stays_short_whatever_was_printed() {
+        let long = format!("cat: /{}: Permission denied", "é".repeat(10_000));
+        assert!(hint(&long).is_some_and(|hint| hint.len() < LONGEST + 200));
+        let denial = "cat: /srv/x: Permission denied\n";
+        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT))), None);
+        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT))).is_some());
+    }
+}

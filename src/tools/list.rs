@@ -1,0 +1,243 @@
+//! The tool that lists the commands: the tool of each, its arguments if a policy describes them, and examples.
+
+use serde_json::{Map, Value, json};
+
+use super::name::tool_name;
+use super::yaml::{quoted_key, write_item, write_text};
+use super::{ArgumentError, Arguments, ToolSettings};
+use crate::mcp::{CallToolResult, Tool, ToolAnnotations};
+use crate::policy::quoted;
+
+/// What a policy says about a command, for those who call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DescribedCommand {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, in one line.
+    pub synopsis: String,
+    /// A line for each form of it and of its subcommands.
+    pub forms: Vec<String>,
+    /// Command lines that are allowed.
+    pub examples: Vec<String>,
+}
+
+/// The most that a description says about the commands' arguments, in bytes.
+const MOST_DESCRIBED: usize = 1500;
+/// The longest line of that, in characters.
+const LONGEST_LINE: usize = 160;
+
+/// The arguments of the commands, for a tool's description: a line each, as long as there is room; empty if no policy
+/// describes any.
+pub(super) fn synopses(settings: &ToolSettings) -> String {
+    if settings.described.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nOf these, the following take no other arguments than:");
+    let more = "\n  more: see `list_commands`";
+    for command in &settings.described {
+        let mut line = format!("\n  {}", command.synopsis);
+        if let Some((cut, _)) = line.char_indices().nth(LONGEST_LINE) {
+            line.truncate(cut);
+            line.push('…');
+        }
+        if text.len() + line.len() + more.len() > MOST_DESCRIBED {
+            text.push_str(more);
+            break;
+        }
+        text.push_str(&line);
+    }
+    text.push_str("\nA refusal says which argument was wrong; `list_commands` shows all forms, with examples.");
+    text
+}
+
+/// The tool.
+pub(super) fn tool(settings: &ToolSettings) -> Tool {
+    let mut properties = json!({});
+    let mut description =
+        "Lists the commands that are allowed, the tool of each, and how they are matched. Runs nothing.".to_owned();
+    if !settings.described.is_empty() {
+        description =
+            "Lists the commands that are allowed, the tool of each, and what arguments they take, with examples. \
+                       Runs nothing."
+                .to_owned();
+        properties = json!({
+            "command": {"type": "string", "description": "The command to tell of; left out, all of them."},
+        });
+    }
+    if settings.which.has_shell() {
+        description.push_str(&super::shell::rules(settings));
+    }
+    let output_schema = || {
+        let commands = json!({
+            "type": "object",
+            "description": "The commands that are allowed, each with its tool.",
+            "additionalProperties": {"type": "string"},
+        });
+        let lists = |description| {
+            let lines = json!({"type": "array", "items": {"type": "string"}});
+            json!({"type": "object", "description": description, "additionalProperties": lines})
+        };
+        let matching = json!({"type": "string", "description": "How a call is matched with a command."});
+        json!({
+            "type": "object",
+            "properties": {
+                "commands": commands,
+                "arguments": lists("What a command takes, a line for each form; one that is missing takes anything."),
+                "examples": lists("Calls of a command that are allowed."),
+                "matching": matching,
+            },
+            "required": ["commands", "matching"],
+            "additionalProperties": false,
+        })
+    };
+    Tool {
+        name: "list_commands".to_owned(),
+        title: "List commands".to_owned(),
+        description,
+        input_schema: json!({"type": "object", "properties": properties, "additionalProperties": false}),
+        output_schema: settings.structured.then(output_schema),
+        annotations: ToolAnnotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+        max_result_chars: settings.max_result_chars(),
+    }
+}
+
+const MATCHING: &str = "Each command has a tool of its own on the one persistent shell, and nothing else can be run there; \
+     the tool's name is the command's, with `_` for each character that a tool's name may not have.";
+
+const MATCHING_WITHOUT_SHELL: &str = "The first word of a call must be a command exactly as it stands here.";
+
+const MATCHING_ARGUMENTS: &str = " Where `arguments` tells of a command, its words must match one of the lines: options in full \
+     and exactly as they stand there, every other word in its place; `|` parts alternatives, `[ ]` may be left out, `...` repeats.";
+
+/// The result of a call.
+pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallToolResult, ArgumentError> {
+    let mut arguments = Arguments::new(arguments, if settings.described.is_empty() { &[] } else { &["command"] })?;
+    let asked = arguments.string("command")?;
+    match asked {
+        Some(command) if !settings.entries.contains(&command) => {
+            let allowed = settings.entries.join(", ");
+            Ok(CallToolResult::error(format!(
+                "command {} is not allowed; allowed commands: {allowed}",
+                quoted(&command)
+            )))
+        }
+        asked => Ok(list(settings, asked.as_deref())),
+    }
+}
+
+fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
+    let is_asked = |name: &str| only.is_none_or(|only| only == name);
+    let entries: Vec<&String> = settings.entries.iter().filter(|entry| is_asked(entry)).collect();
+    let tool_of = |entry: &str| match settings.which.has_shell() {
+        true => tool_name(entry),
+        false => "execute_command".to_owned(),
+    };
+    let described: Vec<&DescribedCommand> =
+        settings.described.iter().filter(|command| is_asked(&command.name)).collect();
+    let mut matching = if settings.which.has_shell() { MATCHING } else { MATCHING_WITHOUT_SHELL }.to_owned();
+    if !settings.described.is_empty() {
+        matching.push_str(MATCHING_ARGUMENTS);
+    }
+    let mut text = String::from(if entries.is_empty() { "commands: {}\n" } else { "commands:\n" });
+    for entry in &entries {
+        text.push_str("  ");
+        write_text(&mut text, &quoted_key(entry), &tool_of(entry));
+    }
+    let commands: Map<String, Value> = entries.iter().map(|entry| ((*entry).clone(), tool_of(entry).into())).collect();
+    let mut content = json!({"commands": commands, "matching": matching});
+    type Lines = fn(&DescribedCommand) -> &Vec<String>;
+    let lists: [(&str, Lines); 2] =
+        [("arguments", |command| &command.forms), ("examples", |command| &command.examples)];
+    for (key, of) in lists {
+        let with: Vec<_> = described.iter().filter(|command| !of(command).is_empty()).collect();
+        if with.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{key}:\n"));
+        for command in &with {
+            text.push_str(&format!("  {}:\n", quoted_key(&command.name)));
+            of(command).iter().for_each(|line| write_item(&mut text, "    ", line));
+        }
+        let lists: Map<String, Value> =
+            with.iter().map(|command| (command.name.clone(), of(command).clone().into())).collect();
+        if let Some(content) = content.as_object_mut() {
+            content.insert(key.to_owned(), lists.into());
+        }
+    }
+    write_text(&mut text, "matching", &matching);
+    CallToolResult { text, structured_content: settings.structured.then_some(content), is_error: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::WhichTools;
+    use std::time::Duration;
+
+    fn settings(which: WhichTools, entries: &[&str]) -> ToolSettings {
+        ToolSettings {
+            allowed: String::new(),
+            which,
+            entries: entries.iter().map(|&entry| entry.to_owned()).collect(),
+            allows_any: false,
+            described: Vec::new(),
+            read_only: Vec::new(),
+            timeout: Duration::from_secs(30),
+            max_timeout: Duration::from_secs(600),
+            max_output: 0,
+            structured: true,
+            sandbox: None,
+        }
+    }
+
+    #[test]
+    fn the_list_names_each_command_with_its_tool() {
+        let settings = settings(WhichTools::Shell, &["ls", "g++", "yes", "1:20", "/opt/a: b", "/opt/\u{2028}\u{feff}"]);
+        let result = list(&settings, None);
+        let commands = "commands:\n  \"ls\": ls\n  \"g++\": g__\n  \"yes\": 'yes'\n  \"1:20\": '1_20'\n  \"/opt/a: b\": _opt_a__b\n  \
+                        \"/opt/\\u2028\\ufeff\": _opt___\nmatching: ";
+        assert!(result.text.starts_with(commands), "{}", result.text);
+        let text: Value = serde_yaml::from_str(&result.text).unwrap();
+        assert_eq!(result.structured_content.as_ref(), Some(&text));
+        jsonschema::draft202012::new(&tool(&settings).output_schema.unwrap()).unwrap().validate(&text).unwrap();
+    }
+
+    #[test]
+    fn what_a_policy_says_of_a_command_stands_beside_it_and_can_be_asked_for_alone() {
+        let git = DescribedCommand {
+            name: "git".to_owned(),
+            synopsis: "git log|status".to_owned(),
+            forms: vec!["git log [--oneline] [REVISION...]".to_owned(), "git status ...".to_owned()],
+            examples: vec!["git log 'a: b'".to_owned()],
+        };
+        let settings = ToolSettings { described: vec![git], ..settings(WhichTools::Execute, &["ls", "git"]) };
+        for only in [None, Some("git"), Some("ls")] {
+            let result = list(&settings, only);
+            let text: Value = serde_yaml::from_str(&result.text).unwrap();
+            assert_eq!(result.structured_content.as_ref(), Some(&text));
+            jsonschema::draft202012::new(&tool(&settings).output_schema.unwrap()).unwrap().validate(&text).unwrap();
+            assert_eq!(text["commands"]["git"].is_string(), only != Some("ls"), "{only:?}");
+            assert_eq!(text["arguments"]["git"][0].is_string(), only != Some("ls"), "{only:?}");
+        }
+        let call = |command: &str| {
+            let arguments = json!({"command": command});
+            read(arguments.as_object().unwrap().clone(), &settings).unwrap()
+        };
+        assert_eq!(call("rm").text, "command `rm` is not allowed; allowed commands: ls, git");
+        assert!(synopses(&settings).contains("\n  git log|status\n"), "{}", synopses(&settings));
+    }
+
+    #[test]
+    fn descriptions_stay_short_whatever_policies_say() {
+        let command = |number: usize| DescribedCommand {
+            name: format!("c{number}"),
+            synopsis: format!("c{number} {}", "[--option VALUE] ".repeat(number)),
+            forms: Vec::new(),
+            examples: Vec::new(),
+        };
+        let settings =
+            ToolSettings { described: (0..100).map(command).collect(), ..settings(WhichTools::Execute, &[]) };
+        let text = synopses(&settings);
+        assert!(text.len() < MOST_DESCRIBED + 100 && text.contains("more: see `list_commands`"), "{}", text.len());
+    }
+}
