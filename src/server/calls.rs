@@ -1,137 +1,373 @@
-//! The calls that have no answer yet: those that run, and those that wait for their turn.
+//! `tools/call`: from the request to a call that waits for its turn, or to why it does not run.
 
-use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::{Map, Value};
+
+use super::approval::CallToApprove;
+use super::budget::{cost_of_directories, cost_of_words};
+use super::effects::{Effect, Effects};
 use super::feedback::Feedback;
-use super::replies::ReplyTo;
+use super::in_results::{answer_in, ask_in_result};
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::observer::Decided;
+use super::outgoing::Outgoing;
+use super::parts::Parts;
+use super::questions::{Questions, Way};
+use super::replies::Reply;
+use super::requests::{ApprovedCall, AskedCall, Pending, Requests, Work};
+use super::roots::{DecidedIn, Roots};
+use super::session::RequestContext;
+use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use super::tool_call::{Stopped, ToolCall, not_run};
 use super::workers::Job;
-use crate::exec::{Stop, StopReason};
-use crate::jsonrpc::RequestId;
+use crate::config::LogLevel;
+use crate::exec::Limits;
+use crate::jsonrpc::{ErrorObject, Request};
+use crate::policy::{Approved, Directories, Refusal, Requested, ShellCommand, bounded, quoted, split_words};
+use crate::shell::dialect::Change;
+use crate::shell::{ShellDecision, decide};
+use crate::tools::{Call, Called, ShellCall, ShellCommandFacts, ShellRequest, ToolKind};
 
-/// How many calls wait at most.
-pub(super) const MOST_WAITING: usize = 10_000;
-/// How many bytes of input the waiting calls hold at most.
-pub(super) const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// How much of what was asked for is kept for the log: characters of a line or a word, and words behind the first.
+const LONGEST_ASKED: usize = 512;
+const MOST_ASKED: usize = 16;
 
-/// A call that has no answer yet.
-#[derive(Debug)]
-pub(super) struct Pending {
-    /// The id of its request.
-    pub id: RequestId,
-    /// Where its answer goes.
-    pub reply_to: ReplyTo,
-    /// What the log says of it.
-    pub description: String,
-    /// What its client hears before the answer.
-    pub feedback: Box<Feedback>,
+/// A call that may run.
+struct Planned {
+    work: Work,
+    /// The first word of the command, and the rule that allowed it.
+    allowed: (String, String),
+    description: Fields,
+    /// What it costs the budget.
+    cost: usize,
 }
 
-/// A call that waits for its turn.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub pending: Pending,
-    pub stop: Stop,
-    pub job: Box<Job>,
+/// What calls change.
+pub(super) struct Tables<'a> {
+    pub requests: &'a mut Requests,
+    pub roots: &'a mut Roots,
+    pub outgoing: &'a mut Outgoing,
+    pub questions: &'a mut Questions,
+    pub shell: &'a ShellRunner,
 }
 
-#[derive(Debug)]
-struct Running {
-    /// `None` once nobody wants the answer any more.
-    pending: Option<Pending>,
-    stop: Stop,
-}
-
-/// The calls in flight.
-#[derive(Debug)]
-pub(super) struct Calls {
-    running: HashMap<u64, Running>,
-    waiting: VecDeque<Waiting>,
-    waiting_bytes: usize,
-    most_running: usize,
-}
-
-impl Calls {
-    pub(super) fn new(most_running: usize) -> Self {
-        Self { running: HashMap::new(), waiting: VecDeque::new(), waiting_bytes: 0, most_running }
+/// Serves a `tools/call`, as a person has `approved` it where one was asked.
+pub(super) fn call(
+    parts: &Parts,
+    tables: Tables<'_>,
+    mut request: Request,
+    context: &RequestContext,
+    mut reply: Reply,
+    mut approved: Option<Box<ApprovedCall>>,
+) -> Effects {
+    let Tables { requests, roots, outgoing, questions, shell: runner } = tables;
+    let revision = context.revision;
+    if !revision.is_modern() && roots.are_awaited() {
+        requests.hold(request, reply, approved);
+        return Effects::default();
     }
-
-    /// Puts a call in the queue; gives it back where the queue is full.
-    pub(super) fn queue(&mut self, call: Waiting) -> Result<(), Waiting> {
-        if self.waiting.len() >= MOST_WAITING || self.waiting_bytes >= MOST_WAITING_BYTES {
-            return Err(call);
-        }
-        self.waiting_bytes += call.size();
-        self.waiting.push_back(call);
-        Ok(())
-    }
-
-    /// Takes the next call that may run now, and counts it among the running.
-    pub(super) fn next(&mut self) -> Option<Box<Job>> {
-        if self.running.len() >= self.most_running {
-            return None;
-        }
-        let call = self.waiting.pop_front()?;
-        self.waiting_bytes -= call.size();
-        let Waiting { pending, stop, job } = call;
-        self.running.insert(job.key, Running { pending: Some(pending), stop });
-        Some(job)
-    }
-
-    /// Takes a call off that has ended; `None` where nobody wants its answer.
-    pub(super) fn finish(&mut self, key: u64) -> Option<Pending> {
-        self.running.remove(&key).and_then(|running| running.pending)
-    }
-
-    /// A call that runs and whose answer somebody wants.
-    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut Pending> {
-        self.running.get_mut(&key)?.pending.as_mut()
-    }
-
-    /// Gives up every call of this request: a waiting one at once, a running one by ending its tree.
-    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<Pending> {
-        let (gone, waiting): (Vec<Waiting>, Vec<Waiting>) =
-            self.waiting.drain(..).partition(|call| call.pending.id == *id);
-        self.waiting = waiting.into();
-        self.waiting_bytes -= gone.iter().map(Waiting::size).sum::<usize>();
-        let mut cancelled: Vec<Pending> = gone.into_iter().map(|call| call.pending).collect();
-        for call in self.running.values_mut() {
-            if let Some(pending) = call.pending.take_if(|pending| pending.id == *id) {
-                call.stop.wish(StopReason::Cancelled);
-                cancelled.push(pending);
+    let resumed = match revision.is_modern() && approved.is_none() {
+        true => outgoing.resume(&request.params),
+        false => Ok(None),
+    };
+    let arguments = request.params.remove("arguments");
+    // Only what may have to be asked about is served once more.
+    let kept = if parts.asks { arguments.clone() } else { None };
+    let found = resumed.and_then(|resumed| Ok((resumed, tool_of(parts, &request.params, arguments)?)));
+    let (resumed, (tool, kind, arguments)) = match found {
+        Ok(found) => found,
+        Err(error) => return Effect::Refuse(reply, error).into(),
+    };
+    let tool_call = ToolCall { tool, context, is_told: parts.log_level >= LogLevel::Info };
+    let asked = tool_call.is_told.then(|| Asked::of(&arguments));
+    let asked = || asked.as_ref().map_or_else(Fields::default, |asked| asked.describe(parts));
+    let called = match parts.toolbox.read(kind, arguments) {
+        Ok(Called::Done(result)) => return Effect::Answer(reply, result.encode(revision)).into(),
+        Ok(called) => called,
+        Err(error) => return not_run(tool_call, &asked(), reply, &error.into()),
+    };
+    let mut effects = Effects::default();
+    let key = approved.as_ref().map_or_else(|| requests.number(), |approved| approved.key);
+    if let Some(closed) = resumed {
+        match answer_in(parts, (key, &request, tool_call), closed, questions, &mut effects) {
+            Ok(Some(asked)) => {
+                let feedback = Box::new(Feedback::new(reply.id(), tool, context));
+                approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
+            }
+            Ok(None) => {}
+            Err(Stopped::NotRun(why)) => return effects.and(not_run(tool_call, &asked(), reply, &why)),
+            Err(Stopped::Asks(_)) => {
+                let why = "`inputResponses.approval` must be the result of `elicitation/create`, as its form asks";
+                return effects.and(Effect::Refuse(reply, ErrorObject::invalid_params(why)).into());
             }
         }
-        cancelled
     }
-
-    /// Gives up every call there is.
-    pub(super) fn shut_down(&mut self) {
-        self.waiting.clear();
-        self.waiting_bytes = 0;
-        for call in self.running.values_mut() {
-            call.pending = None;
-            call.stop.wish(StopReason::Shutdown);
+    let needs = (parts.policy.directories(), needs_roots(parts, &called));
+    let directories = match roots.place(&request.params, context, needs, (outgoing, &reply), &mut effects) {
+        Ok(DecidedIn::These(directories)) => directories,
+        Ok(DecidedIn::Asked(result)) => return effects.and(Effects::answer(reply, &result)),
+        Ok(DecidedIn::NotRun(why)) => return effects.and(not_run(tool_call, &asked(), reply, &why)),
+        Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
+    };
+    let mut described = Fields::default();
+    let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
+    let planned = match called {
+        // It was answered before, and without anybody's roots.
+        Called::Done(result) => return effects.and(Effect::Answer(reply, result.encode(revision)).into()),
+        Called::Execute(call) => process(parts, tool_call, key, call, directories.as_deref(), person, &mut described),
+        Called::Shell(call) => shell(parts, tool_call, key, call, directories, (runner, person), &mut described),
+    };
+    let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
+    let feedback = match approved {
+        Some(approved) => approved.feedback,
+        None => Box::new(Feedback::new(reply.id(), tool, context)),
+    };
+    let Planned { work, allowed: (command, rule), description, .. } = match planned {
+        Ok(planned) => planned,
+        Err(Stopped::NotRun(why)) => return effects.and(not_run(tool_call, &described, reply, &why)),
+        Err(Stopped::Asks(asked)) => {
+            let way = match questions.way(&parts.ask, context, &asked, outgoing) {
+                Ok(way) => way,
+                Err(why) => {
+                    if matches!(why, NotRun::NobodyToAsk { .. }) {
+                        effects.log(LogLevel::Warn, HOW_TO_ASK);
+                    }
+                    return effects.and(not_run(tool_call, &described, reply, &why));
+                }
+            };
+            let description = tool_call.describe(|| {
+                let tool = Fields::default().ours("tool", tool_call.tool).and(&described);
+                tool.directory(asked.proposal.directory())
+            });
+            request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
+            let pending = Pending { reply, description, feedback };
+            let asked_call = AskedCall { request, pending, key, question: 0 };
+            let asks = match way {
+                Way::Program(_) | Way::Request => {
+                    let told = (context, &parts.ask, &*parts.observer);
+                    questions.wait((requests, outgoing), way, *asked, asked_call, told)
+                }
+                Way::Result => ask_in_result(parts, outgoing, *asked, asked_call, context),
+            };
+            return effects.and(asks);
         }
+    };
+    let allowed = feedback.allowed(&command, &rule);
+    match requests.queue(key, Pending { reply, description, feedback }, work) {
+        Ok(()) => effects.send(allowed),
+        Err(pending) => return effects.and(not_run(tool_call, &described, pending.reply, &NotRun::QueueFull)),
+    }
+    effects
+}
+
+/// What the log tells the operator where nobody can be asked.
+const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows no forms (elicitation); name a program that asks \
+     with `--ask-with`";
+
+/// What is known of a person's approval.
+#[derive(Clone, Copy)]
+struct Person<'a> {
+    questions: &'a Questions,
+    /// What was approved of this very call.
+    approved: Option<&'a CallToApprove>,
+}
+
+/// The tool that a call names, by its name, and the call's arguments.
+fn tool_of<'a>(
+    parts: &Parts,
+    params: &'a Map<String, Value>,
+    arguments: Option<Value>,
+) -> Result<(&'a str, ToolKind, Map<String, Value>), ErrorObject> {
+    let Some(name) = params.get("name").and_then(Value::as_str) else {
+        return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
+    };
+    let arguments = match arguments {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(ErrorObject::invalid_params("`arguments` must be an object")),
+    };
+    let Some(kind) = parts.toolbox.find(name) else {
+        let known: Vec<&str> = parts.toolbox.list().map(|tool| tool.name.as_str()).collect();
+        let message = format!("unknown tool {}; the tools are {}", quoted(name), known.join(", "));
+        return Err(ErrorObject::invalid_params(message));
+    };
+    Ok((name, kind, arguments))
+}
+
+/// Whether a call can't be decided without the client's roots: where it names a directory, runs where the client says, or
+/// has paths among its words that a rule bounds. The shell starts in the first root and may go from there to others, and a
+/// sandbox follows the roots, so those calls always need them.
+fn needs_roots(parts: &Parts, called: &Called) -> bool {
+    let names_directory = match called {
+        Called::Execute(call) => call.cwd.is_some(),
+        Called::Shell(_) => true,
+        Called::Done(_) => false,
+    };
+    names_directory
+        || !parts.policy.directories().has_operators_project()
+        || parts.confinement.is_on()
+        || parts.confinement.confines_rules()
+        || parts.bounds_paths
+}
+
+/// Has the policy decide on a call that runs one process.
+fn process(
+    parts: &Parts,
+    tool_call: ToolCall<'_>,
+    key: u64,
+    call: Call,
+    directories: Option<&Directories>,
+    person: Person<'_>,
+    described: &mut Fields,
+) -> Result<Planned, Stopped> {
+    let Call { command, cwd, input, timeout } = call;
+    let directories = directories.unwrap_or(parts.policy.directories());
+    let before = person.questions.remembered(tool_call.tool, input.as_deref(), timeout);
+    let approved = Approved { now: person.approved.map(|asked| &asked.proposal), before: &before };
+    let requested = Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved };
+    let decision = parts.policy.evaluate(directories, requested);
+    let explanation = decision.explanation;
+    let refusal = decision.outcome.as_ref().err();
+    parts.observer.decided(&Decided { call: key, tool: tool_call.tool, explanation: &explanation, refusal });
+    *described = tool_call.decided(key, &explanation.words);
+    let command = match decision.outcome {
+        Ok(command) => command,
+        Err(Refusal::NeedsApproval(proposal)) => {
+            let (tool, sandbox) = (tool_call.tool.to_owned(), parts.confinement.describe_for(proposal.rule()));
+            return Err(Stopped::Asks(Box::new(CallToApprove { proposal: *proposal, input, timeout, tool, sandbox })));
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
+    let limits = Limits { timeout: command.timeout(timeout, parts.limits.timeout), ..parts.limits };
+    let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
+    let description = tool_call.describe(|| {
+        let tool = Fields::default().ours("tool", tool_call.tool).and(described);
+        tool.directory(command.directory().path()).allowed(&rule)
+    });
+    Ok(Planned {
+        allowed: (command.words().first().cloned().unwrap_or_default(), rule),
+        description,
+        cost: cost_of_words(command.words()),
+        work: Work::Process(Box::new(Job {
+            key,
+            command,
+            input: input.map(String::into_bytes),
+            limits,
+            wants_progress: tool_call.context.progress_token.is_some(),
+            literal_pattern: explanation.literal_pattern,
+            revision: tool_call.context.revision,
+        })),
+    })
+}
+
+/// Has the policy decide on a call of the persistent shell, as far as that can be before its turn.
+fn shell(
+    parts: &Parts,
+    tool_call: ToolCall<'_>,
+    key: u64,
+    call: ShellCall,
+    directories: Option<Arc<Directories>>,
+    (runner, person): (&ShellRunner, Person<'_>),
+    described: &mut Fields,
+) -> Result<Planned, Stopped> {
+    let ShellCall { what, timeout } = call;
+    let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
+    let mut of_rule = None;
+    let (request, facts) = match what {
+        ShellRequest::Restart => (TurnOf::Restart, ShellCommandFacts::default()),
+        ShellRequest::Command { entry, arguments } => {
+            let literal_pattern = arguments.literal_pattern;
+            let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
+            let here = directories.as_deref().unwrap_or(parts.policy.directories());
+            let outcome =
+                outcome.and_then(|command| in_shell(command, (runner, here), person, (tool_call.tool, timeout)));
+            let refusal = outcome.as_ref().err();
+            parts.observer.decided(&Decided { call: key, tool: tool_call.tool, explanation: &explanation, refusal });
+            *described = tool_call.decided(key, &explanation.words);
+            let command = match outcome {
+                Ok(command) => command,
+                Err(Refusal::NeedsApproval(proposal)) => {
+                    let (tool, sandbox) = (tool_call.tool.to_owned(), parts.confinement.describe_for(proposal.rule()));
+                    let asked = CallToApprove { proposal: *proposal, input: None, timeout, tool, sandbox };
+                    return Err(Stopped::Asks(Box::new(asked)));
+                }
+                Err(refusal) => return Err(refusal.into()),
+            };
+            cost += cost_of_words(command.words());
+            of_rule = command.rule().and_then(|rule| rule.timeout);
+            let success = command.rule().map(|rule| rule.success_exit_codes.clone()).unwrap_or_default();
+            let request = match change {
+                // Only shown, it is the shell's to print.
+                Some(Change::Show) | None => TurnOf::Run(command),
+                Some(change) => TurnOf::Change(change, command),
+            };
+            (request, ShellCommandFacts { word: entry, literal_pattern, success })
+        }
+    };
+    Ok(Planned {
+        allowed: (facts.word.clone(), "the allow-list".to_owned()),
+        description: tool_call
+            .describe(|| Fields::default().ours("tool", format_args!("{} shell", tool_call.tool)).and(described)),
+        cost,
+        work: Work::Shell(Box::new(ShellTurn {
+            request,
+            context: CallContext { key, facts, revision: tool_call.context.revision },
+            limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
+            directories,
+            wants_progress: tool_call.context.progress_token.is_some(),
+        })),
+    })
+}
+
+/// What a call asks to run, as its client says it; no more of it than the log shows.
+enum Asked {
+    Line(String),
+    Words(Vec<String>),
+}
+
+impl Asked {
+    fn of(arguments: &Map<String, Value>) -> Self {
+        let word = |value: &Value| value.as_str().map(|word| word.chars().take(LONGEST_ASKED).collect::<String>());
+        if let Some(line) = ["command", "arguments"].into_iter().find_map(|key| word(arguments.get(key)?)) {
+            return Self::Line(line);
+        }
+        let words = arguments.get("args").and_then(Value::as_array).into_iter().flatten().take(MOST_ASKED);
+        Self::Words(arguments.get("file").into_iter().chain(words).filter_map(word).collect())
     }
 
-    /// The keys of the calls that run.
-    pub(super) fn running(&self) -> Vec<u64> {
-        self.running.keys().copied().collect()
-    }
-
-    /// Whether no call runs or waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
-    }
-
-    /// Whether no call runs.
-    pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty()
+    fn describe(&self, parts: &Parts) -> Fields {
+        let words = match self {
+            Self::Line(line) => split_words(line).unwrap_or_else(|_| vec![line.clone()]),
+            Self::Words(words) => words.clone(),
+        };
+        Fields::default().asked(&parts.policy.without_secrets(words))
     }
 }
 
-impl Waiting {
-    fn size(&self) -> usize {
-        let words = self.job.invocation.command.words().iter().map(String::len).sum::<usize>();
-        words + self.job.invocation.input.as_ref().map_or(0, Vec::len)
+/// The command with a person's approval, where its rule asks for one. What else stands against it where the shell is now is
+/// found out when its turn comes, and so is whether it is still what was approved.
+///
+/// # Errors
+/// [`Refusal::NeedsApproval`].
+fn in_shell(
+    command: ShellCommand,
+    (runner, directories): (&ShellRunner, &Directories),
+    person: Person<'_>,
+    (tool, timeout): (&str, Option<Duration>),
+) -> Result<ShellCommand, Refusal> {
+    if !command.rule().is_some_and(|rule| rule.asks()) {
+        return Ok(command);
+    }
+    if let Some(asked) = person.approved {
+        return Ok(command.approved(asked.proposal.clone()));
+    }
+    let Err(Refusal::NeedsApproval(proposal)) = runner.check(&command, directories) else { return Ok(command) };
+    let mut before = person.questions.remembered(tool, None, timeout).into_iter();
+    match before.find(|before| before.is_same(&proposal)) {
+        Some(before) => Ok(command.approved(before.clone())),
+        None => Err(Refusal::NeedsApproval(proposal)),
     }
 }

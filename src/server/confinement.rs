@@ -1,10 +1,19 @@
 //! The sandbox that a configuration asks for: what it grants, what of it is enforced, and what is amiss with it.
 
+mod rules;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::Config;
+use crate::exec::{Launcher, LimitsError, OWN_BINARY, RuleExecution};
+use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
 use crate::policy::{AllowList, Directories, Programs};
-use crate::sandbox::{Enforcement, Kernel, Level, Sandbox, SandboxError, SandboxSettings, TemporaryDirectory};
+use crate::sandbox::{
+    Enforcement, Executed, Kernel, Level, Named, NamedPlaces, Network, OpenedPlaces, Preset, Sandbox, SandboxError,
+    SandboxSettings, TemporaryDirectory,
+};
 
 /// How commands are confined.
 #[derive(Debug)]
@@ -12,54 +21,164 @@ pub struct Confinement {
     level: Level,
     /// What is enforced, or why the server must not start.
     enforcement: Result<Enforcement, SandboxError>,
+    /// What the operator names and a command can have prepared; it is not granted.
+    refused: Vec<SandboxError>,
     /// The commands' own, removed at the end of the server; `None` with the level `off`.
     temporary: Option<Result<TemporaryDirectory, SandboxError>>,
     warnings: Vec<String>,
     problems: Vec<String>,
+    confines_rules: bool,
+    /// What of the sandboxes of rules can't be enforced.
+    of_rules: Vec<SandboxError>,
+    /// What each preset grants that is there.
+    presets: Vec<Granted>,
+}
+
+/// What a preset grants here.
+#[derive(Debug, Clone)]
+struct Granted {
+    preset: Preset,
+    read: Vec<Named>,
+    executed: Vec<Named>,
 }
 
 impl Confinement {
-    /// Makes it, and the sandbox for the executor; `None` with the level `off`.
+    /// Makes it, the sandbox for the executor, `None` with the level `off`, and how the commands of rules run that say so
+    /// themselves.
     pub(super) fn new(
         config: &Config,
         allow: &AllowList,
         directories: &Directories,
         programs: &Programs,
-    ) -> (Self, Option<Sandbox>) {
+        limits: &Limited,
+    ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
-        if level == Level::Off {
+        let is_rule_confined = allow.rules().iter().any(|rule| level_of(rule).is_some_and(|level| level > Level::Off));
+        if level == Level::Off && !is_rule_confined {
             let kernel = Kernel::Without("the sandbox is off");
-            let enforcement = Enforcement::new(level, kernel, true);
-            let off = Self { level, enforcement, temporary: None, warnings: Vec::new(), problems: Vec::new() };
-            return (off, None);
+            let enforcement = Enforcement::new(level, Network::Full, kernel, true);
+            let (refused, warnings, problems) = (Vec::new(), Vec::new(), Vec::new());
+            let rules = rules::executions(config, allow, limits, None, None, |_| None);
+            let of_rules = Vec::new();
+            return (
+                Self {
+                    level,
+                    enforcement,
+                    refused,
+                    temporary: None,
+                    warnings,
+                    problems,
+                    confines_rules: false,
+                    of_rules,
+                    presets: Vec::new(),
+                },
+                None,
+                rules,
+            );
         }
         let (kernel, best_effort) = (Kernel::current(), config.sandbox_best_effort.value);
-        let enforcement = Enforcement::new(level, kernel, best_effort);
-        let temporary = enforcement.is_ok().then(|| {
-            let parent = config.surroundings.variable("TMPDIR").map(Path::new).filter(|parent| parent.is_absolute());
-            TemporaryDirectory::new(parent.unwrap_or(Path::new("/tmp")))
-        });
-        let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
-            paths.iter().map(|path| config.surroundings.directory.join(path)).collect()
-        };
-        let found = allow.names().iter().filter_map(|name| programs.find_listed(name));
+        let network = config.network();
+        let enforcement = Enforcement::new(level, network, kernel, best_effort);
+        let presets = granted_by_presets(config);
+        let (named, has_read_only_roots) = named_places(config, &presets);
+        let opened = OpenedPlaces::open(named, &directories.granted());
+        let temporary = enforcement.is_ok().then(|| temporary(config, &opened));
+        let search_path = programs.search_path().entries().to_vec();
+        let mut warnings = if level == Level::Off { Vec::new() } else { warnings(config, directories, &opened) };
+        warnings.extend(prepared(config, &search_path, &opened));
+        if let Some(Ok(temporary)) = &temporary {
+            warnings.extend(moved(config, temporary));
+        }
+        let mut problems = problems(level, allow, &opened);
+        if !config.grant.value.is_empty() && home(config).is_none() {
+            problems
+                .push("`--grant` is about the home directory, and `HOME` names none, so nothing is granted".to_owned());
+        }
+        let own = temporary.as_ref().and_then(|temporary| temporary.as_ref().ok());
+        let makes_limits = !config.resource_limits().is_none();
         let mut settings = SandboxSettings {
             level,
+            network,
             kernel,
             best_effort,
-            programs: found.map(|program| program.path().to_owned()).collect(),
-            search_path: programs.search_path().entries().to_vec(),
-            directories: directories.granted(),
-            read: absolute(&config.read.value),
-            write: absolute(&config.write.value),
-            exec: absolute(&config.exec.value),
+            programs: Executed::default(),
+            search_path: search_path.clone(),
+            directories: opened.directories.clone(),
+            read: opened.read.clone(),
+            write: opened.write.clone(),
+            exec: opened.exec.iter().map(|(_, walked)| Arc::clone(walked.held())).collect(),
+            writable: opened.writable.clone(),
+            is_shared: false,
         };
-        let warnings = warnings(config, directories, &settings);
-        let problems = problems(level, allow, &settings);
-        if let Some(Ok(temporary)) = &temporary {
-            settings.directories.push(temporary.path().to_owned());
+        let add = |settings: &mut SandboxSettings, program: &Path| {
+            settings.programs.add(&config.surroundings.directory.join(program), &search_path, &opened.writable);
+        };
+        for program in allow.names().iter().filter_map(|name| found(allow, programs, name)) {
+            add(&mut settings, &program);
         }
-        (Self { level, enforcement, temporary, warnings, problems }, Some(Sandbox::new(settings)))
+        for (path, walked) in &opened.exec {
+            settings.programs.add_walked(path, walked, &search_path, &opened.writable);
+        }
+        // What sets the limits runs within the sandbox already, as the commands that it becomes.
+        let launcher = std::env::current_exe().unwrap_or_else(|_| PathBuf::from(OWN_BINARY));
+        if makes_limits {
+            add(&mut settings, &launcher);
+        }
+        settings.directories.extend(own.map(|temporary| Arc::clone(temporary.held())));
+        let all = Arc::new(Sandbox::new(settings.clone()));
+        let of_rule = |rule: &CommandRule| {
+            let level = level_of(rule)?;
+            let mut settings = SandboxSettings { level, network: network_of(rule, level, config), ..settings.clone() };
+            if rule.sandbox.exec_own {
+                (settings.programs, settings.exec) = (Executed::default(), Vec::new());
+                if let Some(program) = found(allow, programs, &rule.name) {
+                    add(&mut settings, &program);
+                }
+            }
+            if makes_limits || rule.limits != LimitsRule::default() {
+                add(&mut settings, &launcher);
+            }
+            if rule.sandbox.paths_claimed {
+                settings.directories = own.map(|temporary| Arc::clone(temporary.held())).into_iter().collect();
+                (settings.read, settings.write) = (Vec::new(), Vec::new());
+            } else if opened.directories.is_empty() && !has_read_only_roots {
+                // Where nobody names the directories of the work, paths must lie in the one where calls run.
+                settings.directories.extend(directories.base().held().cloned());
+            }
+            Some(all.of_settings(settings))
+        };
+        let temporary_path = own.map(|temporary| temporary.path().to_owned());
+        let global = (level != Level::Off).then(|| Arc::clone(&all));
+        let rules = rules::executions(config, allow, limits, global.as_ref(), temporary_path.as_deref(), of_rule);
+        let of_rules = rules.values().filter_map(|rule| rule.sandbox.as_ref()?.enforcement().err()).collect();
+        if let Some(global) = &global {
+            warnings.extend(global.warnings());
+        }
+        let refused = opened.refused;
+        (
+            Self {
+                level,
+                enforcement,
+                refused,
+                temporary,
+                warnings,
+                problems,
+                confines_rules: is_rule_confined,
+                of_rules,
+                presets,
+            },
+            global,
+            rules,
+        )
+    }
+
+    /// Takes what is to be said of the sandbox of the persistent shell, which executes one program more.
+    pub(super) fn warn_of_shell(&mut self, sandbox: &Sandbox) {
+        for warning in sandbox.warnings() {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
     }
 
     /// Whether commands are to be confined.
@@ -67,12 +186,21 @@ impl Confinement {
         self.level != Level::Off
     }
 
+    /// Whether the commands of some rule are to be confined, whatever the others are.
+    pub(super) fn confines_rules(&self) -> bool {
+        self.confines_rules
+    }
+
     /// Whether the server may start.
     ///
     /// # Errors
-    /// [`SandboxError`] where the kernel can't enforce the level, or the commands have no place for temporary files.
+    /// [`SandboxError`] where the kernel can't enforce the level, a command can have prepared what a path of the operator's
+    /// leads to, or the commands have no place for temporary files.
     pub fn check(&self) -> Result<(), &SandboxError> {
         self.enforcement.as_ref()?;
+        if let Some(refused) = self.of_rules.first().or(self.refused.first()) {
+            return Err(refused);
+        }
         self.temporary.as_ref().map_or(Ok(()), |temporary| temporary.as_ref().map(drop))
     }
 
@@ -82,21 +210,55 @@ impl Confinement {
         Some(enforcement.describe())
     }
 
+    /// How the calls of a rule are confined, for the person who approves one.
+    pub(super) fn describe_for(&self, rule: &CommandRule) -> String {
+        let SandboxRule { level, exec_own, network, paths_claimed } = &rule.sandbox;
+        let Some(level) = level else {
+            return self.describe().unwrap_or_else(|| "off: nothing confines it".to_owned());
+        };
+        let also = [
+            exec_own.then_some("executes only itself"),
+            network.map(|network| if network { "with a network" } else { "without a network" }),
+            paths_claimed.then_some("touches only the files that it names"),
+        ];
+        let also = also.into_iter().flatten().map(|also| format!(", {also}"));
+        format!("{}, as its rule says{}", level.name(), also.collect::<String>())
+    }
+
     /// The same for those who call tools.
     pub(super) fn describe_for_models(&self) -> Option<String> {
-        let enforced = self.enforcement.as_ref().is_ok_and(Enforcement::is_any);
-        let consequence = if enforced {
-            " Commands can write in the working directories and in `$TMPDIR` alone; `Permission denied` elsewhere is the \
-             sandbox's."
-        } else {
-            ""
+        let enforced = self.enforcement.as_ref().ok().filter(|enforcement| enforcement.is_any());
+        let consequence = match enforced.map(|enforcement| enforcement.network) {
+            None => "",
+            Some(Network::Full) => {
+                " Commands can write in the working directories and in `$TMPDIR` alone; `Permission denied` elsewhere is the \
+                 sandbox's."
+            }
+            Some(Network::None) => {
+                " Commands can write in the working directories and in `$TMPDIR` alone, and have no network; `Permission \
+                 denied` elsewhere is the sandbox's."
+            }
         };
         self.describe().map(|sandbox| format!("Sandbox: {sandbox}.{consequence}"))
     }
 
-    /// What the commands get as `TMPDIR`.
+    /// What the commands get as `TMPDIR`; nothing where only those of some rules are confined.
     pub fn temporary(&self) -> Option<&Path> {
-        self.temporary.as_ref()?.as_ref().ok().map(TemporaryDirectory::path)
+        self.temporary.as_ref().filter(|_| self.is_on())?.as_ref().ok().map(TemporaryDirectory::path)
+    }
+
+    /// What each preset grants, by its name, in words; nothing where nothing is confined.
+    pub fn describe_presets(&self) -> Vec<(&'static str, String)> {
+        let list =
+            |named: &[Named]| named.iter().map(|named| named.path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let described = self.presets.iter().map(|Granted { preset, read, executed }| {
+            let parts = [("to be read: ", read), ("to be read and executed: ", executed)];
+            let parts = parts.into_iter().filter(|(_, named)| !named.is_empty());
+            let parts: Vec<String> = parts.map(|(what, named)| format!("{what}{}", list(named))).collect();
+            let nothing = || "nothing of it is in the home directory".to_owned();
+            (preset.name(), Some(parts.join("; ")).filter(|text| !text.is_empty()).unwrap_or_else(nothing))
+        });
+        described.collect()
     }
 
     /// What the operator should know.
@@ -109,30 +271,159 @@ impl Confinement {
 
     /// What keeps it from doing what was asked.
     pub(super) fn problems(&self) -> Vec<String> {
-        let stops = self.check().err().map(ToString::to_string);
+        let mut stops: Vec<String> = self.refused.iter().map(ToString::to_string).collect();
+        let first = self.check().err().map(ToString::to_string);
+        stops.extend(first.filter(|first| !stops.contains(first)));
         stops.into_iter().chain(self.problems.clone()).collect()
     }
 }
 
-fn warnings(config: &Config, directories: &Directories, settings: &SandboxSettings) -> Vec<String> {
+/// The level that a rule names.
+fn level_of(rule: &CommandRule) -> Option<Level> {
+    rule.sandbox.level.map(|level| match level {
+        SandboxWord::Off => Level::Off,
+        SandboxWord::Workspace => Level::Workspace,
+        SandboxWord::Strict => Level::Strict,
+    })
+}
+
+/// Whether the commands of a rule have a network: as it says, else as the operator says, else as the level has it.
+fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
+    match rule.sandbox.network {
+        Some(true) => Network::Full,
+        Some(false) => Network::None,
+        None => config.network.value.unwrap_or(Network::of(level)),
+    }
+}
+
+/// The program of a command of the allow-list: the one that its rule names, else the one that it is looked up as.
+fn found(allow: &AllowList, programs: &Programs, name: &str) -> Option<PathBuf> {
+    let program = allow.rules().get(name).and_then(|rule| rule.program.as_deref());
+    programs.find_listed(program.unwrap_or(name)).map(|program| program.path().to_owned())
+}
+
+/// How limits are kept, or why nothing can.
+pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
+
+/// The home directory of the commands.
+fn home(config: &Config) -> Option<&Path> {
+    config.surroundings.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
+}
+
+/// What the presets grant of the home directory; what is not there is left out without a word.
+fn granted_by_presets(config: &Config) -> Vec<Granted> {
+    let there = |paths: &[&str]| -> Vec<Named> {
+        let paths = home(config).into_iter().flat_map(|home| paths.iter().map(|path| home.join(path)));
+        paths.filter(|path| path.exists()).map(|path| Named { setting: "`--grant`", path }).collect()
+    };
+    let granted = |&preset: &Preset| Granted { preset, read: there(preset.read()), executed: there(preset.executed()) };
+    config.grant.value.iter().map(granted).collect()
+}
+
+/// What the operator names, absolute, and whether a root is only read: one that `--read` names too.
+fn named_places(config: &Config, presets: &[Granted]) -> (NamedPlaces, bool) {
+    let server = &config.surroundings.directory;
+    let named = |setting, paths: &[PathBuf]| -> Vec<Named> {
+        paths.iter().map(|path| Named { setting, path: server.join(path) }).collect()
+    };
+    let workspace = named("`--workspace-dir`", config.workspace_dir.value.as_slice());
+    let project = named("`--project-dir`", config.project_dir.value.as_slice());
+    let mut roots = named("`--cwd-root`", config.cwd_root.value.as_deref().unwrap_or_default());
+    let read = named("`--read`", &config.read.value);
+    let count = roots.len();
+    roots.retain(|root| !read.iter().any(|read| read.path.components().eq(root.path.components())));
+    let has_read_only_roots = roots.len() < count;
+    let with = |own: Vec<Named>, of: fn(&Granted) -> &Vec<Named>| -> Vec<Named> {
+        own.into_iter().chain(presets.iter().flat_map(of).cloned()).collect()
+    };
+    let named = NamedPlaces {
+        directories: workspace.into_iter().chain(project).chain(roots).collect(),
+        read: with(read, |granted| &granted.read),
+        write: named("`--write`", &config.write.value),
+        exec: with(named("`--exec`", &config.exec.value), |granted| &granted.executed),
+    };
+    (named, has_read_only_roots)
+}
+
+/// Where temporary files go where nobody says it, and where they go instead of a directory that commands can write.
+const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
+fn temporary(config: &Config, opened: &OpenedPlaces) -> Result<TemporaryDirectory, SandboxError> {
+    // Joined, since on Windows these are relative to a drive.
+    let usual = TEMPORARY.map(|place| config.surroundings.directory.join(place));
+    let parents: Vec<&Path> = own_temporary(config).into_iter().chain(usual.iter().map(PathBuf::as_path)).collect();
+    TemporaryDirectory::new(&parents, &opened.writable)
+}
+
+/// The server's own, where it has one.
+fn own_temporary(config: &Config) -> Option<&Path> {
+    config.surroundings.variable("TMPDIR").map(Path::new).filter(|parent| parent.is_absolute())
+}
+
+/// Says where the commands' temporary directory is, if not where it was expected.
+fn moved(config: &Config, temporary: &TemporaryDirectory) -> Option<String> {
+    let own = own_temporary(config)?;
+    let real = dunce::canonicalize(own).ok()?;
+    let parent = temporary.path().parent().filter(|parent| *parent != real)?;
+    Some(format!(
+        "commands can write in `{}` of `TMPDIR`, so their temporary directory is made in `{}`",
+        own.display(),
+        parent.display()
+    ))
+}
+
+fn warnings(config: &Config, directories: &Directories, opened: &OpenedPlaces) -> Vec<String> {
     let mut warnings = Vec::new();
     let base = directories.base().path;
     let base = dunce::canonicalize(&base).unwrap_or(base);
-    let granted = settings.directories.iter().chain(&settings.read).chain(&settings.write).chain(&settings.exec);
-    if !granted.into_iter().any(|granted| base.starts_with(granted)) {
+    let executed = opened.exec.iter().map(|(_, walked)| walked.held());
+    let mut granted = opened.directories.iter().chain(&opened.read).chain(&opened.write).chain(executed);
+    if !granted.any(|granted| base.starts_with(granted.path())) {
         warnings.push(format!(
             "calls that name no `cwd` run in `{}`, where the sandbox lets them neither read nor write; name a directory \
              with `--project-dir`",
             base.display()
         ));
     }
-    if settings.level == Level::Strict && config.allow_project_commands.value {
+    if config.sandbox.value == Level::Strict && config.allow_project_commands.value {
         warnings.push("`--sandbox strict` executes no command of the project but what `--exec` names".to_owned());
     }
     warnings
 }
 
-fn problems(level: Level, allow: &AllowList, settings: &SandboxSettings) -> Vec<String> {
+/// What the server reads again at its next start, looks a program up in at a later call, or writes for its operator, where
+/// commands may write: a sentence each.
+fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> Vec<String> {
+    let here = &config.surroundings.directory;
+    let allows = "so that a command decides what the next start allows";
+    let means = "so that a command decides which program a name means";
+    let file = config.file.value.iter().map(|file| ("the configuration file", file, allows));
+    let policies = config.policy.value.iter().map(|file| ("the policy", file, allows));
+    let directories = search_path.iter().map(|directory| ("the directory of `PATH`", directory, means));
+    let all = file.chain(policies).chain(directories).map(|(what, path, so)| (what, here.join(path), so));
+    let approves = "so that a command can approve what it likes";
+    let named = |word: &String| match word.contains(std::path::is_separator) {
+        true => Some(here.join(word)),
+        false => search_path.iter().map(|directory| directory.join(word)).find(|file| file.is_file()),
+    };
+    let asking = config.ask_with.value.iter().flatten().filter_map(named);
+    let all = all.chain(asking.map(|path| ("the `--ask-with` file", path, approves)));
+    let warning = |(what, path, so): (&str, PathBuf, &str)| {
+        let why = opened.writable_way(&path)?;
+        Some(format!("{what} `{}` {why}, {so}; keep it elsewhere", path.display()))
+    };
+    // It may not be there before the first start.
+    let log = config.log_file.value.iter().filter_map(|file| {
+        let why = opened.writable_way(here.join(file).parent()?)?;
+        Some(format!(
+            "the log file `{}` {why}, so that a command can change what it says; keep it elsewhere",
+            file.display()
+        ))
+    });
+    all.filter_map(warning).chain(log).collect()
+}
+
+fn problems(level: Level, allow: &AllowList, opened: &OpenedPlaces) -> Vec<String> {
     let mut problems = Vec::new();
     if level == Level::Strict && allow.allows_any() {
         problems.push(
@@ -141,12 +432,6 @@ fn problems(level: Level, allow: &AllowList, settings: &SandboxSettings) -> Vec<
                 .to_owned(),
         );
     }
-    let lists = [("read", &settings.read), ("write", &settings.write), ("exec", &settings.exec)];
-    for (flag, paths) in lists {
-        for path in paths.iter().filter(|path| !path.exists()) {
-            problems
-                .push(format!("`--{flag}` names `{}`, which does not exist, so nothing is granted", path.display()));
-        }
-    }
+    problems.extend(opened.missing.iter().cloned());
     problems
 }

@@ -1,10 +1,13 @@
-//! Everything that can happen to the loop, in one closed enum.
+//! Everything that can happen to the loop, in one closed enum, and what the other threads tell with it.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::inbox::EventSender;
-use super::shell_calls::ShellFinished;
-use super::workers::{Finished, Progress};
+use super::approval::Answer;
+use crate::exec::{End, Host, Looked};
+use crate::files::Held;
 use crate::jsonrpc::Line;
 
 /// What the loop hears of.
@@ -19,38 +22,90 @@ pub(crate) enum Event {
     OutputClosed,
     /// The process was asked to end.
     Signal,
-    /// A worker is done with its call.
-    Finished(Finished),
+    /// The parts of the server are made, which were not when it began.
+    PartsMade,
+    /// The command of a call has ended.
+    Ended(CallEnded),
     /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.
     Progress(Progress),
-    /// The persistent shell is done with its call.
-    ShellFinished(ShellFinished),
+    /// The operator's program has asked a person this, and has ended; what it has said on its standard error stands beside.
+    Answered { number: u64, answer: Answer, said: String },
+    /// A look for what a call has left behind is over.
+    Looked(Looked),
     /// A deadline of the loop's own has passed.
     Deadline(Deadline),
 }
 
+impl From<io::Result<Option<Line>>> for Event {
+    /// What was read of the client's stream.
+    fn from(read: io::Result<Option<Line>>) -> Self {
+        match read {
+            Ok(Some(line)) => Self::Line(line),
+            Ok(None) => Self::InputEnded(Ok(())),
+            Err(error) => Self::InputEnded(Err(error)),
+        }
+    }
+}
+
 /// The deadlines of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deadline {
     /// The calls that were running at the end of the input had their time.
     Drained,
     /// The calls that were ended had theirs.
     Ended,
-    /// The client had its time to answer this question for its roots.
-    Roots(u64),
+    /// The client had its time to answer the server's request of this number.
+    Outgoing(u64),
+    /// The question of this number, which a person has not answered.
+    Question(u64),
+    /// The same, asked in a result: the client has not come back with an answer.
+    State(u64),
+    /// The calls that wait for the answer to this question are told that they still do.
+    Asking(u64),
 }
 
-/// Ends a server from another thread, at once and in order: as a signal ends the program.
-///
-/// It keeps nothing alive. To end a server twice, or after its end, does no harm; where the loop is busy it waits for it.
-#[derive(Debug, Clone)]
-pub struct Ender(pub(super) EventSender);
+/// A call whose command has ended, or could not be run.
+#[derive(Debug)]
+pub(crate) struct CallEnded {
+    /// The number of the call.
+    pub key: u64,
+    /// The result, encoded.
+    pub result: Vec<u8>,
+    /// How it ended.
+    pub how: HowEnded,
+    /// What a call of the persistent shell tells of the shell.
+    pub shell: Option<ShellState>,
+}
 
-impl Ender {
-    /// Has the server end what runs, answer nothing more, and return from
-    /// [`serve`](super::Server::serve) within a second.
-    pub fn end(&self) {
-        // The loop may be gone already, and then there is nothing left to end.
-        self.0.send(Event::Signal);
-    }
+/// How a call ended, for the log and for the messages to its client.
+#[derive(Debug)]
+pub(crate) enum HowEnded {
+    /// The command ran.
+    Ran { end: End, elapsed: Duration },
+    /// It did not, or was lost.
+    Failed(String),
+}
+
+/// The persistent shell after a call.
+#[derive(Debug)]
+pub(crate) struct ShellState {
+    /// Tells what the call left behind; `None` where there can be nothing.
+    pub host: Option<Host>,
+    /// Why the shell was started anew.
+    pub restarted: Option<String>,
+    /// The current directory of the shell, where it is known.
+    pub directory: Option<Arc<Path>>,
+    /// The same, held open, where the kernel tells.
+    pub held: Option<Arc<Held>>,
+}
+
+/// How far a call is that still runs.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// The number of the call.
+    pub key: u64,
+    /// Since the command was started.
+    pub elapsed: Duration,
+    /// What the command printed last.
+    pub last_line: String,
 }

@@ -1,9 +1,9 @@
 //! What would be decided for a command, by the tools that there are, without running anything.
 
-use super::shell_calls::Stand;
-use crate::policy::{CommandLine, Policy, Refusal, Verdict, WhichTools, find_literal_pattern};
+use crate::policy::{Approved, CommandLine, Policy, Requested, Verdict, WorkingDirectory};
 use crate::shell::dialect::current as dialect;
-use crate::shell::{ShellDecision, decide};
+use crate::shell::{ShellArguments, ShellDecision, ShellDirectories, decide};
+use crate::tools::WhichTools;
 
 /// A command that somebody asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,16 @@ pub(super) fn examine(
     which: WhichTools,
     asked: Asked,
     cwd: Option<&str>,
-    stand: Stand<'_>,
+    has_input: bool,
+    shell: ShellDirectories<'_>,
 ) -> Verdict {
     if which.has_execute() {
         let command = match asked {
             Asked::Line(line) => CommandLine::parse(&line),
             Asked::Words(first, arguments) => CommandLine::from_process(first, arguments),
         };
-        let decision = policy.examine(command, cwd);
+        let requested = Requested { command, cwd, has_input, approved: Approved::default() };
+        let decision = policy.evaluate(policy.directories(), requested);
         return Verdict { explanation: decision.explanation, refusal: decision.outcome.err() };
     }
     let (entry, arguments) = match asked {
@@ -38,18 +40,17 @@ pub(super) fn examine(
         }
         Asked::Words(first, arguments) => (first, dialect::join(&arguments)),
     };
-    let pattern = find_literal_pattern(&arguments).filter(|_| cfg!(unix));
-    let ShellDecision { mut explanation, outcome, change } =
-        decide(policy, &entry, dialect::words(&arguments), pattern);
+    let ShellDecision { mut explanation, outcome, change } = decide(policy, &entry, ShellArguments::read(&arguments));
     let directories = policy.directories();
     let refusal = match (outcome, directories.resolve(cwd)) {
         (Err(refusal), _) => Some(refusal),
         (Ok(_), Err(error)) => Some(error.into()),
-        (Ok(_), Ok(directory)) => {
-            let here = Some(stand.here.filter(|_| cwd.is_none()).unwrap_or(directory.path()));
-            explanation.directory = here.map(Into::into);
-            let target = change.map(|change| Stand { here, ..stand }.target(&change, directories));
-            target.and_then(Result::err).map(|reason| Refusal::InShell { reason })
+        (Ok(command), Ok(directory)) => {
+            let current = Some(shell.current.filter(|_| cwd.is_none()).unwrap_or(directory.path()));
+            explanation.directory = current.map(Into::into);
+            let target = change.map(|change| ShellDirectories { current, ..shell }.target(&change, directories));
+            let here = current.and_then(|current| WorkingDirectory::open(current).ok()).unwrap_or(directory);
+            target.and_then(Result::err).or_else(|| command.check_in(directories, &here).err())
         }
     };
     Verdict { explanation, refusal }

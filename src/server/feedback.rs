@@ -1,9 +1,11 @@
 //! What a client hears of its call before the answer: progress where it gave a token, messages where it gave a level.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
-use super::RequestContext;
-use super::workers::{Ended, Progress};
+use super::event::{HowEnded, Progress};
+use super::session::RequestContext;
 use crate::exec::End;
 use crate::jsonrpc::{RequestId, encode};
 use crate::mcp::{LoggingLevel, ProgressToken, Revision, message_params, progress_params};
@@ -16,6 +18,8 @@ pub(super) struct Feedback {
     revision: Revision,
     progress_token: Option<ProgressToken>,
     last_progress: u64,
+    /// How many seconds the call has waited before its command was started.
+    waited: u64,
     log_level: Option<LoggingLevel>,
 }
 
@@ -28,26 +32,43 @@ impl Feedback {
             revision: context.revision,
             progress_token: context.progress_token.clone(),
             last_progress: 0,
+            waited: 0,
             log_level: context.log_level,
         }
-    }
-
-    /// Whether progress is wanted.
-    pub(super) fn wants_progress(&self) -> bool {
-        self.progress_token.is_some()
     }
 
     /// The notification that tells how far the call is; `None` where nobody wants it, or where it would not be more than
     /// the last one.
     pub(super) fn progress(&mut self, progress: &Progress) -> Option<Vec<u8>> {
         let token = self.progress_token.as_ref()?;
-        let seconds = progress.elapsed.as_secs();
+        let elapsed = progress.elapsed.saturating_add(Duration::from_secs(self.waited));
+        let seconds = elapsed.as_secs();
         if seconds <= self.last_progress {
             return None;
         }
         self.last_progress = seconds;
-        let params = progress_params(token, progress.elapsed, &progress.last_line, self.revision);
+        let params = progress_params(token, elapsed, &progress.last_line, self.revision);
         Some(encode::notification("notifications/progress", &params))
+    }
+
+    /// What the answer must be valid in.
+    pub(super) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether the client wants to hear how far the call is.
+    pub(super) fn wants_progress(&self) -> bool {
+        self.progress_token.is_some()
+    }
+
+    /// The call has waited for a person, and begins: its progress goes on from there.
+    pub(super) fn begins(&mut self) {
+        self.waited = self.last_progress;
+    }
+
+    /// The message that a person is asked.
+    pub(super) fn asked(&self, channel: &str) -> Option<Vec<u8>> {
+        self.message(LoggingLevel::Notice, "asked", || json!({"channel": channel}))
     }
 
     /// The message that the call may run. It holds the command's name and none of its arguments: secrets stand in those.
@@ -55,25 +76,26 @@ impl Feedback {
         self.message(LoggingLevel::Info, "allowed", || json!({"command": command, "rule": rule}))
     }
 
-    /// The message that the call does not run. Why stands in the answer: the reason may quote the whole command line.
-    pub(super) fn refused(&self) -> Option<Vec<u8>> {
-        self.message(LoggingLevel::Warning, "refused", || json!({}))
+    /// The message that the call does not run, as what it is called. Why stands in the answer: the reason may quote the whole
+    /// command line.
+    pub(super) fn not_run(&self, event: &str) -> Option<Vec<u8>> {
+        self.message(LoggingLevel::Warning, event, || json!({}))
     }
 
     /// The message that the call has ended.
-    pub(super) fn ended(&self, ended: &Ended) -> Option<Vec<u8>> {
-        let level = match ended {
-            Ended::Ran { end: End::Exited(_), .. } => LoggingLevel::Info,
-            Ended::Ran { end: End::Signaled(_) | End::TimedOut(_), .. } => LoggingLevel::Warning,
-            Ended::Ran { end: End::Stopped, .. } => LoggingLevel::Notice,
-            Ended::Failed(_) => LoggingLevel::Error,
+    pub(super) fn ended(&self, how: &HowEnded) -> Option<Vec<u8>> {
+        let level = match how {
+            HowEnded::Ran { end: End::Exited(_), .. } => LoggingLevel::Info,
+            HowEnded::Ran { end: End::Signaled(_) | End::TimedOut(_), .. } => LoggingLevel::Warning,
+            HowEnded::Ran { end: End::Stopped, .. } => LoggingLevel::Notice,
+            HowEnded::Failed(_) => LoggingLevel::Error,
         };
-        self.message(level, "ended", || match ended {
-            Ended::Ran { end: End::Exited(code), .. } => json!({"exit_code": code}),
-            Ended::Ran { end: End::Signaled(number), .. } => json!({"signal": number}),
-            Ended::Ran { end: End::TimedOut(_), .. } => json!({"timed_out": true}),
-            Ended::Ran { end: End::Stopped, .. } => json!({"stopped": true}),
-            Ended::Failed(why) => json!({"failed": why}),
+        self.message(level, "ended", || match how {
+            HowEnded::Ran { end: End::Exited(code), .. } => json!({"exit_code": code}),
+            HowEnded::Ran { end: End::Signaled(number), .. } => json!({"signal": number}),
+            HowEnded::Ran { end: End::TimedOut(_), .. } => json!({"timed_out": true}),
+            HowEnded::Ran { end: End::Stopped, .. } => json!({"stopped": true}),
+            HowEnded::Failed(why) => json!({"failed": why}),
         })
     }
 

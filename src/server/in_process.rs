@@ -1,15 +1,16 @@
 //! A call without a loop, for a program that embeds the tools and has no client.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{CommandEnded, CommandOutcome, Decided, Parts};
+use super::observer::{CommandOutcome, Decided};
+use super::parts::Parts;
+use super::workers::observe_end;
 use crate::exec::{ExecError, Invocation, Limits, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
-use crate::policy::Refusal;
+use crate::policy::{Approved, Refusal, Requested};
 use crate::tools::{ArgumentError, Call, Called, execute_result};
 
 /// Why a call has no result. What a command itself makes of its call, a non-zero exit or a deadline, is a result.
@@ -17,7 +18,7 @@ use crate::tools::{ArgumentError, Call, Called, execute_result};
 #[non_exhaustive]
 pub enum CallError {
     /// No tool has this name.
-    #[error("unknown tool `{}`; the tools are {}", name.escape_debug(), known.join(", "))]
+    #[error("unknown tool `{}`; the tools are {}", crate::text::escape(name), known.join(", "))]
     UnknownTool {
         /// As it was given.
         name: String,
@@ -36,9 +37,9 @@ pub enum CallError {
     /// The policy does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The process has no means left to watch a command.
-    #[error("no means are left to run a command: {source}")]
-    NoMeans {
+    /// The system gives no pipe to end the command by.
+    #[error("cannot create a pipe: {source}")]
+    NoPipe {
         /// What the system says.
         source: std::io::Error,
     },
@@ -64,7 +65,7 @@ impl Parts {
     /// # Errors
     /// [`CallError`], where nothing ran or what ran was lost.
     pub fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResult, CallError> {
-        let (_stop, signal) = stop().map_err(|source| CallError::NoMeans { source })?;
+        let (_stop, signal) = stop().map_err(|source| CallError::NoPipe { source })?;
         self.call_until(signal, tool, arguments)
     }
 
@@ -82,41 +83,44 @@ impl Parts {
             let known = self.toolbox.list().map(|tool| tool.name.clone()).collect();
             return Err(CallError::UnknownTool { name: tool.to_owned(), known });
         };
-        let Called::Execute(Call { command, cwd, input, timeout }) = self.toolbox.read(kind, arguments)? else {
-            return Err(CallError::NeedsServer { name: tool.to_owned() });
+        let Call { command, cwd, input, timeout } = match self.toolbox.read(kind, arguments)? {
+            Called::Execute(call) => call,
+            Called::Done(result) => return Ok(result),
+            Called::Shell(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
         };
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let decision = self.policy.examine(command, cwd.as_deref());
+        let requested =
+            Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved: Approved::default() };
+        let decision = self.policy.evaluate(self.policy.directories(), requested);
         let explanation = &decision.explanation;
         self.observer.decided(&Decided { call, tool, explanation, refusal: decision.outcome.as_ref().err() });
+        let command = decision.outcome?;
+        let success = command.success_exit_codes().to_vec();
         let invocation = Invocation {
-            command: decision.outcome?,
+            limits: Limits { timeout: command.timeout(timeout, self.limits.timeout), ..self.limits },
+            command,
             input: input.map(String::into_bytes),
-            limits: Limits { timeout, ..self.limits },
             stop,
             heartbeat: None,
         };
         let outcome = self.run(invocation);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);
-        observe_end(self, call, seen);
-        Ok(execute_result(outcome?, decision.explanation.literal_pattern, self.report))
+        observe_end(&*self.observer, call, seen);
+        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, self.report))
     }
 }
 
 impl Parts {
     /// A confined command needs a thread that confines itself for good, and the caller's own is not for that.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        if !self.confinement.is_on() {
+        let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
+        if !self.confinement.is_on() && own.is_none() {
             return self.executor.run(invocation);
         }
+        let executor = own.as_ref().unwrap_or(&self.executor);
         std::thread::scope(|scope| {
-            let worker = scope.spawn(|| self.executor.run(invocation));
+            let worker = scope.spawn(|| executor.run(invocation));
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
-}
-
-fn observe_end(parts: &Parts, call: u64, outcome: CommandOutcome<'_>) {
-    // As in a worker: the hook's panic is not the call's.
-    let _ = catch_unwind(AssertUnwindSafe(|| parts.observer.ended(&CommandEnded { call, outcome })));
 }

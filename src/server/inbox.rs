@@ -4,14 +4,18 @@
 //! senders ring a bell, a byte in a pipe. A line is then served by the thread that read it, and a request that needs no
 //! other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
 
-use std::io::{self, BufRead};
+#[cfg(unix)]
+use std::io;
+use std::io::BufRead;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
-use super::event::Event;
+use super::deadlines::Deadlines;
+use super::event::{Deadline, Event};
 #[cfg(unix)]
 use super::polled::{Bell, Gate, Polled};
-use crate::jsonrpc::{Line, LineReader};
+use crate::jsonrpc::LineReader;
 
 /// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
 /// be a line of 16 MiB.
@@ -46,6 +50,7 @@ pub(super) struct Inbox {
     events: Receiver<Event>,
     /// What the loop has to tell itself.
     own: Option<Event>,
+    deadlines: Deadlines,
     #[cfg(unix)]
     bell: Arc<Bell>,
     #[cfg(unix)]
@@ -60,6 +65,7 @@ impl Inbox {
         let inbox = Self {
             events,
             own: None,
+            deadlines: Deadlines::default(),
             #[cfg(unix)]
             bell: Arc::clone(&bell),
             #[cfg(unix)]
@@ -80,16 +86,38 @@ impl Inbox {
 
     /// Waits for the next event; `None` where none can come any more.
     pub(super) fn next(&mut self) -> Option<Event> {
-        let own = self.own.take();
-        #[cfg(unix)]
-        if let Some(polled) = &mut self.polled {
-            return own.or_else(|| Some(polled.next(&self.events)));
+        loop {
+            let passed = self.own.take().or_else(|| self.deadlines.passed().map(Event::Deadline));
+            if passed.is_some() {
+                return passed;
+            }
+            let wait = self.deadlines.wait();
+            #[cfg(unix)]
+            if let Some(polled) = &mut self.polled {
+                match polled.next(&self.events, wait) {
+                    None => continue,
+                    event => return event,
+                }
+            }
+            let received = match wait {
+                None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(wait) => self.events.recv_timeout(wait),
+            };
+            match received {
+                Ok(event) => return Some(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
         }
-        own.or_else(|| self.events.recv().ok())
     }
 
-    /// Has the loop come to this event next. There is one at a time, of the persistent shell's one call.
-    pub(super) fn tell_oneself(&mut self, event: Event) {
+    /// Makes this deadline an event after the delay.
+    pub(super) fn after(&mut self, delay: Duration, deadline: Deadline) {
+        self.deadlines.set(delay, deadline);
+    }
+
+    /// Makes this event the next one. There is one at a time, of the persistent shell's one call.
+    pub(super) fn put_first(&mut self, event: Event) {
         self.own = Some(event);
     }
 }
@@ -98,7 +126,7 @@ impl Inbox {
 pub(super) fn read(input: impl BufRead, events: &EventSender) {
     let mut lines = LineReader::new(input);
     loop {
-        let event = line_or_end(lines.next_line());
+        let event = Event::from(lines.next_line());
         let is_last = matches!(event, Event::InputEnded(_));
         if !events.send(event) || is_last {
             return;
@@ -106,11 +134,18 @@ pub(super) fn read(input: impl BufRead, events: &EventSender) {
     }
 }
 
-pub(super) fn line_or_end(read: io::Result<Option<Line>>) -> Event {
-    match read {
-        Ok(Some(line)) => Event::Line(line),
-        Ok(None) => Event::InputEnded(Ok(())),
-        Err(error) => Event::InputEnded(Err(error)),
+/// Ends a server from another thread, at once and in order: as a signal ends the program.
+///
+/// It keeps nothing alive. To end a server twice, or after its end, does no harm; where the loop is busy it waits for it.
+#[derive(Debug, Clone)]
+pub struct Ender(pub(super) EventSender);
+
+impl Ender {
+    /// Has the server end what runs, answer nothing more, and return from
+    /// [`serve`](super::Server::serve) within a second.
+    pub fn end(&self) {
+        // The loop may be gone already, and then there is nothing left to end.
+        self.0.send(Event::Signal);
     }
 }
 

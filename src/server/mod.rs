@@ -1,48 +1,59 @@
-//! The server: one loop that owns all state and writes all output.
+//! The server: one loop that owns the state of the session and writes all output.
 //!
-//! It reads its standard input itself, where it can; workers run calls, a timer keeps the loop's deadlines; they share
-//! the one channel of `Event`s and nothing else. `Session` is the one seam between the eras of the protocol: it makes a
-//! `RequestContext` for each request, and handlers see only that.
+//! The loop reads its standard input itself, if it can, and keeps its own deadlines. Workers run calls and report by
+//! the one channel of `Event`s. `Session` decides which era of the protocol a request belongs to, and makes a
+//! `RequestContext` of it; handlers see only that.
 //!
 //! - [`Server::new`] builds everything that a resolved configuration describes.
 //! - [`Server::serve`] serves a client on two streams.
 //! - [`Parts::call`] runs a call without a client.
-//! - [`Observer`] hears of every decision and of every end of a command.
+//! - [`Observer`] is told every decision and every end of a command.
 
+mod approval;
+mod asker;
+mod budget;
 mod calls;
 mod confinement;
-mod context;
+mod deadlines;
 mod dispatch;
+mod effects;
 mod event;
 mod examine;
 mod feedback;
 mod in_process;
+mod in_results;
 mod inbox;
+mod late_parts;
+mod leftovers;
 mod log;
+mod not_run;
 mod observer;
+mod outgoing;
 mod parts;
 #[cfg(unix)]
 mod polled;
+mod questions;
 mod replies;
+mod requests;
 mod roots;
 mod run;
 mod session;
-mod shell_calls;
-mod subscriptions;
-mod utilities;
+mod shell;
+mod tool_call;
+mod turns;
 mod workers;
 
+pub use approval::{Answer, Channel};
+pub use asker::AskSettings;
 pub use confinement::Confinement;
-pub(crate) use context::RequestContext;
-pub use event::Ender;
 pub use examine::Asked;
 pub use in_process::CallError;
-pub(crate) use inbox::EventSender;
+pub use inbox::Ender;
+pub(crate) use late_parts::LateParts;
 pub use log::{Log, LogSink};
-pub(crate) use observer::Unobserved;
-pub use observer::{CommandEnded, CommandOutcome, Decided, Observer};
+pub use observer::{CommandEnded, CommandOutcome, Decided, Observer, QuestionAnswered, QuestionAsked};
+pub(crate) use parts::NotStarted;
 pub use parts::Parts;
 #[cfg(unix)]
 pub(crate) use polled::{Gate, Gated, gated};
-pub use run::{Patience, Server};
-pub(crate) use session::Session;
+pub use run::{DrainTime, Server};

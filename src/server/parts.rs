@@ -4,18 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::examine::examine;
-use super::shell_calls::Stand;
-use super::{Asked, Confinement, Observer, Unobserved};
-use crate::config::{Config, EnvEntry, LogLevel, RootsMode};
-use crate::exec::{Environment, EnvironmentSettings, Executor, Limits, Processes, Variable};
+use thiserror::Error;
+
+use super::asker::AskSettings;
+use super::confinement::Confinement;
+use super::examine::{Asked, examine};
+use super::observer::{Observer, Unobserved};
+use crate::config::{Config, EnvEntry, LogLevel, RootsMode, Source};
+use crate::exec::{
+    Environment, EnvironmentSettings, Executor, Launcher, Limits, LimitsError, OperatorProgram, Processes, Variable,
+};
+use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
 use crate::policy::{
-    AllowList, Directories, DirectorySettings, Policy, Programs, Roots, SearchPath, SystemPlaces, Verdict, wrappers,
+    AllowList, Directories, DirectorySettings, Policy, Program, Programs, Roots, SearchPath, Verdict, wrappers,
 };
 use crate::sandbox::{Level, Sandbox};
-use crate::shell::ShellSettings;
 use crate::shell::dialect::current as dialect;
-use crate::tools::{ReportSettings, ToolSettings, Toolbox};
+use crate::shell::{ShellDirectories, ShellSettings};
+use crate::tools::{DescribedCommand, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
 pub struct Parts {
@@ -37,10 +43,22 @@ pub struct Parts {
     pub log_level: LogLevel,
     /// How commands are confined.
     pub confinement: Confinement,
+    /// What keeps commands to the limits of the kernel's, where there are any, or why nothing can and nothing runs.
+    pub launcher: Result<Option<Launcher>, Arc<LimitsError>>,
     /// What is done with the client's roots.
     pub roots: RootsMode,
+    /// How a person is asked about calls that have to be approved.
+    pub ask: AskSettings,
+    /// Whether any call has to be.
+    pub(super) asks: bool,
     /// Who hears of decisions and ends; nobody by default.
     pub observer: Arc<dyn Observer>,
+    /// Whether some rule bounds the paths among the words of its command.
+    pub(super) bounds_paths: bool,
+    /// Whether the allow-list is the one of the tools of the shell, since nobody named a command.
+    allows_by_default: bool,
+    /// What is to be said of variables that other servers read.
+    settings_of_others: Vec<String>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
 }
@@ -50,14 +68,18 @@ impl Parts {
     pub fn new(config: &Config) -> Self {
         let search_path =
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
-        let allow = AllowList::new(config.allow.value.iter().cloned());
+        let allow = config.allow_list();
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-        let directories = Directories::new(directory_settings(config, &search_path));
-        let (confinement, sandbox) = Confinement::new(config, &allow, &directories, &programs);
+        let directories = Directories::new(directory_settings(config));
+        let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
+        let (mut confinement, sandbox, rules) = Confinement::new(config, &allow, &directories, &programs, &launcher);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
             which: config.tools.value,
             entries: allow.names().to_vec(),
+            allows_any: allow.allows_any() || config.allow_project_commands.value,
+            described: described(&allow),
+            read_only: read_only(config, &allow),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
             max_output: config.max_output.value,
@@ -75,17 +97,26 @@ impl Parts {
         }
         let shell = config.tools.value.has_shell().then(|| {
             let program = shell_program(&config.shell.value, &programs);
-            // The shell executes itself and what is allowed; commands without a shell don't execute the shell.
-            let with_shell = |sandbox: &Sandbox| match &program {
-                Ok(program) => sandbox.with_program(program.clone()),
-                Err(_) => sandbox.with_directories(&[]),
+            let limits = launcher.as_ref().map_err(ToString::to_string);
+            let (program, launcher) = match limits {
+                Ok(launcher) => (program, launcher.clone()),
+                Err(error) => (Err(error), None),
             };
-            let sandbox = sandbox.as_ref().map(with_shell).map(Arc::new);
-            ShellSettings { program, environment: environment.clone(), sandbox }
+            // The shell executes itself and what is allowed; commands without a shell don't execute the shell.
+            let for_shell = |sandbox: &Sandbox| sandbox.for_shell(program.as_deref().ok());
+            let sandbox = sandbox.as_deref().map(for_shell).map(Arc::new);
+            if let Some(sandbox) = &sandbox {
+                confinement.warn_of_shell(sandbox);
+            }
+            ShellSettings { program, environment: environment.clone(), sandbox, launcher }
         });
-        let processes = Processes::new(environment);
+        let processes = Processes::new(environment).with_limits(launcher.clone()).with_rules(rules);
+        let ask = ask_settings(config, &programs, &search_path);
+        let asks = allow.rules().iter().any(|rule| rule.asks());
         Self {
             shell,
+            ask,
+            asks,
             policy: Policy::new(allow, directories, programs),
             executor: Arc::new(match sandbox {
                 Some(sandbox) => processes.with_sandbox(sandbox),
@@ -97,20 +128,54 @@ impl Parts {
                 grace: config.grace.value,
                 max_output: config.max_output.value,
             },
-            report: ReportSettings { structured: config.structured.value, exit_error: config.exit_error.value },
+            report: ReportSettings {
+                structured: config.structured.value,
+                exit_error: config.exit_error.value,
+                is_confined: confinement.is_on() || confinement.confines_rules(),
+            },
             max_concurrent: config.max_concurrent.value,
             log_level: config.log.value,
             confinement,
+            launcher,
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
+            bounds_paths: config.rules.iter().any(|rule| rule.level.has_paths()),
+            allows_by_default: config.allow.source == Source::Default && !config.allow.value.is_empty(),
+            settings_of_others: config.surroundings.settings_of_others(),
             calls: AtomicU64::new(0),
         }
     }
 
+    /// Whether the server may start.
+    ///
+    /// # Errors
+    /// Why commands can't be confined, or kept to their limits.
+    pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
+        self.confinement.check().map_err(|error| NotStarted::Sandbox(error.to_string()))?;
+        self.launcher.as_ref().map_err(|error| NotStarted::Limits(Arc::clone(error)))?;
+        Ok(())
+    }
+
     /// What would be decided for a command that is called in `directory`, by the tools that there are; runs nothing.
     pub fn examine(&self, asked: Asked, directory: Option<&str>) -> Verdict {
+        self.examined(asked, directory, false)
+    }
+
+    /// The same for a call that brings something to read on standard input.
+    pub fn examine_with_input(&self, asked: Asked, directory: Option<&str>) -> Verdict {
+        self.examined(asked, directory, true)
+    }
+
+    fn examined(&self, asked: Asked, directory: Option<&str>, has_input: bool) -> Verdict {
         let home = self.shell.as_ref().and_then(ShellSettings::home);
-        examine(&self.policy, self.toolbox.which(), asked, directory, Stand { home, ..Stand::default() })
+        let shell = ShellDirectories { home, ..Default::default() };
+        examine(&self.policy, self.toolbox.which(), asked, directory, has_input, shell)
+    }
+
+    /// The program of a command of the allow-list: the one that its rule names, else what its name is looked up as.
+    pub(crate) fn program_of(&self, name: &str) -> Option<Program> {
+        let rule = self.policy.allow_list().rules().get(name);
+        self.policy.programs().find_listed(rule.and_then(|rule| rule.program.as_deref()).unwrap_or(name))
     }
 
     /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
@@ -125,7 +190,16 @@ impl Parts {
         if allow.allows_any() {
             warnings.push("the allow-list holds `*`: every command is allowed".to_owned());
         }
-        for name in allow.names() {
+        if self.allows_by_default {
+            warnings.push(format!(
+                "no command is named, so `--tools shell` allows the set `@shell`: {}; name your own with `--allow`, or these \
+                 with `--allow @shell`",
+                allow.names().join(", ")
+            ));
+        }
+        warnings.extend(self.settings_of_others.iter().cloned());
+        warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
+        for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
             if let Some(reach) = wrappers::reach_of(name) {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
             }
@@ -133,19 +207,55 @@ impl Parts {
         if self.shell.is_some() {
             let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
             warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
+            let unheld = allow.rules().iter().filter(|rule| !rule.has_no_settings());
+            warnings.extend(unheld.map(|rule| {
+                format!(
+                    "on the persistent shell every call of `{}` is refused: its rule in {} sets a sandbox, an environment or \
+                     limits of its own",
+                    rule.name, rule.origin
+                )
+            }));
+        }
+        for name in self.toolbox.read_only().filter(|name| !allow.has_entry(name)) {
+            warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));
         }
         let directories = self.policy.directories();
         if directories.allow_project_commands() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
         }
-        if directories.are_clients_roots_free() && self.roots != RootsMode::Ignore {
+        if directories.withholds_from_clients_roots() && self.roots != RootsMode::Ignore {
+            let is_refused = self.confinement.is_on() || self.confinement.confines_rules();
+            let consequence = if is_refused { "calls in them are refused" } else { "commands in them are not allowed" };
+            warnings.push(format!(
+                "a client's roots count only inside directories that you name, and none is named, so {consequence}; name one \
+                 with `--workspace-dir`, `--project-dir` or `--cwd-root`, or say `--roots ignore`"
+            ));
+        }
+        let limits = self.launcher.iter().flatten().flat_map(Launcher::describe);
+        let of_user = limits.filter(|(flag, how)| *flag == "max-processes" && how.contains("RLIMIT_NPROC"));
+        warnings.extend(
+            of_user.map(|(flag, how)| format!("`--{flag}` bounds the number {how}: no cgroup can be made here")),
+        );
+        warnings.extend(self.confinement.warnings());
+        if self.asks && self.ask.program.is_none() {
+            let asked = allow.rules().iter().filter(|rule| rule.asks()).map(|rule| format!("`{}`", rule.name));
+            warnings.push(format!(
+                "calls of {} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
+                 program that asks with `--ask-with`",
+                asked.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if self.ask.program.is_some() && !self.asks {
             warnings.push(
-                "the client's roots say which directories are the work's, and no directory of yours bounds them; name one with \
-                 `--project-dir`, `--workspace-dir` or `--cwd-root`, or say `--roots ignore`"
+                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
+            );
+        }
+        if allow.allows_any() && self.asks {
+            warnings.push(
+                "the allow-list holds `*`, which allows a command that has to be approved by its path without approval"
                     .to_owned(),
             );
         }
-        warnings.extend(self.confinement.warnings());
         warnings
     }
 
@@ -159,56 +269,81 @@ impl Parts {
         if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
         }
+        problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
+        problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
         problems.extend(self.confinement.problems());
         problems
     }
 }
 
-/// Where Unixes have their programs and settings.
-const SYSTEM: &[&str] = &[
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/libexec",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/usr/local/lib",
-    "/etc",
-    "/boot",
-    "/dev",
-    "/proc",
-    "/sys",
-    "/nix",
-    "/gnu",
-];
+/// Why the server can't start with its configuration.
+#[derive(Debug, Error)]
+pub(crate) enum NotStarted {
+    /// Commands can't be confined as the operator asked.
+    #[error("{0}")]
+    Sandbox(String),
+    /// Commands can't be kept to limits as the operator asked.
+    #[error(transparent)]
+    Limits(Arc<LimitsError>),
+}
 
-fn directory_settings(config: &Config, search_path: &SearchPath) -> DirectorySettings {
-    let is_confined = config.sandbox.value != Level::Off;
-    let project_commands = config.allow_project_commands.value;
-    // Elsewhere a client's roots grant nothing, and nobody asks for these places.
-    let system = (is_confined || project_commands).then(|| {
-        let system = SYSTEM.iter().filter(|_| cfg!(unix)).map(PathBuf::from);
-        let home = config.surroundings.variable(if cfg!(windows) { "USERPROFILE" } else { "HOME" });
-        let home = home.map(PathBuf::from).filter(|home| home.is_absolute());
-        SystemPlaces::new(system, search_path.entries().iter().cloned(), home)
-    });
+/// What models are told of the commands that policies describe.
+fn described(allow: &AllowList) -> Vec<DescribedCommand> {
+    let is_told = |rule: &&Arc<CommandRule>| !rule.is_plain_any();
+    let command = |rule: &Arc<CommandRule>| DescribedCommand {
+        name: rule.name.clone(),
+        synopsis: synopsis(rule),
+        forms: forms_of(rule),
+        examples: allowed_examples(rule),
+    };
+    allow.rules().iter().filter(is_told).map(command).collect()
+}
+
+/// The commands that change nothing: those that the operator names, and those whose rules say so.
+fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
+    let of_rules = allow.rules().iter().filter(|rule| rule.read_only).map(|rule| rule.name.clone());
+    config.read_only.value.iter().cloned().chain(of_rules).collect()
+}
+
+/// How many examples of a command a model is shown.
+const MOST_EXAMPLES: usize = 12;
+
+fn allowed_examples(rule: &CommandRule) -> Vec<String> {
+    let allowed = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
+    allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
+}
+
+fn directory_settings(config: &Config) -> DirectorySettings {
     DirectorySettings {
         server: config.surroundings.directory.clone(),
         cwd: config.cwd.value.clone(),
         project: config.project_dir.value.clone(),
         workspace: config.workspace_dir.value.clone(),
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
-        project_commands,
-        is_confined,
-        system: Arc::new(system.unwrap_or_default()),
+        project_commands: config.allow_project_commands.value,
+        writable: config.write.value.clone(),
+        is_confined: config.sandbox.value != Level::Off || config.rules.iter().any(|rule| rule.sandbox.is_confining()),
     }
+}
+
+/// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a
+/// terminal by that.
+fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
+    // What it starts by a name is never found where it runs, since commands may write there.
+    let mut environment = config.surroundings.variables.clone();
+    environment.insert("PATH".into(), search_path.to_variable());
+    let program = config.ask_with.value.as_ref().map(|words| {
+        let name = words.first().map_or("", String::as_str);
+        let program = programs.find_listed(name).filter(Program::is_executable);
+        let program = program.ok_or_else(|| format!("`{name}` of `--ask-with` was not found, or can't be executed"))?;
+        Ok(Arc::new(OperatorProgram {
+            program: program.path().to_owned(),
+            words: words.clone(),
+            environment,
+            directory: config.surroundings.directory.clone(),
+        }))
+    });
+    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
 }
 
 /// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.

@@ -4,29 +4,30 @@ use std::io::{self, BufRead, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::event::Event;
-use super::inbox::line_or_end;
-use crate::exec::pipe;
 use crate::jsonrpc::LineReader;
+use crate::poll::pipe;
 
 /// What wakes a loop that sleeps in poll(2); it makes no sound until such a loop has hung it up.
 #[derive(Debug, Default)]
-pub(super) struct Bell(Mutex<Option<OwnedFd>>);
+pub(super) struct Bell(OnceLock<OwnedFd>);
 
 impl Bell {
     /// Who rings before finds nothing here, but what it rings for stands in the channel by then.
     fn hang(&self, waker: OwnedFd) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+        // There is one such loop, which hangs it up once.
+        self.0.get_or_init(|| waker);
     }
 
     /// Wakes the loop that sleeps, after something was put in its channel.
     pub(super) fn ring(&self) {
-        if let Some(waker) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(waker) = self.0.get() {
             // Where the pipe is full the loop is awake anyway, and where it is closed there is none.
             let _ = rustix::io::write(waker, &[0]);
         }
@@ -94,24 +95,16 @@ impl Polled {
         Ok(Self { lines: LineReader::new(input), gate, woken, has_ended: false })
     }
 
-    /// Waits for the next event. What the threads have to tell comes first: they are few, and a client may send without end.
-    pub(super) fn next(&mut self, events: &Receiver<Event>) -> Event {
-        loop {
-            if let Ok(event) = events.try_recv() {
-                return event;
-            }
-            if let Some(event) = self.read() {
-                return event;
-            }
-            match self.wait() {
-                Ok(None) => {}
-                Ok(Some(event)) => return event,
-                Err(error) => {
-                    self.has_ended = true;
-                    return Event::InputEnded(Err(error));
-                }
-            }
+    /// Waits for the next event, once and for no longer than this; `None` where none has come. What the threads have to tell
+    /// comes first: they are few, and a client may send without end.
+    pub(super) fn next(&mut self, events: &Receiver<Event>, longest: Option<Duration>) -> Option<Event> {
+        if let Some(event) = events.try_recv().ok().or_else(|| self.read()) {
+            return Some(event);
         }
+        self.wait(longest).unwrap_or_else(|error| {
+            self.has_ended = true;
+            Some(Event::InputEnded(Err(error)))
+        })
     }
 
     fn read(&mut self) -> Option<Event> {
@@ -122,13 +115,13 @@ impl Polled {
         if matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             return None;
         }
-        let event = line_or_end(read);
+        let event = Event::from(read);
         self.has_ended = matches!(event, Event::InputEnded(_));
         Some(event)
     }
 
     /// Waits for the stream or the bell, or for the end of the output, which is an event by itself.
-    fn wait(&mut self) -> io::Result<Option<Event>> {
+    fn wait(&mut self, longest: Option<Duration>) -> io::Result<Option<Event>> {
         // Where none is watched the bell's pipe takes its place, whose other end is never closed before this one.
         let output = self.gate.output.as_ref().unwrap_or(&self.woken);
         let mut polled = [
@@ -139,7 +132,9 @@ impl Polled {
         ];
         // Once the stream has ended it would be ready for ever.
         let watched = if self.has_ended { 2 } else { 3 };
-        match poll(polled.get_mut(..watched).unwrap_or_default(), None) {
+        // A wait that no timespec holds is longer than any server lives.
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        match poll(polled.get_mut(..watched).unwrap_or_default(), longest.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,19 +1,96 @@
-//! Where answers go: each as a line of its own, or together as the array that answers a batch.
+//! The right to answer a request, which can be used once, and where the answer goes: a line of its own, or the array that
+//! answers a batch.
+//!
+//! A [`Reply`] is made for each request and can't be copied. Whoever has it answers the request, withdraws it where its
+//! client has cancelled it, or passes it on. One that is dropped, by a mistake or by a panic, is answered with an error.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
-/// Where the answer to one request goes.
+use super::budget::{Budget, Charge, OverBudget};
+use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, RequestId, encode};
+
+/// How long the answer to a batch may be, in bytes: clients close the connection over messages of 10 MiB.
+const LONGEST_BATCH: usize = 10 * 1024 * 1024 - 64 * 1024;
+/// What a place in a batch costs.
+const PLACE: usize = 256;
+
+/// Where an answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReplyTo {
+pub(super) enum Destination {
     /// A line of its own.
     Client,
     /// The array of this batch.
     Batch(u64),
 }
 
-/// The batches that are not answered yet.
+/// The right to answer one request, once.
+#[derive(Debug)]
+#[must_use = "a request that is not answered here is answered with an error"]
+pub(super) struct Reply {
+    id: RequestId,
+    to: Destination,
+    /// What is held for the request.
+    charge: Charge,
+    /// Where the request is noted if this is dropped; `None` once it was used.
+    lost: Option<Lost>,
+}
+
+/// The requests whose right to be answered was dropped.
+type Lost = Rc<RefCell<Vec<(RequestId, Destination)>>>;
+
+impl Reply {
+    /// The id of the request.
+    pub(super) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Whether the answer becomes a part of a batch's.
+    pub(super) fn is_in_batch(&self) -> bool {
+        self.to != Destination::Client
+    }
+
+    /// Charges what is held until the request is answered.
+    ///
+    /// # Errors
+    /// [`OverBudget`], and then it must not be held.
+    pub(super) fn hold(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        self.charge.grow(bytes)
+    }
+
+    /// A charge of nothing yet, for what outlives the request.
+    pub(super) fn new_charge(&self) -> Charge {
+        self.charge.other()
+    }
+
+    /// Takes the charge out, for what is still held when the request is withdrawn.
+    pub(super) fn take_charge(&mut self) -> Charge {
+        self.charge.take()
+    }
+
+    fn used(mut self) -> (RequestId, Destination) {
+        self.lost = None;
+        (std::mem::replace(&mut self.id, 0.into()), self.to)
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(lost) = self.lost.take() {
+            let id = std::mem::replace(&mut self.id, 0.into());
+            lost.borrow_mut().push((id, self.to));
+        }
+    }
+}
+
+/// Makes the replies, and keeps the batches that are not answered yet.
+///
+/// What its methods give is the line to be written now, if there is one: of a batch only its last answer gives one.
 #[derive(Debug, Default)]
-pub(super) struct Batches {
+pub(super) struct Replies {
+    budget: Budget,
+    lost: Lost,
     open: HashMap<u64, Batch>,
     last: u64,
 }
@@ -22,32 +99,207 @@ pub(super) struct Batches {
 struct Batch {
     missing: usize,
     responses: Vec<Vec<u8>>,
+    bytes: usize,
+    charge: Charge,
 }
 
-impl Batches {
-    /// Opens a batch that gets an answer, or the word that there is none, for each of its `elements`.
-    pub(super) fn open(&mut self, elements: usize) -> ReplyTo {
-        self.last += 1;
-        self.open.insert(self.last, Batch { missing: elements, responses: Vec::new() });
-        ReplyTo::Batch(self.last)
+impl Replies {
+    /// Makes the right to answer the request of this id.
+    pub(super) fn open(&self, id: RequestId, to: Destination) -> Reply {
+        Reply { id, to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
     }
 
-    /// Takes the answer of one element, or `None` where it has none; gives the answers of all, where this was the last
-    /// and there is any.
-    pub(super) fn close_one(&mut self, key: u64, response: Option<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    /// Opens a batch of which this many elements, one at least, are answered.
+    ///
+    /// # Errors
+    /// [`OverBudget`].
+    pub(super) fn open_batch(&mut self, missing: usize) -> Result<Destination, OverBudget> {
+        let mut charge = self.budget.charge();
+        charge.grow(missing * PLACE)?;
+        self.last += 1;
+        self.open.insert(self.last, Batch { missing, responses: Vec::new(), bytes: 0, charge });
+        Ok(Destination::Batch(self.last))
+    }
+
+    /// Answers with a result, which is JSON that was encoded before.
+    #[must_use]
+    pub(super) fn result(&mut self, reply: Reply, result: Vec<u8>) -> Option<Vec<u8>> {
+        let (id, to) = reply.used();
+        self.send(Some(&id), to, encode::result(&id, result))
+    }
+
+    /// Answers with an error.
+    #[must_use]
+    pub(super) fn error(&mut self, reply: Reply, error: &ErrorObject) -> Option<Vec<u8>> {
+        let (id, to) = reply.used();
+        self.error_to(Some(&id), to, error)
+    }
+
+    /// Answers what is no request with an error.
+    #[must_use]
+    pub(super) fn error_to(&mut self, id: Option<&RequestId>, to: Destination, error: &ErrorObject) -> Option<Vec<u8>> {
+        self.send(id, to, encode::error(id, error))
+    }
+
+    /// Answers nothing, since the client has cancelled the request.
+    #[must_use]
+    pub(super) fn withdraw(&mut self, reply: Reply) -> Option<Vec<u8>> {
+        match reply.used().1 {
+            Destination::Client => None,
+            Destination::Batch(key) => self.close_one(key),
+        }
+    }
+
+    /// Answers the requests whose replies were dropped; gives their ids and what is to be written now.
+    pub(super) fn answer_lost(&mut self) -> Vec<(RequestId, Option<Vec<u8>>)> {
+        let lost = self.lost.take();
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        let error = ErrorObject::new(INTERNAL_ERROR, "the server failed at this request; its log says more");
+        lost.into_iter()
+            .map(|(id, to)| {
+                let line = self.error_to(Some(&id), to, &error);
+                (id, line)
+            })
+            .collect()
+    }
+
+    /// Gives up what is missing of each batch; gives the lines of those that have answers.
+    pub(super) fn close_batches(&mut self) -> Vec<Vec<u8>> {
+        let mut open: Vec<(u64, Batch)> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(key, _)| *key);
+        open.into_iter().filter_map(|(_, batch)| batch.into_line()).collect()
+    }
+
+    fn send(&mut self, id: Option<&RequestId>, to: Destination, response: Vec<u8>) -> Option<Vec<u8>> {
+        match to {
+            Destination::Client => Some(response),
+            Destination::Batch(key) => {
+                // A batch that was given up has no answer any more.
+                self.open.get_mut(&key)?.add(id, response);
+                self.close_one(key)
+            }
+        }
+    }
+
+    fn close_one(&mut self, key: u64) -> Option<Vec<u8>> {
         let batch = self.open.get_mut(&key)?;
-        batch.responses.extend(response);
         batch.missing = batch.missing.saturating_sub(1);
         if batch.missing > 0 {
             return None;
         }
-        self.open.remove(&key).map(|batch| batch.responses).filter(|responses| !responses.is_empty())
+        self.open.remove(&key)?.into_line()
+    }
+}
+
+impl Batch {
+    /// Keeps an answer until the others have come; an error in its place, where together they would be too long.
+    fn add(&mut self, id: Option<&RequestId>, response: Vec<u8>) {
+        let bytes = self.bytes + response.len();
+        let response = if bytes > LONGEST_BATCH || self.charge.grow(response.len()).is_err() {
+            let why = "the answers to this batch are too long together; send this request by itself";
+            encode::error(id, &ErrorObject::new(INTERNAL_ERROR, why))
+        } else {
+            response
+        };
+        self.bytes += response.len();
+        self.responses.push(response);
     }
 
-    /// Gives up what is missing; gives the answers that there are, of each batch in which there are any.
-    pub(super) fn close_all(&mut self) -> Vec<Vec<Vec<u8>>> {
-        let mut open: Vec<(u64, Batch)> = std::mem::take(&mut self.open).into_iter().collect();
-        open.sort_unstable_by_key(|(key, _)| *key);
-        open.into_iter().map(|(_, batch)| batch.responses).filter(|responses| !responses.is_empty()).collect()
+    fn into_line(self) -> Option<Vec<u8>> {
+        if self.responses.is_empty() { None } else { Some(encode::batch(&self.responses)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::budget::MOST_HELD;
+
+    fn text(line: Option<Vec<u8>>) -> String {
+        line.map_or_else(String::new, |line| String::from_utf8(line).unwrap())
+    }
+
+    #[test]
+    fn a_reply_that_is_dropped_is_answered_with_an_error_and_one_that_was_used_is_not() {
+        let mut replies = Replies::default();
+        let used = replies.open(1.into(), Destination::Client);
+        assert_eq!(text(replies.result(used, b"{}".to_vec())), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+        let withdrawn = replies.open(2.into(), Destination::Client);
+        assert_eq!(replies.withdraw(withdrawn), None);
+        assert!(replies.answer_lost().is_empty());
+        let dropped = replies.open(3.into(), Destination::Client);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _reply = dropped;
+            // Without the hook's message.
+            std::panic::resume_unwind(Box::new("a bug"));
+        }));
+        assert!(panicked.is_err());
+        let lost: Vec<String> = replies.answer_lost().into_iter().map(|(_, line)| text(line)).collect();
+        let why = "the server failed at this request; its log says more";
+        assert_eq!(
+            lost,
+            [format!("{{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{{\"code\":-32603,\"message\":\"{why}\"}}}}\n")]
+        );
+        assert!(replies.answer_lost().is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_answered_when_its_last_element_is_and_a_dropped_one_counts() {
+        let mut replies = Replies::default();
+        let to = replies.open_batch(3).unwrap();
+        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), to));
+        assert_eq!(replies.result(first, b"{}".to_vec()), None);
+        assert_eq!(replies.withdraw(second), None);
+        drop(third);
+        let lost: Vec<String> = replies.answer_lost().into_iter().map(|(_, line)| text(line)).collect();
+        assert_eq!(lost.len(), 1);
+        assert!(
+            lost[0].starts_with("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":3,"),
+            "{lost:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_held_is_given_back_however_the_request_ends() {
+        let mut replies = Replies::default();
+        for end in 0..3 {
+            let mut reply = replies.open(1.into(), Destination::Client);
+            assert_eq!(reply.hold(MOST_HELD), Ok(()), "{end}");
+            assert_eq!(replies.open(2.into(), Destination::Client).hold(1), Err(OverBudget));
+            match end {
+                0 => drop(replies.result(reply, b"{}".to_vec())),
+                1 => drop(replies.withdraw(reply)),
+                _ => drop(reply),
+            }
+            replies.answer_lost();
+        }
+        // What still runs when its request is withdrawn is charged on.
+        let mut reply = replies.open(1.into(), Destination::Client);
+        assert_eq!(reply.hold(MOST_HELD), Ok(()));
+        let charge = reply.take_charge();
+        assert_eq!(replies.withdraw(reply), None);
+        let mut next = replies.open(3.into(), Destination::Client);
+        assert_eq!(next.hold(1), Err(OverBudget));
+        drop(charge);
+        assert_eq!(next.hold(1), Ok(()));
+        assert_eq!(replies.withdraw(next), None);
+    }
+
+    #[test]
+    fn the_answers_to_a_batch_are_bounded_together() {
+        let mut replies = Replies::default();
+        let to = replies.open_batch(3).unwrap();
+        let long = format!("\"{}\"", "x".repeat(6 * 1024 * 1024));
+        let [first, second, third] = [1, 2, 3].map(|id: u64| replies.open(id.into(), to));
+        assert_eq!(replies.result(first, long.clone().into_bytes()), None);
+        assert_eq!(replies.result(second, long.clone().into_bytes()), None);
+        let line = text(replies.result(third, b"{}".to_vec()));
+        assert!(line.len() < LONGEST_BATCH, "{}", line.len());
+        assert!(
+            line.contains("\"id\":2,\"error\":{\"code\":-32603,\"message\":\"the answers to this batch are too long")
+        );
+        assert!(line.ends_with(",{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}]\n"));
     }
 }

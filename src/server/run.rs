@@ -1,70 +1,72 @@
-//! The loop: takes events one by one, and is the only one that writes to the client.
+//! The loop: takes events one by one, applies what handlers say, and is the only one that writes to the client.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::calls::{Calls, Pending};
-use super::event::{Deadline, Event};
-use super::inbox::{self, Inbox};
-use super::replies::{Batches, ReplyTo};
-use super::shell_calls::{ShellCalls, ShellFinished};
-use super::subscriptions::Subscriptions;
-use super::workers::{Ended, Finished, Progress, Workers};
-use super::{Ender, EventSender, Log, Observer, Parts, Session};
+use super::approval::Answer;
+use super::asker::Asker;
+use super::dispatch::{self, ListedTools, State};
+use super::effects::{Effect, Effects};
+use super::event::{Deadline, Event, Progress};
+use super::in_results;
+use super::inbox::{self, Ender, EventSender, Inbox};
+use super::late_parts::LateParts;
+use super::leftovers::Leftovers;
+use super::log::{Fields, Log, LogSink};
+use super::outgoing::Outgoing;
+use super::parts::Parts;
+use super::questions::{Ended, Questions};
+use super::replies::{Destination, Replies};
+use super::requests::Requests;
+use super::roots::Roots;
+use super::session::Session;
+use super::shell::ShellRunner;
+use super::turns::{self, Runners};
+use super::workers::{RunsWith, Workers};
 use crate::config::LogLevel;
-use crate::exec::{End, Orphans, Timer};
-use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Incoming, Line, MAX_LINE, Malformed, Message, encode};
-use crate::policy::Policy;
-use crate::tools::Toolbox;
+use crate::exec::StopReason;
+use crate::jsonrpc::{
+    ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Line, LongLine, MAX_LINE, Malformed, Message, encode,
+};
 
 /// How long the ended trees have until the server ends without them: their half second, and the time to drain.
 const ENDING: Duration = Duration::from_millis(850);
 
 /// How long calls that still run at the end of the input have to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum DrainTime {
     /// Until they are ended; for a client, which waits two seconds for the server to exit, half a second.
     Bounded(Duration),
     /// As long as their own deadlines allow.
     Unbounded,
 }
 
-impl Patience {
+impl DrainTime {
     /// What a client's end of the input leaves to its calls.
     pub const FOR_CLIENTS: Self = Self::Bounded(Duration::from_millis(500));
 }
 
 /// A server for one client, whose output lives as long as `'o`.
 pub struct Server<'o> {
-    pub(super) policy: Policy,
-    pub(super) toolbox: Toolbox,
-    pub(super) limits: crate::exec::Limits,
-    pub(super) session: Session,
-    pub(super) calls: Calls,
-    pub(super) shell: ShellCalls,
-    pub(super) workers: Workers,
-    pub(super) log: Log,
-    pub(super) subscriptions: Subscriptions,
-    pub(super) observer: Arc<dyn Observer>,
-    pub(super) last_key: u64,
-    batches: Batches,
-    orphans: Option<Orphans>,
-    timer: Timer,
-    pub(super) events: EventSender,
-    pub(super) inbox: Inbox,
-    patience: Patience,
-    life: Life,
-    /// Kept for its end: the commands' temporary directory goes with it.
-    pub(super) confinement: super::Confinement,
-    pub(super) roots: super::roots::ClientRootsState,
+    parts: LateParts,
+    state: State,
+    runners: Runners,
+    replies: Replies,
+    log: Log,
+    events: EventSender,
+    inbox: Inbox,
+    drain_time: DrainTime,
+    lifecycle: Lifecycle,
+    /// Whether the end took all the time that it may.
+    is_late: bool,
     /// Behind one pointer, so that there is one server in the binary and not one for each kind of output.
     output: Box<dyn Write + 'o>,
 }
 
-/// How far the server is in its life.
+/// How far the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum Lifecycle {
     /// It serves.
     Serving,
     /// The input has ended; the calls that run may still finish.
@@ -77,43 +79,68 @@ enum Life {
 
 impl<'o> Server<'o> {
     /// Makes a server of its parts, which answers on `output`.
-    pub fn new(parts: Parts, patience: Patience, log: crate::server::LogSink, output: impl Write + 'o) -> Self {
+    pub fn new(parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
+        Self::of_late(parts.into(), drain_time, log, output)
+    }
+
+    /// The same with parts that may still have to be made.
+    pub(crate) fn of_late(parts: LateParts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
-        let warnings = parts.warnings();
-        let mut log = Log::new(parts.log_level, log);
-        warnings.iter().for_each(|warning| log.write(LogLevel::Warn, warning));
-        parts.problems().iter().for_each(|problem| log.write(LogLevel::Warn, problem));
-        if let Some(sandbox) = parts.confinement.describe() {
-            log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
-        }
-        let start = parts.policy.directories().base().path;
-        let shell = ShellCalls::start(parts.shell, start, parts.report, Arc::clone(&parts.observer), events.clone())
-            .unwrap_or_else(|error| {
-                log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
-                ShellCalls::default()
-            });
-        Self {
-            policy: parts.policy,
-            toolbox: parts.toolbox,
-            limits: parts.limits,
-            session: Session::default(),
-            calls: Calls::new(parts.max_concurrent),
-            shell,
-            subscriptions: Subscriptions::default(),
-            workers: Workers::new(parts.executor, parts.report, Arc::clone(&parts.observer), events.clone()),
+        let mut log = Log::new(parts.opening.log_level, log);
+        let shell = match parts.at_start() {
+            None => ShellRunner::default(),
+            Some(made) => {
+                let (start, observer) = (made.policy.directories().base(), Arc::clone(&made.observer));
+                let shell = ShellRunner::start(made.shell.clone(), start, made.report, observer, events.clone());
+                shell.unwrap_or_else(|error| {
+                    log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
+                    ShellRunner::default()
+                })
+            }
+        };
+        let made = parts.shared();
+        let with = move || RunsWith {
+            executor: Arc::clone(&made.executor),
+            report: made.report,
+            observer: Arc::clone(&made.observer),
+        };
+        let workers = Workers::new(with, events.clone());
+        let mut server = Self {
+            state: State {
+                session: Session::default(),
+                requests: Requests::new(parts.opening.max_concurrent),
+                outgoing: Outgoing::default(),
+                roots: Roots::new(parts.opening.roots),
+                tools: ListedTools::default(),
+                questions: Questions::default(),
+            },
+            runners: Runners { workers, shell, leftovers: Leftovers::default(), asker: Asker::new(events.clone()) },
+            parts,
+            replies: Replies::default(),
             log,
-            observer: parts.observer,
-            last_key: 0,
-            batches: Batches::default(),
-            orphans: None,
-            timer: Timer::default(),
             events,
             inbox,
-            patience,
-            life: Life::Serving,
-            confinement: parts.confinement,
-            roots: super::roots::ClientRootsState::new(parts.roots),
+            drain_time,
+            lifecycle: Lifecycle::Serving,
+            is_late: false,
             output: Box::new(output),
+        };
+        if server.parts.at_start().is_some() {
+            server.tell_of_parts();
+        } else if let Err(error) = server.parts.make(server.events.clone()) {
+            server.log.write(LogLevel::Warn, &format!("no thread can be had to start with: {error}"));
+            server.tell_of_parts();
+        }
+        server
+    }
+
+    /// Tells the operator what is to be known of the parts.
+    fn tell_of_parts(&mut self) {
+        let Self { parts, log, .. } = self;
+        let told = parts.warnings().into_iter().chain(parts.problems());
+        told.for_each(|warning| log.write(LogLevel::Warn, &warning));
+        if let Some(sandbox) = parts.confinement.describe() {
+            log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
         }
     }
 
@@ -129,7 +156,7 @@ impl<'o> Server<'o> {
     /// server's; a library does without.
     #[must_use]
     pub fn ending_orphans(mut self) -> Self {
-        self.orphans = Some(Orphans::default());
+        self.runners.leftovers = Leftovers::watch(self.events.clone());
         self
     }
 
@@ -157,16 +184,15 @@ impl<'o> Server<'o> {
     }
 
     fn serve_inbox(mut self) -> io::Result<()> {
-        if self.confinement.is_on() {
-            // Making the rules takes a while, which would be the first call's otherwise. Without a thread it is that.
-            let executor = self.workers.executor();
-            drop(std::thread::Builder::new().name("prepare".into()).spawn(move || executor.prepare()));
+        if self.parts.at_start().is_some_and(|parts| parts.confinement.is_on()) {
+            // Making the rules takes a while, which would be the first call's otherwise.
+            self.runners.workers.prepare();
         }
         let served = self.run();
-        self.calls.shut_down();
-        self.shell.end();
-        if let Some(orphans) = &mut self.orphans {
-            orphans.end_all();
+        self.shut_down();
+        self.runners.shell.end();
+        if !self.runners.leftovers.end_all(self.is_late) {
+            self.log.write(LogLevel::Error, "not all that commands have left behind could be ended");
         }
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -175,222 +201,269 @@ impl<'o> Server<'o> {
     }
 
     fn run(&mut self) -> io::Result<()> {
-        while self.life != Life::Over {
+        while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next() else { return Ok(()) };
-            let written = match event {
-                Event::Line(line) => self.line(line),
-                Event::InputEnded(result) => self.input_ended(&result),
-                Event::OutputClosed => Err(io::Error::new(io::ErrorKind::BrokenPipe, "it has closed its end")),
-                Event::Signal => self.end_subscriptions().and_then(|()| self.end_everything()),
-                Event::Finished(finished) => self.finished(finished),
-                Event::Progress(progress) => self.progress(&progress),
-                Event::ShellFinished(finished) => self.shell_finished(finished),
-                Event::Deadline(Deadline::Drained) => self.end_everything(),
-                Event::Deadline(Deadline::Roots(number)) => self.roots_overdue(number),
-                Event::Deadline(Deadline::Ended) => {
-                    self.life = Life::Over;
-                    Ok(())
-                }
-            };
-            if let Err(error) = written {
+            if matches!(event, Event::PartsMade) {
+                // What stops a start stops the server where it is found out later.
+                self.parts.confinement.check().map_err(|error| io::Error::other(error.to_string()))?;
+            }
+            if let Err(error) = self.handle(event).and_then(|()| self.answer_lost()) {
                 // Nobody hears the answers any more, so nobody wants the calls.
                 self.log.write(LogLevel::Info, &format!("the client does not take answers any more: {error}"));
-                self.life = Life::Ending;
+                self.lifecycle = Lifecycle::Ending;
                 self.end_everything()?;
             }
-            let is_empty = self.calls.is_empty() && self.shell.is_empty();
-            let is_idle = self.calls.is_idle() && self.shell.is_idle();
-            if self.life == Life::Draining && is_empty || self.life == Life::Ending && is_idle {
-                self.life = Life::Over;
+            let requests = &self.state.requests;
+            let is_over = match self.lifecycle {
+                Lifecycle::Serving => false,
+                Lifecycle::Draining => requests.is_empty(),
+                Lifecycle::Ending => requests.is_idle() && self.runners.asker.is_idle(),
+                Lifecycle::Over => true,
+            };
+            if is_over {
+                self.lifecycle = Lifecycle::Over;
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, event: Event) -> io::Result<()> {
+        let Self { parts, state, runners, .. } = self;
+        let effects = match event {
+            Event::Line(line) => return self.line(line),
+            Event::InputEnded(result) => self.input_ended(&result),
+            Event::OutputClosed => return Err(io::Error::new(io::ErrorKind::BrokenPipe, "it has closed its end")),
+            Event::Signal => {
+                let effects = dispatch::end_subscriptions(&mut state.requests);
+                self.apply(effects)?;
+                return self.end_everything();
+            }
+            Event::PartsMade => {
+                self.tell_of_parts();
+                return Ok(());
+            }
+            Event::Ended(ended) => turns::ended(parts, &mut state.requests, runners, ended),
+            Event::Looked(looked) => turns::looked(parts, &mut state.requests, runners, looked),
+            Event::Progress(progress) => self.progress(&progress),
+            Event::Deadline(Deadline::Drained) => return self.end_everything(),
+            Event::Deadline(Deadline::Outgoing(number)) => state.roots.overdue(number, &mut state.requests),
+            Event::Answered { number, answer, said } => self.answered(number, &answer, &said),
+            Event::Deadline(Deadline::Question(number)) => {
+                let State { requests, outgoing, questions, .. } = state;
+                questions.timed_out(number, (requests, outgoing), &*parts.opening.observer)
+            }
+            Event::Deadline(Deadline::State(number)) => {
+                in_results::expired(&*parts.opening.observer, &mut state.outgoing, number)
+            }
+            Event::Deadline(Deadline::Asking(number)) => state.questions.tick(number, &mut state.requests),
+            Event::Deadline(Deadline::Ended) => {
+                (self.lifecycle, self.is_late) = (Lifecycle::Over, true);
+                Effects::default()
+            }
+        };
+        self.step(effects)
+    }
+
+    /// Starts the calls whose turn it is, before anything is written, and then does what a handler said.
+    fn step(&mut self, effects: Effects) -> io::Result<()> {
+        let started = turns::start(&self.parts, &mut self.state.requests, &mut self.runners);
+        self.apply(effects.and(started))
+    }
+
+    fn apply(&mut self, effects: Effects) -> io::Result<()> {
+        for effect in effects {
+            let line = match effect {
+                Effect::Answer(reply, result) => self.replies.result(reply, result),
+                Effect::Refuse(reply, error) => {
+                    if self.log.writes(LogLevel::Debug) {
+                        let line = Fields::of_request(reply.id()).ours("error", error.code);
+                        self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
+                    }
+                    self.replies.error(reply, &error)
+                }
+                Effect::Withdraw(reply) => self.replies.withdraw(reply),
+                Effect::Send(message) => Some(message),
+                Effect::Serve(request, reply, approved) => {
+                    let Self { parts, state, runners, .. } = self;
+                    let effects = dispatch::serve(parts, state, &runners.shell, request, reply, approved);
+                    self.step(effects)?;
+                    None
+                }
+                Effect::Ask(asks) => {
+                    let number = asks.number;
+                    self.runners.leftovers.begins(number);
+                    if let Err(why) = self.runners.asker.ask(&self.parts.ask, *asks) {
+                        let effects = self.answered(number, &Answer::Failed(why), "");
+                        self.step(effects)?;
+                    }
+                    None
+                }
+                Effect::EndAsking(number) => {
+                    self.runners.asker.end(number, StopReason::Cancelled);
+                    None
+                }
+                Effect::End(ended) => {
+                    self.inbox.put_first(Event::Ended(ended));
+                    None
+                }
+                Effect::Wait(delay, deadline) => {
+                    self.inbox.after(delay, deadline);
+                    None
+                }
+                Effect::Log(level, line) => {
+                    self.log.write(level, &line);
+                    None
+                }
+            };
+            if let Some(line) = line {
+                self.write(&line)?;
             }
         }
         Ok(())
     }
 
     fn line(&mut self, line: Line) -> io::Result<()> {
-        if self.life == Life::Ending {
+        if self.lifecycle == Lifecycle::Ending {
             return Ok(());
         }
         let text = match line {
             Line::Text(text) => text,
-            Line::TooLong => {
+            Line::TooLong(line) => {
+                let id = match &line {
+                    LongLine::Unanswered => return Ok(()),
+                    LongLine::Request(id) => Some(id),
+                    LongLine::Other => None,
+                };
                 let why = format!("invalid request: the line is longer than {MAX_LINE} bytes");
-                return self.write(&encode::error(None, &ErrorObject::new(INVALID_REQUEST, why)));
+                return self.write(&encode::error(id, &ErrorObject::new(INVALID_REQUEST, why)));
             }
         };
         match Incoming::parse(&text) {
-            Ok(Incoming::Single(message)) => self.message(message, ReplyTo::Client),
+            Ok(Incoming::Single(message)) => self.message(Ok(message), Destination::Client),
             Ok(Incoming::Batch(elements)) => self.batch(elements),
-            Err(malformed) => self.malformed(&malformed, ReplyTo::Client),
+            Err(malformed) => self.message(Err(malformed), Destination::Client),
         }
     }
 
     fn batch(&mut self, elements: Vec<Result<Message, Malformed>>) -> io::Result<()> {
-        if !self.session.revision().is_some_and(crate::mcp::Revision::has_batches) {
+        let refused = |code, why: String| encode::error(None, &ErrorObject::new(code, why));
+        if !self.state.session.revision().is_some_and(crate::mcp::Revision::has_batches) {
             let why = "invalid request: batches exist only after a handshake with protocol version 2025-03-26";
-            return self.write(&encode::error(None, &ErrorObject::new(INVALID_REQUEST, why)));
+            return self.write(&refused(INVALID_REQUEST, why.to_owned()));
         }
-        let reply_to = self.batches.open(elements.len());
-        for element in elements {
-            match element {
-                Ok(Message::Request(request)) if request.method == "initialize" => {
+        let is_answered = |element: &&Result<Message, Malformed>| matches!(element, Ok(Message::Request(_)) | Err(_));
+        let to = match elements.iter().filter(is_answered).count() {
+            0 => Ok(Destination::Client),
+            answers => self.replies.open_batch(answers),
+        };
+        let to = match to {
+            Ok(to) => to,
+            Err(error) => return self.write(&refused(INTERNAL_ERROR, error.to_string())),
+        };
+        elements.into_iter().try_for_each(|element| self.message(element, to))
+    }
+
+    fn message(&mut self, message: Result<Message, Malformed>, to: Destination) -> io::Result<()> {
+        let Self { parts, state, runners, replies, .. } = self;
+        let effects = match message {
+            Ok(Message::Request(request)) => {
+                let reply = replies.open(request.id.clone(), to);
+                if request.method == "initialize" && reply.is_in_batch() {
                     let why = "invalid request: `initialize` can't be part of a batch";
-                    let error = ErrorObject::new(INVALID_REQUEST, why);
-                    self.reply(reply_to, Some(encode::error(Some(&request.id), &error)))?;
+                    Effect::Refuse(reply, ErrorObject::new(INVALID_REQUEST, why)).into()
+                } else {
+                    dispatch::request(parts, state, &runners.shell, request, reply)
                 }
-                Ok(message) => self.message(message, reply_to)?,
-                Err(malformed) => self.malformed(&malformed, reply_to)?,
             }
-        }
-        Ok(())
-    }
-
-    fn message(&mut self, message: Message, reply_to: ReplyTo) -> io::Result<()> {
-        match message {
-            Message::Request(request) => self.request(request, reply_to),
-            Message::Notification(notification) => {
-                self.notification(&notification)?;
-                self.reply(reply_to, None)
+            Ok(Message::Notification(notification)) => dispatch::notification(parts, state, &notification),
+            Ok(Message::Response(response)) => dispatch::response(parts, state, &response),
+            Err(malformed) => {
+                self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
+                let line = replies.error_to(malformed.id.as_ref(), to, &malformed.error);
+                return line.map_or(Ok(()), |line| self.write(&line));
             }
-            Message::Response(response) => {
-                self.response(&response)?;
-                self.reply(reply_to, None)
-            }
-        }
+        };
+        self.step(effects)
     }
 
-    fn malformed(&mut self, malformed: &Malformed, reply_to: ReplyTo) -> io::Result<()> {
-        self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
-        self.reply(reply_to, Some(encode::error(malformed.id.as_ref(), &malformed.error)))
+    /// The operator's program has ended, or could not be started.
+    fn answered(&mut self, number: u64, answer: &Answer, said: &str) -> Effects {
+        let Self { parts, state, runners, .. } = self;
+        runners.asker.ended(number);
+        runners.leftovers.ends(number);
+        state.questions.answered(number, answer, said, &mut state.requests, &*parts.opening.observer)
     }
 
-    fn finished(&mut self, finished: Finished) -> io::Result<()> {
-        self.workers.release(finished.key);
-        let pending = self.calls.finish(finished.key);
-        // Before the answer, so that what a command left behind is gone when its client hears of its end.
-        let running = self.running();
-        if let Some(orphans) = &mut self.orphans {
-            orphans.after(finished.key, &running);
-        }
-        let started = self.start_calls();
-        started.and(pending.map_or(Ok(()), |pending| self.answer(&pending, &finished.end, &finished.result)))
-    }
-
-    /// Tells the log and the client of a call's end, and sends its answer.
-    fn answer(&mut self, pending: &Pending, end: &Ended, result: &[u8]) -> io::Result<()> {
-        if self.log.writes(LogLevel::Info) {
-            let end = describe_end(end);
-            self.log.write(LogLevel::Info, &format!("call id={} {} {end}", pending.id, pending.description));
-        }
-        if let Some(message) = pending.feedback.ended(end) {
-            self.write(&message)?;
-        }
-        self.reply(pending.reply_to, Some(encode::result(&pending.id, result)))
-    }
-
-    fn progress(&mut self, progress: &Progress) -> io::Result<()> {
+    fn progress(&mut self, progress: &Progress) -> Effects {
         // A call that was cancelled or answered in the meantime is not among those that run and are wanted.
-        let pending = self.calls.get_mut(progress.key).or_else(|| self.shell.get_mut(progress.key));
-        let notification = pending.and_then(|pending| pending.feedback.progress(progress));
-        notification.map_or(Ok(()), |notification| self.write(&notification))
+        let pending = self.state.requests.running(progress.key);
+        let mut effects = Effects::default();
+        effects.send(pending.and_then(|pending| pending.feedback.progress(progress)));
+        effects
     }
 
-    /// Answers what listens: nothing more will come.
-    fn end_subscriptions(&mut self) -> io::Result<()> {
-        self.subscriptions.end_all().iter().try_for_each(|answer| self.write(answer))
-    }
-
-    fn shell_finished(&mut self, finished: ShellFinished) -> io::Result<()> {
-        let before = self.shell.directory();
-        let pending = self.shell.finish(&finished);
-        self.hold_to_roots(before);
-        // Before the next call, so that nothing this one has left behind can write into its answer. A call that the loop
-        // itself has watched from its begin to its end was running at no look for orphans, so it is nobody's suspect.
-        if let Some(host) = &finished.host {
-            let running = self.running();
-            if let Some(orphans) = &mut self.orphans {
-                orphans.after_command_of(host, finished.key, &running);
-            }
-        }
-        if let Some(why) = &finished.restarted {
-            self.log.write(LogLevel::Warn, &format!("the persistent shell was started anew: {why}"));
-        }
-        let started = self.start_shell_call();
-        started.and(pending.map_or(Ok(()), |pending| self.answer(&pending, &finished.end, &finished.result)))
-    }
-
-    /// The keys of the calls that run, on whatever they run.
-    fn running(&self) -> Vec<u64> {
-        self.calls.running().into_iter().chain(self.shell.running()).collect()
-    }
-
-    fn input_ended(&mut self, result: &io::Result<()>) -> io::Result<()> {
+    fn input_ended(&mut self, result: &io::Result<()>) -> Effects {
         if let Err(error) = result {
             self.log.write(LogLevel::Error, &format!("the client's messages can't be read any more: {error}"));
         }
-        if self.life == Life::Serving {
-            self.life = Life::Draining;
-            if let Patience::Bounded(patience) = self.patience {
-                self.deadline(patience, Deadline::Drained);
+        if self.lifecycle == Lifecycle::Serving {
+            self.lifecycle = Lifecycle::Draining;
+            if let DrainTime::Bounded(time) = self.drain_time {
+                self.inbox.after(time, Deadline::Drained);
             }
         }
-        self.end_subscriptions()?;
-        self.stop_waiting_for_roots()
+        let State { requests, roots, outgoing, questions, .. } = &mut self.state;
+        let which = match self.drain_time {
+            DrainTime::Bounded(_) => Ended::Client,
+            DrainTime::Unbounded => Ended::Input,
+        };
+        // Not the observer of the parts, which nobody may have needed yet.
+        let observer = &*self.parts.opening.observer;
+        let ended = questions.end_session(which, (requests, outgoing), observer);
+        let ended = ended.and(in_results::client_gone(observer, outgoing));
+        ended.and(dispatch::end_subscriptions(requests)).and(roots.give_up(requests))
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
         // First, so that their time runs while the client takes its own to read.
-        self.calls.shut_down();
-        self.shell.shut_down();
+        self.shut_down();
         // What has finished of a batch is answered, as it is where it came alone.
-        let finished = self.batches.close_all();
-        let sent = finished.iter().try_for_each(|responses| self.write(&encode::batch(responses)));
-        self.life = Life::Ending;
-        self.deadline(ENDING, Deadline::Ended);
+        let finished = self.replies.close_batches();
+        let sent = finished.iter().try_for_each(|line| self.write(line));
+        self.lifecycle = Lifecycle::Ending;
+        self.inbox.after(ENDING, Deadline::Ended);
         sent
     }
 
-    pub(super) fn deadline(&mut self, delay: Duration, deadline: Deadline) {
-        let events = self.events.clone();
-        // Where the loop is gone the deadline is nobody's any more.
-        self.timer.after(delay, move || {
-            events.send(Event::Deadline(deadline));
-        });
-    }
-
-    /// Takes the answer to one request, or the word that it gets none.
-    pub(super) fn reply(&mut self, reply_to: ReplyTo, response: Option<Vec<u8>>) -> io::Result<()> {
-        match reply_to {
-            ReplyTo::Client => response.map_or(Ok(()), |response| self.write(&response)),
-            ReplyTo::Batch(key) => match self.batches.close_one(key, response) {
-                Some(responses) => self.write(&encode::batch(&responses)),
-                None => Ok(()),
-            },
+    /// Gives up every call there is.
+    fn shut_down(&mut self) {
+        self.state.requests.shut_down();
+        self.state.questions.shut_down();
+        self.runners.asker.end_all();
+        if self.runners.shell.give_up() {
+            self.state.requests.abandon_shell();
         }
     }
 
+    /// Answers the requests whose right to be answered was dropped, which is a bug, or where nobody is answered any more.
+    fn answer_lost(&mut self) -> io::Result<()> {
+        for (id, line) in self.replies.answer_lost() {
+            if self.lifecycle != Lifecycle::Ending {
+                let line = Fields::of_request(&id).reason("failed", "a bug: its handler gave no answer");
+                self.log.write(LogLevel::Error, line.as_str());
+            }
+            line.map_or(Ok(()), |line| self.write(&line))?;
+        }
+        Ok(())
+    }
+
     /// Writes one line, with one call where the stream takes it whole.
-    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        if self.life == Life::Ending {
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.lifecycle == Lifecycle::Ending {
             return Ok(());
         }
         self.output.write_all(line)?;
         self.output.flush()
-    }
-}
-
-fn describe_end(end: &Ended) -> String {
-    match end {
-        Ended::Ran { end, elapsed } => {
-            let how = match end {
-                End::Exited(code) => format!("exit={code}"),
-                End::Signaled(number) => format!("signal={number}"),
-                End::TimedOut(_) => "timed_out=true".to_owned(),
-                End::Stopped => "stopped=true".to_owned(),
-            };
-            format!("{how} time={:.1}ms", elapsed.as_secs_f64() * 1000.0)
-        }
-        Ended::Failed(why) => format!("failed={why:?}"),
     }
 }

@@ -4,10 +4,26 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::RequestContext;
 use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
-use crate::mcp::{Implementation, InitializeParams, LoggingLevel, RequestMeta, Revision};
+use crate::mcp::{Implementation, InitializeParams, LoggingLevel, ProgressToken, RequestMeta, Revision, TraceContext};
 use crate::policy::quoted;
+
+/// What a handler knows of a request beside its parameters, whatever era it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestContext {
+    /// What the answer must be valid in.
+    pub revision: Revision,
+    /// What the client declared.
+    pub client_capabilities: Arc<Map<String, Value>>,
+    /// The client's name for itself, which anybody can take.
+    pub client_info: Option<Arc<Implementation>>,
+    /// The token that the client wants progress under; without one it hears of none.
+    pub progress_token: Option<ProgressToken>,
+    /// The level from which on the client wants messages about the request; without one it gets none.
+    pub log_level: Option<LoggingLevel>,
+    /// Where the request stands in a trace of the client's.
+    pub trace: TraceContext,
+}
 
 /// What is known of the client between requests: nothing, or what its handshake said.
 #[derive(Debug, Default)]
@@ -83,12 +99,9 @@ impl Session {
             return Err(ErrorObject::invalid_params("`initialize` needs `protocolVersion`, a string"));
         };
         let revision = Revision::negotiate(&params.protocol_version);
-        self.handshake = Some(Handshake {
-            revision,
-            capabilities: params.capabilities.into(),
-            client_info: params.client_info.map(Arc::new),
-            log_level: None,
-        });
+        let client_info = params.client_info.and_then(kept);
+        let capabilities = params.capabilities.into();
+        self.handshake = Some(Handshake { revision, capabilities, client_info, log_level: None });
         Ok(Served::Handshake(revision))
     }
 }
@@ -104,11 +117,19 @@ fn modern(request: &Request, meta: RequestMeta<'_>) -> Result<Served, ErrorObjec
     Ok(Served::Request(RequestContext {
         revision: envelope.revision,
         client_capabilities: envelope.client_capabilities.into(),
-        client_info: envelope.client_info.map(Arc::new),
+        client_info: envelope.client_info.and_then(kept),
         progress_token: meta.progress_token(),
         log_level: envelope.log_level,
         trace: meta.trace_context(),
     }))
+}
+
+/// The longest name and version of a client that are kept.
+const LONGEST_NAME: usize = 1024;
+
+fn kept(client: Implementation) -> Option<Arc<Implementation>> {
+    let is_short = client.name.len() + client.version.len() <= LONGEST_NAME;
+    is_short.then(|| Arc::new(Implementation { title: None, ..client }))
 }
 
 fn neither(method: &str) -> ErrorObject {

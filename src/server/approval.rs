@@ -1,0 +1,271 @@
+//! What a person is asked about one call, in words and as JSON, and what the answer can be.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp::{Approval, Implementation};
+use crate::policy::Proposal;
+use crate::text::{escape, escape_os, quote};
+
+/// The longest text that a person is shown, in bytes. What can't be shown in full is not asked for.
+pub(super) const LONGEST_TEXT: usize = 4 * 1024;
+/// How many blanks in a row stand for themselves.
+const MOST_BLANKS: usize = 3;
+/// How much of a client's name is told.
+const LONGEST_CLIENT: usize = 128;
+
+/// A call that a person is asked about.
+#[derive(Debug, Clone)]
+pub(super) struct CallToApprove {
+    /// What would run.
+    pub proposal: Proposal,
+    /// What it would read on its standard input.
+    pub input: Option<String>,
+    /// How long it may take, where the call says so.
+    pub timeout: Option<Duration>,
+    /// The tool that was called.
+    pub tool: String,
+    /// How it would be confined.
+    pub sandbox: String,
+}
+
+impl CallToApprove {
+    /// Whether a person who was asked about one was asked about the other.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.is_called_as(&other.tool, other.input.as_deref(), other.timeout)
+            && self.sandbox == other.sandbox
+            && self.proposal.is_same(&other.proposal)
+    }
+
+    /// Whether a call by this tool, with this input and this time limit, can be the same.
+    pub(super) fn is_called_as(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> bool {
+        self.tool == tool && self.input.as_deref() == input && self.timeout == timeout
+    }
+
+    /// What a person reads; `None` where it is too long to be shown in full.
+    ///
+    /// Each word stands in quotes, with what is invisible, ends a line or turns the direction of text escaped, and with
+    /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
+    pub(super) fn text(&self) -> Option<String> {
+        let proposal = &self.proposal;
+        // Before anything is copied that is longer by far.
+        let words = proposal.words().iter().map(|word| word.len() + 3).sum::<usize>();
+        if words + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
+            return None;
+        }
+        let words: Vec<String> = proposal.words().iter().map(|word| shown(word)).collect();
+        let directory = escape_os(proposal.directory().as_os_str());
+        let lines = [
+            ("command", Some(words.join(" "))),
+            ("program", proposal.program().map(|program| shown(&escape_os(program.as_os_str())))),
+            ("directory", Some(shown(&directory))),
+            ("input", self.input.as_deref().map(shown)),
+            ("reason", proposal.reason().map(|reason| escape(reason).into_owned())),
+            ("rule", Some(escape(&self.rule()).into_owned())),
+            ("sandbox", Some(self.sandbox.clone())),
+        ];
+        let lines = lines.into_iter().filter_map(|(name, value)| Some(format!("\n{name}: {}", value?)));
+        let text = format!("Run this command?{}", lines.collect::<String>());
+        (text.len() <= LONGEST_TEXT).then_some(text)
+    }
+
+    /// What the operator's program reads.
+    pub(super) fn to_json(&self, client: Option<&Implementation>) -> Value {
+        let client = client.map(|client| format!("{} {}", client.name, client.version));
+        let client = client.map(|client| client.chars().take(LONGEST_CLIENT).collect::<String>());
+        let proposal = &self.proposal;
+        let mut request = json!({
+            "program": proposal.program().map(|program| program.to_string_lossy()),
+            "argv": proposal.words(),
+            "cwd": proposal.directory().to_string_lossy(),
+            "rule": self.rule(),
+            "reason": proposal.reason(),
+            "sandbox": self.sandbox,
+            "client": client,
+            "tool": self.tool,
+        });
+        if let (Some(input), Value::Object(members)) = (&self.input, &mut request) {
+            members.insert("input".into(), json!(input));
+        }
+        request
+    }
+
+    fn rule(&self) -> String {
+        let rule = self.proposal.rule();
+        format!("the rule for `{}` in {}", rule.name, rule.origin)
+    }
+}
+
+/// A text in quotes, as [`CallToApprove::text`] shows it.
+fn shown(text: &str) -> String {
+    let mut blanks = 0;
+    let mut shown = String::new();
+    for character in quote(text, usize::MAX).to_string().chars() {
+        blanks = if character == ' ' { blanks + 1 } else { 0 };
+        if blanks > MOST_BLANKS { shown.push_str("\\u{20}") } else { shown.push(character) }
+    }
+    shown
+}
+
+/// Who asks the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// The client, by an elicitation.
+    Client,
+    /// The program of `--ask-with`.
+    Program,
+}
+
+impl Channel {
+    /// The word for it in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Program => "program",
+        }
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It runs, this time.
+    Once,
+    /// It runs, and so does the very same call until the session ends.
+    Session,
+    /// A person has said no.
+    Declined,
+    /// The form was closed without an answer.
+    Cancelled,
+    /// Nobody has answered in time.
+    TimedOut,
+    /// Nobody waits for the answer any more.
+    Withdrawn,
+    /// Nobody could be asked, or what came is no answer.
+    Failed(String),
+}
+
+impl Answer {
+    /// The word for it in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+            Self::Withdrawn => "withdrawn",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl From<Option<Approval>> for Answer {
+    /// What a client has answered; `None` for what is no answer.
+    fn from(answer: Option<Approval>) -> Self {
+        match answer {
+            Some(Approval::Once) => Self::Once,
+            Some(Approval::Session) => Self::Session,
+            Some(Approval::Declined) => Self::Declined,
+            Some(Approval::Cancelled) => Self::Cancelled,
+            None => Self::Failed("the client's answer is none that the form offers".to_owned()),
+        }
+    }
+}
+
+/// A call of these words, which a person has to approve.
+#[cfg(test)]
+#[cfg(unix)]
+pub(super) fn asked_about(words: &[&str]) -> CallToApprove {
+    use crate::policy::rules::{Effect, ListEntry, Rules};
+    use crate::policy::{
+        AllowList, CommandLine, Directories, DirectorySettings, Policy, Programs, Refusal, SearchPath,
+    };
+    use std::sync::Arc;
+
+    let entry = ListEntry { text: words[0].to_owned(), effect: Effect::Ask };
+    let allow = AllowList::new([]).with_rules(Arc::new(Rules::load(&[], &[], &[entry]).unwrap()));
+    let programs = Programs::new(SearchPath::new(Some("/bin:/usr/bin".as_ref())), "/".into());
+    let directories = Directories::new(DirectorySettings { server: "/".into(), ..DirectorySettings::default() });
+    let arguments = words[1..].iter().map(|&word| word.to_owned()).collect();
+    let command = CommandLine::from_process(words[0].to_owned(), arguments);
+    let decision = Policy::new(allow, directories, programs).examine(command, None);
+    let Err(Refusal::NeedsApproval(proposal)) = decision.outcome else { panic!("{decision:?}") };
+    let (tool, sandbox) = ("execute_process".to_owned(), "off".to_owned());
+    CallToApprove { proposal: *proposal, input: None, timeout: None, tool, sandbox }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use crate::text::is_plain;
+
+    #[test]
+    fn a_person_reads_each_word_in_quotes_and_everything_that_runs() {
+        let mut asked = asked_about(&["echo", "a b", "\"c\" \\"]);
+        asked.input = Some("line\n".to_owned());
+        let program = asked.proposal.program().unwrap().display().to_string();
+        assert_eq!(
+            asked.text().unwrap(),
+            format!(
+                "Run this command?\ncommand: \"echo\" \"a b\" \"\\\"c\\\" \\\\\"\nprogram: \"{program}\"\ndirectory: \"/\"\n\
+                 input: \"line\\n\"\nrule: the rule for `echo` in --ask\nsandbox: off"
+            )
+        );
+        assert_eq!(
+            asked.to_json(None),
+            json!({
+                "program": program, "argv": ["echo", "a b", "\"c\" \\"], "cwd": "/", "input": "line\n", "reason": null,
+                "rule": "the rule for `echo` in --ask", "sandbox": "off", "client": null, "tool": "execute_process",
+            })
+        );
+        assert!(!asked.is_same(&asked_about(&["echo", "a b", "\"c\" \\"])), "the other one has no input");
+        asked.input = None;
+        assert!(asked.is_same(&asked_about(&["echo", "a b", "\"c\" \\"])));
+        assert!(!asked.is_same(&asked_about(&["echo", "a", "b", "\"c\" \\"])));
+    }
+
+    #[test]
+    fn no_text_looks_like_another_command() {
+        for word in [
+            "x\ncommand: \"ls\"",
+            "\u{202e}ls\u{2066}",
+            "\u{1b}[2K\rls",
+            "a\u{200b}b\u{feff}",
+            "\" \"ls",
+            "x\u{2028}y\u{85}z\0".trim_end_matches('\0'),
+        ] {
+            let text = asked_about(&["echo", word]).text().unwrap();
+            assert_eq!(text.lines().count(), 6, "{text}");
+            assert!(text.chars().all(|character| character == '\n' || is_plain(character)), "{text}");
+            let command = text.lines().nth(1).unwrap();
+            let inside = command.strip_prefix("command: \"echo\" \"").unwrap().strip_suffix('"').unwrap();
+            assert!(!inside.replace("\\\\", "").replace("\\\"", "").contains('"'), "{command}");
+        }
+    }
+
+    #[test]
+    fn blanks_push_nothing_out_of_sight_and_what_is_too_long_is_not_shown() {
+        let text = asked_about(&["echo", &format!("a{}b", " ".repeat(20))]).text().unwrap();
+        assert!(text.contains(&format!("\"a   {}b\"", "\\u{20}".repeat(17))), "{text}");
+        for long in [" ".repeat(1_000), "x".repeat(LONGEST_TEXT), "\u{202e}".repeat(600)] {
+            assert_eq!(asked_about(&["echo", &long]).text(), None, "{}", long.len());
+        }
+        let mut asked = asked_about(&["echo"]);
+        asked.input = Some("x".repeat(LONGEST_TEXT));
+        assert_eq!(asked.text(), None);
+        let words: Vec<&str> = std::iter::once("echo").chain(std::iter::repeat_n("", 2_000)).collect();
+        assert_eq!(asked_about(&words).text(), None);
+        let most = asked_about(&["echo", &"x".repeat(LONGEST_TEXT - 200)]).text().unwrap();
+        assert!(most.len() <= LONGEST_TEXT && most.len() > LONGEST_TEXT - 200);
+    }
+}

@@ -1,0 +1,105 @@
+//! The operator's program that asks a person: run outside of any sandbox, on a thread of its own for each question.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::approval::Answer;
+use super::effects::ProgramAsks;
+use super::event::Event;
+use super::inbox::EventSender;
+use crate::config::ASK_TEXT;
+use crate::exec::{End, ExecError, Limits, OperatorProgram, Output, Stop, StopReason, own_children, stop};
+
+/// The exit status that approves a call until the session ends; 0 approves it once.
+const SESSION: i32 = 10;
+/// What is kept of each of its streams.
+const MOST_OUTPUT: u64 = 4 * 1024;
+
+/// How the operator has a person asked.
+#[derive(Debug, Clone)]
+pub struct AskSettings {
+    /// The program; an error where it could not be found, and then nobody is asked.
+    pub(super) program: Option<Result<Arc<OperatorProgram>, String>>,
+    /// How long a question stays open.
+    pub(super) timeout: Duration,
+    /// Between the polite end of the program's tree and the forced one.
+    pub(super) grace: Duration,
+}
+
+/// The questions that the program is asking.
+pub(super) struct Asker {
+    events: EventSender,
+    /// By the number of the question.
+    running: HashMap<u64, Stop>,
+}
+
+impl Asker {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self { events, running: HashMap::new() }
+    }
+
+    /// Has the program ask, and tells the loop of the answer.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub(super) fn ask(&mut self, settings: &AskSettings, asks: ProgramAsks) -> Result<(), String> {
+        let ProgramAsks { number, program, request, text } = asks;
+        let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
+        let limits = Limits { timeout: settings.timeout, grace: settings.grace, max_output: MOST_OUTPUT };
+        let events = self.events.clone();
+        let work = move || {
+            own_children();
+            let run = AssertUnwindSafe(|| program.run(request, (ASK_TEXT, &text), limits, &signal));
+            let lost = |_| (Answer::Failed("the server failed while its program asked".to_owned()), String::new());
+            let (answer, said) = catch_unwind(run).map_or_else(lost, answer_of);
+            // Where the loop is gone nobody waits for it.
+            events.send(Event::Answered { number, answer, said });
+        };
+        let started = std::thread::Builder::new().name("approval".into()).spawn(work);
+        started.map_err(|error| format!("cannot start a thread: {error}"))?;
+        self.running.insert(number, stop);
+        Ok(())
+    }
+
+    /// Nobody waits for the answer any more: the program is ended. It is told of all the same, once it has.
+    pub(super) fn end(&mut self, number: u64, why: StopReason) {
+        if let Some(stop) = self.running.get(&number) {
+            stop.wish(why);
+        }
+    }
+
+    /// Ends all of them.
+    pub(super) fn end_all(&mut self) {
+        self.running.values().for_each(|stop| stop.wish(StopReason::Shutdown));
+    }
+
+    /// The program that asked this has ended.
+    pub(super) fn ended(&mut self, number: u64) {
+        self.running.remove(&number);
+    }
+
+    /// Whether no program runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+}
+
+/// The answer, and the beginning of what the program has said beside it.
+fn answer_of(ran: Result<Output, ExecError>) -> (Answer, String) {
+    let said =
+        ran.as_ref().map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stderr.head).into());
+    let answer = match ran {
+        Ok(Output { end: End::Exited(0), .. }) => Answer::Once,
+        Ok(Output { end: End::Exited(SESSION), .. }) => Answer::Session,
+        Ok(Output { end: End::Exited(_), .. }) => Answer::Declined,
+        Ok(Output { end: End::TimedOut(_), .. }) => Answer::TimedOut,
+        Ok(Output { end: End::Stopped, .. }) => Answer::Withdrawn,
+        Ok(Output { end: End::Signaled(signal), .. }) => {
+            Answer::Failed(format!("the program of `--ask-with` was ended by signal {signal}"))
+        }
+        Err(error) => Answer::Failed(format!("the program of `--ask-with` failed: {error}")),
+    };
+    (answer, said)
+}

@@ -1,0 +1,107 @@
+//! One budget for what a client can have the server hold: everything that waits for its answer is charged to it.
+//!
+//! A [`Charge`] gives its bytes back when it is dropped, so it lives where what it stands for lives, and no path can
+//! forget it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::files::Held;
+
+/// How much may be held at once, in bytes: 64 MiB.
+pub(super) const MOST_HELD: usize = 64 * 1024 * 1024;
+/// What a request costs beside its own bytes: its places in the loop's tables, what the log will say of it, a directory.
+pub(super) const REQUEST: usize = 4 * 1024;
+/// What a word of a command costs beside its bytes: its place in the list, and its allocation.
+const WORD: usize = 64;
+
+/// What may be held at once, and how much of it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Budget(Rc<Cell<usize>>);
+
+/// A part of the budget, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Charge {
+    budget: Budget,
+    bytes: usize,
+}
+
+/// Why something is not held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "pending requests take {} MiB already, and that is the limit; wait for some of the answers, then send this again",
+    MOST_HELD >> 20
+)]
+pub(super) struct OverBudget;
+
+impl Budget {
+    /// A charge of nothing yet.
+    pub(super) fn charge(&self) -> Charge {
+        Charge { budget: self.clone(), bytes: 0 }
+    }
+}
+
+impl Charge {
+    /// Takes more of the budget.
+    ///
+    /// # Errors
+    /// [`OverBudget`], and then nothing was taken.
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        let held = &self.budget.0;
+        held.set(held.get().checked_add(bytes).filter(|after| *after <= MOST_HELD).ok_or(OverBudget)?);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Another charge of nothing yet.
+    pub(super) fn other(&self) -> Self {
+        self.budget.charge()
+    }
+
+    /// Takes this charge's bytes out of it, for what outlives it.
+    pub(super) fn take(&mut self) -> Self {
+        Self { budget: self.budget.clone(), bytes: std::mem::take(&mut self.bytes) }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.0.set(self.budget.0.get() - self.bytes);
+    }
+}
+
+/// What the words of a command cost until it has ended. Starting it copies them once.
+pub(super) fn cost_of_words(words: &[String]) -> usize {
+    words.iter().map(|word| 2 * (word.len() + WORD)).sum()
+}
+
+/// What a call's own directories cost.
+pub(super) fn cost_of_directories(directories: &[Arc<Held>]) -> usize {
+    // The call holds them, and so does whoever runs it.
+    directories.iter().map(|directory| 2 * (directory.path().as_os_str().len() + WORD)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_charged_is_given_back_and_no_more_than_there_is_can_be_taken() {
+        let budget = Budget::default();
+        let mut one = budget.charge();
+        let mut other = budget.charge();
+        assert_eq!(one.grow(MOST_HELD - 1), Ok(()));
+        assert_eq!((other.grow(2), other.grow(1), other.grow(1)), (Err(OverBudget), Ok(()), Err(OverBudget)));
+        assert_eq!(other.grow(usize::MAX), Err(OverBudget));
+        let kept = one.take();
+        drop(one);
+        assert_eq!(other.grow(1), Err(OverBudget));
+        drop(kept);
+        assert_eq!(other.grow(MOST_HELD - 1), Ok(()));
+        drop(other);
+        assert_eq!(budget.0.get(), 0);
+    }
+}

@@ -1,0 +1,50 @@
+//! How the commands of rules run that have a sandbox or limits of their own.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Limited;
+use crate::config::Config;
+use crate::exec::{Launcher, ResourceLimits, RuleExecution};
+use crate::policy::AllowList;
+use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule};
+use crate::sandbox::Sandbox;
+
+/// By the name of the command. `all` is the sandbox of the other commands, `own` makes that of a rule.
+pub(super) fn executions(
+    config: &Config,
+    allow: &AllowList,
+    limits: &Limited,
+    all: Option<&Arc<Sandbox>>,
+    temporary: Option<&Path>,
+    own: impl Fn(&CommandRule) -> Option<Sandbox>,
+) -> HashMap<String, RuleExecution> {
+    let is_own =
+        |rule: &&Arc<CommandRule>| rule.sandbox != SandboxRule::default() || rule.limits != LimitsRule::default();
+    let execution = |rule: &Arc<CommandRule>| {
+        let sandbox = match rule.sandbox.level {
+            Some(_) => own(rule).map(Arc::new).filter(|sandbox| sandbox.level() > crate::sandbox::Level::Off),
+            None => all.cloned(),
+        };
+        let limits = if rule.limits == LimitsRule::default() {
+            limits.clone()
+        } else {
+            Launcher::new(merged(&rule.limits, config.resource_limits())).map_err(Arc::new)
+        };
+        let temporary = temporary.filter(|_| sandbox.is_some()).map(Path::to_owned);
+        let is_claimed = rule.sandbox.paths_claimed && sandbox.is_some();
+        (rule.name.clone(), RuleExecution { sandbox, is_claimed, limits, temporary })
+    };
+    allow.rules().iter().filter(is_own).map(execution).collect()
+}
+
+fn merged(rule: &LimitsRule, all: ResourceLimits) -> ResourceLimits {
+    ResourceLimits {
+        memory: rule.memory.or(all.memory),
+        file_size: rule.file_size.or(all.file_size),
+        cpu: rule.cpu.or(all.cpu),
+        processes: rule.processes.or(all.processes),
+        open_files: rule.open_files.or(all.open_files),
+    }
+}

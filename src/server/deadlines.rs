@@ -1,0 +1,68 @@
+//! The deadlines of the loop, which keeps them itself: it never waits longer than until the nearest one.
+//!
+//! The deadline of a call is not among them: the poll(2) that reads a command's pipes keeps it, so that it holds while the
+//! loop is busy.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use super::event::Deadline;
+
+/// What is to be told, and when; the nearest first, and those of one moment in the order in which they were set.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    pending: BinaryHeap<Reverse<(Instant, u64, Deadline)>>,
+    last: u64,
+}
+
+impl Deadlines {
+    /// Has this told after the delay.
+    pub(super) fn set(&mut self, delay: Duration, deadline: Deadline) {
+        self.last += 1;
+        self.pending.push(Reverse((Instant::now() + delay, self.last, deadline)));
+    }
+
+    /// Takes the nearest one, if it has passed.
+    pub(super) fn passed(&mut self) -> Option<Deadline> {
+        self.wait().filter(Duration::is_zero)?;
+        self.pending.pop().map(|Reverse((_, _, deadline))| deadline)
+    }
+
+    /// How long it is until the nearest one; `None` where there is none.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.pending.peek().map(|Reverse((at, ..))| at.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// A moment, to tell how long ago it was.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Since(Instant);
+
+impl Since {
+    pub(super) fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(super) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_come_in_their_order_and_not_in_that_of_their_setting() {
+        let mut deadlines = Deadlines::default();
+        assert_eq!((deadlines.wait(), deadlines.passed()), (None, None));
+        for (delay, number) in [(Duration::from_secs(600), 3), (Duration::ZERO, 1), (Duration::ZERO, 2)] {
+            deadlines.set(delay, Deadline::Outgoing(number));
+        }
+        assert_eq!(deadlines.passed(), Some(Deadline::Outgoing(1)));
+        assert_eq!(deadlines.passed(), Some(Deadline::Outgoing(2)));
+        assert_eq!(deadlines.passed(), None);
+        assert!(deadlines.wait().is_some_and(|wait| wait > Duration::from_secs(500)));
+    }
+}

@@ -1,0 +1,107 @@
+//! What a handler has the loop do. Handlers change the state that they are given and write nothing themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::event::{CallEnded, Deadline};
+use super::replies::Reply;
+use super::requests::ApprovedCall;
+use crate::config::LogLevel;
+use crate::exec::OperatorProgram;
+use crate::jsonrpc::{ErrorObject, Request, encode};
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// Answer a request with a result, which is encoded.
+    Answer(Reply, Vec<u8>),
+    /// Answer a request with an error.
+    Refuse(Reply, ErrorObject),
+    /// Answer nothing, since the client has cancelled the request.
+    Withdraw(Reply),
+    /// Send a message of the server's own, which is encoded.
+    Send(Vec<u8>),
+    /// Serve a request that was held, as a person has approved it where one was asked.
+    Serve(Request, Reply, Option<Box<ApprovedCall>>),
+    /// Have the operator's program ask a person.
+    Ask(Box<ProgramAsks>),
+    /// End the operator's program that asks this: nobody waits for the answer.
+    EndAsking(u64),
+    /// Take the end of a call for the next event.
+    End(CallEnded),
+    /// Wait so long for what the deadline says.
+    Wait(Duration, Deadline),
+    /// Write a line of the log.
+    Log(LogLevel, String),
+}
+
+/// What the operator's program is given.
+#[derive(Debug)]
+pub(super) struct ProgramAsks {
+    /// The number of the question.
+    pub number: u64,
+    pub program: Arc<OperatorProgram>,
+    /// Its standard input.
+    pub request: Vec<u8>,
+    /// What a person reads.
+    pub text: String,
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, Default)]
+pub(super) struct Effects(Vec<Effect>);
+
+impl Effects {
+    /// Answers a request with a result.
+    pub(super) fn answer(reply: Reply, result: &impl Serialize) -> Self {
+        Effect::Answer(reply, encode::to_json(result)).into()
+    }
+
+    /// Answers a request with what a handler came to.
+    pub(super) fn respond(reply: Reply, result: Result<impl Serialize, ErrorObject>) -> Self {
+        match result {
+            Ok(result) => Self::answer(reply, &result),
+            Err(error) => Effect::Refuse(reply, error).into(),
+        }
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.0.push(effect);
+    }
+
+    /// Sends the message, where there is one.
+    pub(super) fn send(&mut self, message: Option<Vec<u8>>) {
+        self.0.extend(message.map(Effect::Send));
+    }
+
+    pub(super) fn log(&mut self, level: LogLevel, line: impl Into<String>) {
+        self.0.push(Effect::Log(level, line.into()));
+    }
+
+    /// These, and then more.
+    pub(super) fn and(mut self, more: Self) -> Self {
+        self.extend(more);
+        self
+    }
+
+    pub(super) fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+}
+
+impl From<Effect> for Effects {
+    fn from(effect: Effect) -> Self {
+        Self(vec![effect])
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::vec::IntoIter<Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

@@ -1,0 +1,190 @@
+//! The parts of a server, which a thread may still be making while the server answers a handshake.
+//!
+//! To read all shipped profiles and to look for what they need takes several times as long as all the rest of a start. So
+//! where a configuration uses some, a thread makes the parts, and the first request that needs them waits for it: a
+//! handshake does not.
+
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use super::event::Event;
+use super::inbox::EventSender;
+use super::observer::{Observer, Unobserved};
+use super::parts::Parts;
+use crate::config::{Config, LogLevel, RootsMode};
+use crate::policy::rules::Rules;
+use crate::prompts;
+
+/// The parts, or how they are made.
+pub(super) type Made = LazyLock<Parts, Box<dyn FnOnce() -> Parts + Send>>;
+
+/// What the server needs before its parts.
+pub(super) struct Opening {
+    /// What a handshake tells the model.
+    pub instructions: String,
+    pub log_level: LogLevel,
+    pub max_concurrent: usize,
+    pub roots: RootsMode,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// The parts. Whoever looks into them waits until they are made.
+pub(crate) struct LateParts {
+    made: Arc<Made>,
+    pub(super) opening: Opening,
+    /// What is read before they can be made; `None` where they are made already.
+    awaited: Option<Arc<Rules>>,
+    /// Whether the server still wants them.
+    wanted: Arc<Mutex<bool>>,
+}
+
+impl LateParts {
+    /// Those of a configuration. They are made now unless that would take long, and a mistake in them can stop the server
+    /// as well once it has begun: a sandbox that the kernel can't enforce, asked for by a rule of a profile.
+    pub fn of(config: &Config) -> Self {
+        let is_sandboxed = config.sandbox.value != crate::sandbox::Level::Off;
+        if !config.rules.have_profiles()
+            || is_sandboxed
+            || config.tools.value.has_shell()
+            || !config.resource_limits().is_none()
+        {
+            return Parts::new(config).into();
+        }
+        let opening = Opening {
+            instructions: prompts::instructions(&config.allow_list(), config.tools.value),
+            log_level: config.log.value,
+            max_concurrent: config.max_concurrent.value,
+            roots: config.roots.value,
+            observer: Arc::new(Unobserved),
+        };
+        let rules = Arc::clone(&config.rules);
+        let config = config.clone();
+        Self::later(opening, rules, move || Parts::new(&config))
+    }
+
+    fn later(opening: Opening, rules: Arc<Rules>, make: impl FnOnce() -> Parts + Send + 'static) -> Self {
+        let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(make)));
+        Self { made, opening, awaited: Some(rules), wanted: Arc::new(Mutex::new(true)) }
+    }
+
+    /// The parts, where they were made before the server.
+    pub fn at_start(&self) -> Option<&Parts> {
+        self.awaited.is_none().then(|| &**self.made)
+    }
+
+    /// Where the parts are to be found.
+    pub(super) fn shared(&self) -> Arc<Made> {
+        Arc::clone(&self.made)
+    }
+
+    /// Has a thread make them, which tells the loop.
+    ///
+    /// # Errors
+    /// Where no thread can be had; then who needs them first makes them.
+    pub(super) fn make(&self, events: EventSender) -> io::Result<()> {
+        let Some(rules) = self.awaited.clone() else { return Ok(()) };
+        let (made, wanted) = (Arc::downgrade(&self.made), Arc::clone(&self.wanted));
+        let make = move || {
+            // Most of the time is spent here, and nothing is left behind where the server ends meanwhile.
+            let count = rules.iter().count();
+            debug_assert!(count > 0, "there is a profile");
+            {
+                let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(made) = made.upgrade().filter(|_| *wanted) else { return };
+                LazyLock::force(&made);
+            }
+            events.send(Event::PartsMade);
+        };
+        std::thread::Builder::new().name("parts".into()).spawn(make).map(drop)
+    }
+}
+
+/// Those that were made before the server.
+impl From<Parts> for LateParts {
+    fn from(parts: Parts) -> Self {
+        let opening = Opening {
+            instructions: prompts::instructions(parts.policy.allow_list(), parts.toolbox.which()),
+            log_level: parts.log_level,
+            max_concurrent: parts.max_concurrent,
+            roots: parts.roots,
+            observer: Arc::clone(&parts.observer),
+        };
+        let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(move || parts)));
+        LazyLock::force(&made);
+        Self { made, opening, awaited: None, wanted: Arc::default() }
+    }
+}
+
+impl Deref for LateParts {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.made
+    }
+}
+
+/// The parts hold a directory for temporary files, which is removed with them. So a thread that is making them is waited
+/// for, and one that has not begun does not begin.
+impl Drop for LateParts {
+    fn drop(&mut self) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::config::Surroundings;
+    use crate::server::inbox::Inbox;
+
+    fn config() -> Config {
+        let surroundings = Surroundings::of_this_process().unwrap();
+        Config::builder(surroundings).setting("profile", ["search"]).build().unwrap()
+    }
+
+    /// Parts that count how often they are made.
+    fn counted(config: &Config) -> (LateParts, Arc<AtomicUsize>) {
+        let count = Arc::new(AtomicUsize::new(0));
+        let LateParts { opening, .. } = &LateParts::of(config);
+        let Opening { instructions, log_level, max_concurrent, roots, observer } = opening;
+        let (log_level, max_concurrent, roots) = (*log_level, *max_concurrent, *roots);
+        let (instructions, observer) = (instructions.clone(), Arc::clone(observer));
+        let opening = Opening { instructions, log_level, max_concurrent, roots, observer };
+        let (made, config, rules) = (Arc::clone(&count), config.clone(), Arc::clone(&config.rules));
+        let make = move || {
+            made.fetch_add(1, Ordering::Relaxed);
+            Parts::new(&config)
+        };
+        (LateParts::later(opening, rules, make), count)
+    }
+
+    #[test]
+    fn what_a_handshake_needs_is_there_before_the_parts_are_made() {
+        let config = config();
+        let (parts, count) = counted(&config);
+        assert!(parts.at_start().is_none());
+        assert!(parts.opening.instructions.contains("Allowed: grep, find."), "{}", parts.opening.instructions);
+        assert_eq!(parts.opening.instructions, LateParts::from(Parts::new(&config)).opening.instructions);
+        drop(parts.shared());
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+        assert_eq!(parts.policy.allow_list().names(), ["grep", "find"]);
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn parts_that_nobody_wants_any_more_are_not_made_and_those_in_the_making_are_waited_for() {
+        let (parts, count) = counted(&config());
+        let (events, mut inbox) = Inbox::new();
+        parts.make(events).unwrap();
+        assert!(matches!(inbox.next(), Some(Event::PartsMade)));
+        assert_eq!(count.load(Ordering::Relaxed), 1);
+        let (parts, count) = counted(&config());
+        let wanted = Arc::clone(&parts.wanted);
+        drop(parts);
+        assert!(!*wanted.lock().unwrap());
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    }
+}

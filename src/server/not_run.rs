@@ -1,0 +1,99 @@
+//! Why a call is answered that has not run.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::approval::Answer;
+use super::budget::OverBudget;
+use crate::policy::{DirectoryError, Refusal};
+use crate::tools::ArgumentError;
+
+/// Why a call has not run. Its text is the answer.
+#[derive(Debug, Error)]
+pub(super) enum NotRun {
+    /// Its arguments break the schema of its tool.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentError),
+    /// The policy refuses it.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
+    /// The operator requires roots, and there are none.
+    #[error(
+        "calls are refused until the client's roots are known (`--roots require`), and {why}; open a directory in the client \
+         that the operator allows"
+    )]
+    NoRoots { why: &'static str },
+    /// A person would have to approve it, and nobody can be asked.
+    #[error("{sentence}; nobody can be asked here, so do it without, or ask the user to do it")]
+    NobodyToAsk { sentence: String },
+    /// The operator's program could not ask.
+    #[error("{sentence}; nobody could be asked ({why}), so do it without, or ask the user to do it")]
+    NotAsked { sentence: String, why: String },
+    /// What a person would be shown is too long.
+    #[error(
+        "{sentence}; it is too long to be shown in full ({most} bytes at most), so nobody is asked; call it with fewer or shorter \
+         arguments"
+    )]
+    TooLongToShow { sentence: String, most: usize },
+    /// Too many questions are open.
+    #[error("{sentence}; {most} questions are open already, and no more are asked; wait for their answers first")]
+    TooManyQuestions { sentence: String, most: usize },
+    /// A person has said no.
+    #[error("{sentence}; it was declined, so do it without, or ask the user what to do instead")]
+    Declined { sentence: String },
+    /// A person has said neither yes nor no.
+    #[error("{sentence}; nobody has answered, so do it without, or ask the user what to do instead")]
+    Unanswered { sentence: String },
+    /// Too many calls wait for their turn.
+    #[error("too many calls are waiting for their turn; wait for some of their answers first")]
+    QueueFull,
+    /// What waits for its answer takes too much memory.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
+    /// The system gives no pipe to end the command by.
+    #[error("cannot create a pipe: {source}; try again when other calls have ended")]
+    NoPipe { source: io::Error },
+    /// The system gives no thread to run the command on.
+    #[error("cannot start a thread: {source}; try again when other calls have ended")]
+    NoThread { source: io::Error },
+    /// There is no persistent shell any more.
+    #[error("the persistent shell has no thread to run on")]
+    NoShell,
+}
+
+impl NotRun {
+    /// Why a call does not run about which a person was asked.
+    pub(super) fn of_answer(sentence: String, answer: &Answer) -> Self {
+        match answer {
+            Answer::Failed(why) => Self::NotAsked { sentence, why: why.clone() },
+            Answer::Declined => Self::Declined { sentence },
+            Answer::Once | Answer::Session | Answer::Cancelled | Answer::TimedOut | Answer::Withdrawn => {
+                Self::Unanswered { sentence }
+            }
+        }
+    }
+
+    /// What the log and the messages to the client call it.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Arguments(_)
+            | Self::Policy(_)
+            | Self::NoRoots { .. }
+            | Self::NobodyToAsk { .. }
+            | Self::NotAsked { .. }
+            | Self::TooLongToShow { .. }
+            | Self::Declined { .. }
+            | Self::Unanswered { .. } => "refused",
+            Self::TooManyQuestions { .. } | Self::QueueFull | Self::OverBudget(_) => "overloaded",
+            Self::NoPipe { .. } | Self::NoThread { .. } => "no_resources",
+            Self::NoShell => "failed",
+        }
+    }
+}
+
+impl From<DirectoryError> for NotRun {
+    fn from(error: DirectoryError) -> Self {
+        Self::Policy(error.into())
+    }
+}

@@ -1,0 +1,372 @@
+//! The questions that a person has not answered yet, what becomes of the calls that wait for them, and what was approved
+//! until the session ends.
+//!
+//! A call that waits is an entry of the request table: it holds no worker, and its time does not run. Where the question
+//! stands in a result nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::approval::{Answer, CallToApprove, Channel, LONGEST_TEXT};
+use super::asker::AskSettings;
+use super::deadlines::Since;
+use super::effects::{Effect, Effects, ProgramAsks};
+use super::event::{Deadline, Progress};
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::observer::{Observer, QuestionAnswered, QuestionAsked};
+use super::outgoing::{Outgoing, Question};
+use super::requests::{ApprovedCall, AskedCall, Requests};
+use super::session::RequestContext;
+use crate::config::LogLevel;
+use crate::jsonrpc::encode;
+use crate::mcp::{CallToolResult, approval_params, has_form_elicitation};
+use crate::policy::Proposal;
+use crate::text::quote;
+
+/// How many questions are open at once.
+pub(super) const MOST_OPEN: usize = 16;
+/// How many calls are remembered until the session ends; the oldest is asked for again.
+const MOST_REMEMBERED: usize = 256;
+/// How often a client hears that its call waits.
+const TICK: Duration = Duration::from_secs(1);
+/// How much of what the operator's program has said stands in the log.
+const LONGEST_SAID: usize = 200;
+
+/// The questions.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// Those that calls of the request table wait for.
+    open: Vec<Open>,
+    /// What runs without a question, the oldest first.
+    remembered: VecDeque<Arc<CallToApprove>>,
+    /// Whether the client has gone, and nobody waits for an answer.
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    asked: Arc<CallToApprove>,
+    by: By,
+    since: Since,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The client, by the request of this number.
+    Client(u64),
+    Program,
+}
+
+impl By {
+    fn channel(self) -> Channel {
+        match self {
+            Self::Client(_) => Channel::Client,
+            Self::Program => Channel::Program,
+        }
+    }
+}
+
+/// How a person can be asked about a call.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// By the operator's program.
+    Program(Arc<crate::exec::OperatorProgram>),
+    /// By a request to the client.
+    Request,
+    /// In the result of the call.
+    Result,
+}
+
+impl Questions {
+    /// How a person can be asked about this.
+    ///
+    /// # Errors
+    /// [`NotRun`], where nobody can.
+    pub(super) fn way(
+        &self,
+        settings: &AskSettings,
+        context: &RequestContext,
+        asked: &CallToApprove,
+        outgoing: &Outgoing,
+    ) -> Result<Way, NotRun> {
+        let sentence = || asked.proposal.to_string();
+        if self.is_closed {
+            return Err(NotRun::NobodyToAsk { sentence: sentence() });
+        }
+        if asked.text().is_none() {
+            return Err(NotRun::TooLongToShow { sentence: sentence(), most: LONGEST_TEXT });
+        }
+        let in_results = outgoing.asked_in_results();
+        let is_open = self.open.iter().map(|open| &open.asked).chain(in_results.iter().copied());
+        if self.open.len() + in_results.len() >= MOST_OPEN && !is_open.into_iter().any(|open| open.is_same(asked)) {
+            return Err(NotRun::TooManyQuestions { sentence: sentence(), most: MOST_OPEN });
+        }
+        let shows_forms = context.revision.has_elicitation() && has_form_elicitation(&context.client_capabilities);
+        match &settings.program {
+            Some(Ok(program)) => Ok(Way::Program(Arc::clone(program))),
+            Some(Err(why)) => Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
+            None if !shows_forms => Err(NotRun::NobodyToAsk { sentence: sentence() }),
+            None if context.revision.is_modern() => Ok(Way::Result),
+            None => Ok(Way::Request),
+        }
+    }
+
+    /// Has a call wait for a person's answer, and has one asked unless that is under way.
+    pub(super) fn wait(
+        &mut self,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+        way: Way,
+        asked: CallToApprove,
+        mut call: AskedCall,
+        (context, settings, observer): (&RequestContext, &AskSettings, &dyn Observer),
+    ) -> Effects {
+        let mut effects = Effects::default();
+        let wants_progress = call.pending.feedback.wants_progress();
+        let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
+        if let Some(open) = self.open.iter().find(|open| open.asked.is_same(&asked)) {
+            let channel = open.by.channel();
+            effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", open.number).as_str());
+            call.question = open.number;
+            if wants_progress {
+                effects.push(Effect::Wait(TICK, Deadline::Asking(open.number)));
+            }
+            effects.send(call.pending.feedback.asked(channel.name()));
+            requests.wait_for_approval(call);
+            return effects;
+        }
+        let number = requests.number();
+        call.question = number;
+        // It was made before, and is short enough.
+        let text = asked.text().unwrap_or_default();
+        let by = match way {
+            Way::Program(program) => {
+                let request = encode::to_json(&asked.to_json(context.client_info.as_deref()));
+                effects.push(Effect::Ask(Box::new(ProgramAsks { number, program, request, text })));
+                By::Program
+            }
+            Way::Request | Way::Result => {
+                let (sent, request) = outgoing.send(Question::Approval, &approval_params(&text, context.revision));
+                effects.push(Effect::Wait(settings.timeout, Deadline::Question(number)));
+                effects.push(Effect::Send(request));
+                By::Client(sent)
+            }
+        };
+        let channel = by.channel();
+        effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
+        effects.send(call.pending.feedback.asked(channel.name()));
+        observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
+        if wants_progress {
+            effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
+        }
+        self.open.push(Open { number, asked: Arc::new(asked), by, since: Since::now() });
+        requests.wait_for_approval(call);
+        effects
+    }
+
+    /// What was approved until the session ends, of calls by this tool with this input and this time limit.
+    pub(super) fn remembered(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> Vec<&Proposal> {
+        let can_be = |asked: &&Arc<CallToApprove>| asked.is_called_as(tool, input, timeout);
+        self.remembered.iter().filter(can_be).map(|asked| &asked.proposal).collect()
+    }
+
+    /// Runs this call without a question until the session ends.
+    pub(super) fn remember(&mut self, asked: Arc<CallToApprove>) {
+        if self.remembered.iter().any(|before| before.is_same(&asked)) {
+            return;
+        }
+        if self.remembered.len() >= MOST_REMEMBERED {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(asked);
+    }
+
+    /// The client has answered the request of this number.
+    pub(super) fn answered_by_client(
+        &mut self,
+        sent: u64,
+        result: &Result<Value, Value>,
+        requests: &mut Requests,
+        observer: &dyn Observer,
+    ) -> Effects {
+        let by = By::Client(sent);
+        let Some(open) = self.open.iter().find(|open| open.by == by) else { return Effects::default() };
+        let answer = match result {
+            Ok(result) => crate::mcp::Approval::from_result(result).into(),
+            Err(error) => Answer::Failed(format!("the client could not ask: {}", quote(&error.to_string(), 256))),
+        };
+        self.answered(open.number, &answer, "", requests, observer)
+    }
+
+    /// A person has answered, or nobody will: the calls that wait are served anew, or refused.
+    pub(super) fn answered(
+        &mut self,
+        number: u64,
+        answer: &Answer,
+        said: &str,
+        requests: &mut Requests,
+        observer: &dyn Observer,
+    ) -> Effects {
+        let Some(place) = self.open.iter().position(|open| open.number == number) else { return Effects::default() };
+        let Open { asked, by, since, .. } = self.open.swap_remove(place);
+        let waited = since.elapsed();
+        let approves = matches!(answer, Answer::Once | Answer::Session);
+        if *answer == Answer::Session && !self.is_closed {
+            self.remember(Arc::clone(&asked));
+        }
+        let mut effects = Effects::default();
+        for call in requests.take_asked(number) {
+            let AskedCall { request, pending, key, .. } = call;
+            let fields =
+                told(Fields::of_call(pending.reply.id()).and(&pending.description), by.channel(), answer, waited);
+            observer.answered(&QuestionAnswered { call: key, channel: by.channel(), answer, waited });
+            if approves {
+                effects.log(LogLevel::Info, said_too(fields, said).as_str());
+                let mut feedback = pending.feedback;
+                feedback.begins();
+                let approved = ApprovedCall { asked: Arc::clone(&asked), key, feedback };
+                effects.push(Effect::Serve(request, pending.reply, Some(Box::new(approved))));
+            } else {
+                let why = NotRun::of_answer(asked.proposal.to_string(), answer);
+                let sentence = why.to_string();
+                effects.log(LogLevel::Info, said_too(fields.reason(why.kind(), &sentence), said).as_str());
+                effects.send(pending.feedback.not_run(why.kind()));
+                let result = CallToolResult::error(sentence).encode(pending.feedback.revision());
+                effects.push(Effect::Answer(pending.reply, result));
+            }
+        }
+        effects
+    }
+
+    /// Nobody has answered this in time.
+    pub(super) fn timed_out(
+        &mut self,
+        number: u64,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+        observer: &dyn Observer,
+    ) -> Effects {
+        self.give_up(number, &Answer::TimedOut, (requests, outgoing), observer)
+    }
+
+    /// Tells those who wait for the answer to this question that they still do.
+    pub(super) fn tick(&self, number: u64, requests: &mut Requests) -> Effects {
+        let mut effects = Effects::default();
+        let Some(open) = self.open.iter().find(|open| open.number == number) else { return effects };
+        let mut is_wanted = false;
+        for call in requests.asked(number).filter(|call| call.pending.feedback.wants_progress()) {
+            is_wanted = true;
+            let last_line = "a person is asked whether this may run".to_owned();
+            let progress = Progress { key: call.key, elapsed: open.since.elapsed(), last_line };
+            effects.send(call.pending.feedback.progress(&progress));
+        }
+        if is_wanted {
+            effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
+        }
+        effects
+    }
+
+    /// Ends the questions that no call waits for any more.
+    pub(super) fn withdraw_unawaited(
+        &mut self,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+        observer: &dyn Observer,
+    ) -> Effects {
+        let is_unawaited = |open: &&Open| requests.asked(open.number).next().is_none();
+        let numbers: Vec<u64> = self.open.iter().filter(is_unawaited).map(|open| open.number).collect();
+        let mut effects = Effects::default();
+        for number in numbers {
+            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing), observer));
+        }
+        effects
+    }
+
+    /// The client begins anew, or has gone: it answers nothing any more, and what was approved for its session is forgotten.
+    pub(super) fn end_session(
+        &mut self,
+        which: Ended,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+        observer: &dyn Observer,
+    ) -> Effects {
+        let mut effects = Effects::default();
+        self.remembered.clear();
+        let is_over = |open: &&Open| match which {
+            // A question of the old session must not approve anything for the new one.
+            Ended::Client | Ended::Handshake => true,
+            Ended::Input => open.by != By::Program,
+        };
+        let numbers: Vec<u64> = self.open.iter().filter(is_over).map(|open| open.number).collect();
+        for number in numbers {
+            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing), observer));
+        }
+        self.is_closed = match which {
+            Ended::Client => true,
+            Ended::Handshake | Ended::Input => self.is_closed,
+        };
+        effects
+    }
+
+    /// Forgets all of it, at the server's end.
+    pub(super) fn shut_down(&mut self) {
+        (self.open, self.is_closed) = (Vec::new(), true);
+        self.remembered.clear();
+    }
+
+    fn give_up(
+        &mut self,
+        number: u64,
+        answer: &Answer,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+        observer: &dyn Observer,
+    ) -> Effects {
+        let Some(open) = self.open.iter().find(|open| open.number == number) else { return Effects::default() };
+        let mut effects = Effects::default();
+        match open.by {
+            By::Client(sent) => effects.send(outgoing.withdraw(sent, "the answer is not waited for any more")),
+            By::Program => effects.push(Effect::EndAsking(number)),
+        }
+        if requests.asked(number).next().is_none() {
+            // Whose call it was is known to nobody any more.
+            let line =
+                told(Fields::default().ours("question", number), open.by.channel(), answer, open.since.elapsed());
+            effects.log(LogLevel::Info, line.as_str());
+        }
+        effects.and(self.answered(number, answer, "", requests, observer))
+    }
+}
+
+/// What has ended of the client's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The one before a new handshake.
+    Handshake,
+    /// The input, while calls go on as long as they like.
+    Input,
+    /// All of it.
+    Client,
+}
+
+/// The answer, in the fields of a line.
+pub(super) fn told(fields: Fields, channel: Channel, answer: &Answer, waited: Duration) -> Fields {
+    let waited = format_args!("{:.1}s", waited.as_secs_f64()).to_string();
+    let fields = fields.ours("approval", answer.name()).ours("by", channel).ours("waited", waited);
+    match answer {
+        Answer::Failed(why) => fields.reason("failed", why),
+        Answer::Once
+        | Answer::Session
+        | Answer::Declined
+        | Answer::Cancelled
+        | Answer::TimedOut
+        | Answer::Withdrawn => fields,
+    }
+}
+
+/// The same with what the operator's program has said.
+fn said_too(fields: Fields, said: &str) -> Fields {
+    let said = said.trim();
+    if said.is_empty() { fields } else { fields.ours("said", quote(said, LONGEST_SAID)) }
+}

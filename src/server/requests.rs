@@ -1,0 +1,560 @@
+//! The request table: every request of the client's that is not answered by its handler at once, and what it waits for.
+//!
+//! | state | waits for | left by |
+//! |---|---|---|
+//! | held | the client's answer to a request of ours | being served anew |
+//! | asked | a person's approval | being served anew, or its refusal |
+//! | queued | its turn | its turn, which runs it or answers it |
+//! | running | the end of its command | the answer |
+//! | answered | the end of its command, of which nobody wants to hear | that end |
+//! | subscribed | either side to end it | that end |
+//!
+//! What a client cancels is looked for here and nowhere else. Requests of our own stand in [`outgoing`](super::outgoing).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::approval::CallToApprove;
+use super::budget::Charge;
+use super::feedback::Feedback;
+use super::log::Fields;
+use super::replies::Reply;
+use super::shell::ShellTurn;
+use super::workers::Job;
+use crate::exec::{Stop, StopReason};
+use crate::jsonrpc::{Request, RequestId};
+use crate::mcp::Revision;
+
+/// How many calls are queued at most.
+pub(super) const MOST_QUEUED: usize = 10_000;
+/// How many subscriptions may be open at once.
+pub(super) const MOST_SUBSCRIPTIONS: usize = 1_000;
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// The right to answer it, and the charge for what it holds.
+    pub reply: Reply,
+    /// What the log says of it.
+    pub description: Fields,
+    /// What its client hears before the answer.
+    pub feedback: Box<Feedback>,
+}
+
+/// A call that waits for the client's answer to a request of the server's.
+#[derive(Debug)]
+pub(super) struct HeldCall {
+    pub request: Request,
+    pub reply: Reply,
+    /// What a person has approved of it.
+    pub approved: Option<Box<ApprovedCall>>,
+}
+
+/// A call that waits for a person's approval.
+#[derive(Debug)]
+pub(super) struct AskedCall {
+    /// Its request, to be served anew.
+    pub request: Request,
+    pub pending: Pending,
+    /// The number of the call.
+    pub key: u64,
+    /// The number of the question.
+    pub question: u64,
+}
+
+/// What a person has approved of a call that is served anew.
+#[derive(Debug)]
+pub(super) struct ApprovedCall {
+    pub asked: Arc<CallToApprove>,
+    /// The number of the call.
+    pub key: u64,
+    /// What its client has heard of it so far.
+    pub feedback: Box<Feedback>,
+}
+
+/// What runs when the turn of a call comes.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A process of its own.
+    Process(Box<Job>),
+    /// A line for the persistent shell.
+    Shell(Box<ShellTurn>),
+}
+
+impl Work {
+    fn lane(&self) -> LaneName {
+        match self {
+            Self::Process(_) => LaneName::Processes,
+            Self::Shell(_) => LaneName::Shell,
+        }
+    }
+
+    /// What its result must be valid in.
+    pub(super) fn revision(&self) -> Revision {
+        match self {
+            Self::Process(job) => job.revision,
+            Self::Shell(turn) => turn.context.revision,
+        }
+    }
+}
+
+/// The part of the queue that a call waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaneName {
+    /// Calls that start a process each: as many run at once as the operator says.
+    Processes,
+    /// Calls of the persistent shell: one runs at a time.
+    Shell,
+}
+
+/// What a request waits for.
+#[derive(Debug)]
+enum Entry {
+    Held(Box<HeldCall>),
+    Asked(Box<AskedCall>),
+    Queued { pending: Pending, work: Work },
+    Running { lane: LaneName, pending: Pending, stop: Option<Stop> },
+    Answered { lane: LaneName, stop: Option<Stop>, _charge: Charge },
+    Subscribed { reply: Reply, revision: Revision },
+}
+
+impl Entry {
+    /// The right to answer it, unless it was used.
+    fn reply(&self) -> Option<&Reply> {
+        match self {
+            Self::Held(held) => Some(&held.reply),
+            Self::Subscribed { reply, .. } => Some(reply),
+            Self::Asked(asked) => Some(&asked.pending.reply),
+            Self::Queued { pending, .. } | Self::Running { pending, .. } => Some(&pending.reply),
+            Self::Answered { .. } => None,
+        }
+    }
+}
+
+/// One part of the queue.
+#[derive(Debug)]
+struct Lane {
+    waiting: VecDeque<u64>,
+    running: usize,
+    most_running: usize,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct Requests {
+    /// In the order of their arrival.
+    entries: BTreeMap<u64, Entry>,
+    processes: Lane,
+    shell: Lane,
+    last: u64,
+}
+
+impl Requests {
+    /// Makes it for calls of which so many processes run at once.
+    pub(super) fn new(most_processes: usize) -> Self {
+        let lane = |most_running| Lane { waiting: VecDeque::new(), running: 0, most_running };
+        Self { entries: BTreeMap::new(), processes: lane(most_processes), shell: lane(1), last: 0 }
+    }
+
+    /// A number that no request had.
+    pub(super) fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Holds a request until [`release`](Self::release); what it takes is charged to its reply.
+    pub(super) fn hold(&mut self, request: Request, reply: Reply, approved: Option<Box<ApprovedCall>>) {
+        let key = self.number();
+        self.entries.insert(key, Entry::Held(Box::new(HeldCall { request, reply, approved })));
+    }
+
+    /// Takes the held requests, in the order of their arrival.
+    pub(super) fn release(&mut self) -> Vec<HeldCall> {
+        self.take(|state| match state {
+            Entry::Held(held) => Ok(*held),
+            other => Err(other),
+        })
+    }
+
+    /// Has a call wait for a person's answer, until [`take_asked`](Self::take_asked).
+    pub(super) fn wait_for_approval(&mut self, asked: AskedCall) {
+        let key = self.number();
+        self.entries.insert(key, Entry::Asked(Box::new(asked)));
+    }
+
+    /// Takes the calls that wait for the answer to this question, in the order of their arrival.
+    pub(super) fn take_asked(&mut self, question: u64) -> Vec<AskedCall> {
+        self.take(|state| match state {
+            Entry::Asked(asked) if asked.question == question => Ok(*asked),
+            other => Err(other),
+        })
+    }
+
+    /// The calls that wait for the answer to this question.
+    pub(super) fn asked(&mut self, question: u64) -> impl Iterator<Item = &mut AskedCall> {
+        self.entries.values_mut().filter_map(move |state| match state {
+            Entry::Asked(asked) if asked.question == question => Some(&mut **asked),
+            Entry::Asked(_)
+            | Entry::Held(_)
+            | Entry::Queued { .. }
+            | Entry::Running { .. }
+            | Entry::Answered { .. }
+            | Entry::Subscribed { .. } => None,
+        })
+    }
+
+    /// Opens a subscription.
+    ///
+    /// # Errors
+    /// The reply, where too many are open.
+    pub(super) fn subscribe(&mut self, reply: Reply, revision: Revision) -> Result<(), Reply> {
+        let open = self.entries.values().filter(|state| matches!(state, Entry::Subscribed { .. }));
+        if open.count() >= MOST_SUBSCRIPTIONS {
+            return Err(reply);
+        }
+        let key = self.number();
+        self.entries.insert(key, Entry::Subscribed { reply, revision });
+        Ok(())
+    }
+
+    /// Takes the open subscriptions, in the order in which they were opened.
+    pub(super) fn end_subscriptions(&mut self) -> Vec<(Reply, Revision)> {
+        self.take(|state| match state {
+            Entry::Subscribed { reply, revision } => Ok((reply, revision)),
+            other => Err(other),
+        })
+    }
+
+    /// Queues the call of this number.
+    ///
+    /// # Errors
+    /// The call, where the queue is full.
+    pub(super) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
+        if self.processes.waiting.len() + self.shell.waiting.len() >= MOST_QUEUED {
+            return Err(Box::new(pending));
+        }
+        self.lane(work.lane()).waiting.push_back(key);
+        self.entries.insert(key, Entry::Queued { pending, work });
+        Ok(())
+    }
+
+    /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
+    pub(super) fn next(&mut self, name: LaneName) -> Option<(u64, Pending, Work)> {
+        let Self { entries, processes, shell, .. } = self;
+        let lane = match name {
+            LaneName::Processes => processes,
+            LaneName::Shell => shell,
+        };
+        if lane.running >= lane.most_running {
+            return None;
+        }
+        let key = lane.waiting.pop_front()?;
+        // Whoever takes a queued call off the table takes it off its lane, so this never fails.
+        let Entry::Queued { pending, work } = entries.remove(&key)? else { return None };
+        lane.running += 1;
+        Some((key, pending, work))
+    }
+
+    /// The call whose turn it was runs, until somebody uses `stop`; `None` where it has ended already.
+    pub(super) fn run(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
+        self.entries.insert(key, Entry::Running { lane, pending, stop });
+    }
+
+    /// The call whose turn it was does not run.
+    pub(super) fn give_up(&mut self, lane: LaneName) {
+        let lane = self.lane(lane);
+        lane.running = lane.running.saturating_sub(1);
+    }
+
+    /// Takes a call off whose command has ended; `None` where nobody wants its answer.
+    pub(super) fn finish(&mut self, key: u64) -> Option<Pending> {
+        let (lane, pending) = match self.entries.remove(&key)? {
+            Entry::Running { lane, pending, .. } => (lane, Some(pending)),
+            Entry::Answered { lane, .. } => (lane, None),
+            other @ (Entry::Held(_) | Entry::Asked(_) | Entry::Queued { .. } | Entry::Subscribed { .. }) => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        self.give_up(lane);
+        pending
+    }
+
+    /// A call that runs and whose answer somebody wants.
+    pub(super) fn running(&mut self, key: u64) -> Option<&mut Pending> {
+        match self.entries.get_mut(&key)? {
+            Entry::Running { pending, .. } => Some(pending),
+            Entry::Held(_)
+            | Entry::Asked(_)
+            | Entry::Queued { .. }
+            | Entry::Answered { .. }
+            | Entry::Subscribed { .. } => None,
+        }
+    }
+
+    /// Gives up every request of this id: what waits at once, what runs by ending its command. Gives what the log says of each
+    /// call; `None` for a subscription.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(Reply, Option<Fields>)> {
+        let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.id() == id);
+        let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
+        let mut cancelled = Vec::with_capacity(keys.len());
+        for key in keys {
+            cancelled.extend(match self.entries.remove(&key) {
+                Some(Entry::Held(held)) => Some((held.reply, Some(Fields::default()))),
+                Some(Entry::Asked(asked)) => Some((asked.pending.reply, Some(asked.pending.description))),
+                Some(Entry::Subscribed { reply, .. }) => Some((reply, None)),
+                Some(Entry::Queued { pending, work }) => {
+                    self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
+                    Some((pending.reply, Some(pending.description)))
+                }
+                Some(Entry::Running { lane, pending, stop }) => {
+                    Some((self.stop(key, lane, stop, StopReason::Cancelled, pending.reply), Some(pending.description)))
+                }
+                Some(Entry::Answered { .. }) | None => None,
+            });
+        }
+        cancelled
+    }
+
+    /// Gives up every call there is, at the server's end, where nothing is answered any more.
+    pub(super) fn shut_down(&mut self) {
+        for lane in [&mut self.processes, &mut self.shell] {
+            lane.waiting.clear();
+        }
+        for (key, state) in std::mem::take(&mut self.entries) {
+            match state {
+                Entry::Running { lane, pending, stop } => {
+                    // It is dropped, and noted as lost.
+                    drop(self.stop(key, lane, stop, StopReason::Shutdown, pending.reply));
+                }
+                Entry::Answered { lane, stop, _charge } => {
+                    if let Some(stop) = &stop {
+                        stop.wish(StopReason::Shutdown);
+                    }
+                    self.entries.insert(key, Entry::Answered { lane, stop, _charge });
+                }
+                Entry::Held(_) | Entry::Asked(_) | Entry::Queued { .. } | Entry::Subscribed { .. } => {}
+            }
+        }
+    }
+
+    /// Waits for no call of the shell's any more.
+    pub(super) fn abandon_shell(&mut self) {
+        self.shell.running = 0;
+        self.entries.retain(|_, state| {
+            !matches!(
+                state,
+                Entry::Running { lane: LaneName::Shell, .. } | Entry::Answered { lane: LaneName::Shell, .. }
+            )
+        });
+    }
+
+    /// Whether no call runs, or waits for its turn or for a person.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_asked = |state: &Entry| matches!(state, Entry::Asked(_));
+        let is_queued = !self.processes.waiting.is_empty() || !self.shell.waiting.is_empty();
+        self.is_idle() && !is_queued && !self.entries.values().any(is_asked)
+    }
+
+    /// Whether no call runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.processes.running == 0 && self.shell.running == 0
+    }
+
+    /// Ends the command of a call; what it holds is charged until it has ended.
+    fn stop(&mut self, key: u64, lane: LaneName, stop: Option<Stop>, why: StopReason, mut reply: Reply) -> Reply {
+        if let Some(stop) = &stop {
+            stop.wish(why);
+        }
+        self.entries.insert(key, Entry::Answered { lane, stop, _charge: reply.take_charge() });
+        reply
+    }
+
+    fn lane(&mut self, name: LaneName) -> &mut Lane {
+        match name {
+            LaneName::Processes => &mut self.processes,
+            LaneName::Shell => &mut self.shell,
+        }
+    }
+
+    /// Takes what `pick` takes of the entries, in their order.
+    fn take<T>(&mut self, pick: impl Fn(Entry) -> Result<T, Entry>) -> Vec<T> {
+        let mut taken = Vec::new();
+        for (key, state) in std::mem::take(&mut self.entries) {
+            match pick(state) {
+                Ok(picked) => taken.push(picked),
+                Err(state) => drop(self.entries.insert(key, state)),
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::exec::{Limits, StopSignal, stop};
+    use crate::jsonrpc::{Incoming, Message};
+    use crate::mcp::{RequestMeta, Revision::V2025_06_18};
+    use crate::server::replies::{Destination, Replies};
+    use crate::server::session::RequestContext;
+    use crate::server::shell::{CallContext, TurnOf};
+    use crate::tools::ShellCommandFacts;
+
+    struct Table {
+        requests: Requests,
+        replies: Replies,
+    }
+
+    impl Table {
+        fn new() -> Self {
+            Self { requests: Requests::new(2), replies: Replies::default() }
+        }
+
+        fn reply(&self, id: u64) -> Reply {
+            self.replies.open(id.into(), Destination::Client)
+        }
+
+        fn pending(&self, id: u64) -> Pending {
+            let params = Map::new();
+            let meta = RequestMeta::of(&params);
+            let context = RequestContext {
+                revision: V2025_06_18,
+                client_capabilities: Arc::default(),
+                client_info: None,
+                progress_token: meta.progress_token(),
+                log_level: None,
+                trace: meta.trace_context(),
+            };
+            let reply = self.reply(id);
+            let feedback = Box::new(Feedback::new(reply.id(), "restart", &context));
+            Pending { reply, description: Fields::default(), feedback }
+        }
+
+        /// Queues a call of the shell with the id; gives its number.
+        fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
+            let (key, pending) = (self.requests.number(), self.pending(id));
+            let context = CallContext { key, facts: ShellCommandFacts::default(), revision: V2025_06_18 };
+            let limits = Limits { timeout: Default::default(), grace: Default::default(), max_output: 0 };
+            let turn =
+                ShellTurn { request: TurnOf::Restart, context, limits, directories: None, wants_progress: false };
+            self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
+        }
+
+        /// Runs the next call of the shell; gives its number and what hears that it is to end.
+        fn run(&mut self) -> Option<(u64, StopSignal)> {
+            let (key, pending, _) = self.requests.next(LaneName::Shell)?;
+            let (stop, signal) = stop().unwrap();
+            self.requests.run(key, LaneName::Shell, pending, Some(stop));
+            Some((key, signal))
+        }
+
+        /// Cancels the requests of this id; says how many there were.
+        fn cancel(&mut self, id: u64) -> usize {
+            let cancelled = self.requests.cancel(&id.into());
+            cancelled
+                .into_iter()
+                .map(|(reply, _)| {
+                    assert_eq!(reply.id(), &id.into());
+                    assert_eq!(self.replies.withdraw(reply), None);
+                })
+                .count()
+        }
+
+        /// How many requests were dropped without an answer.
+        fn lost(&mut self) -> usize {
+            self.replies.answer_lost().len()
+        }
+    }
+
+    fn request(id: u64) -> Request {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call"}).to_string();
+        match Incoming::parse(line.as_bytes()) {
+            Ok(Incoming::Single(Message::Request(request))) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_is_cancelled_in_whatever_state_it_is() {
+        let mut table = Table::new();
+        let reply = table.reply(1);
+        table.requests.hold(request(1), reply, None);
+        let reply = table.reply(2);
+        table.requests.subscribe(reply, Revision::V2026_07_28).unwrap();
+        let running = table.queue(3).unwrap();
+        let (key, signal) = table.run().unwrap();
+        let queued = table.queue(4).unwrap();
+        assert_eq!(key, running);
+        assert!(table.run().is_none(), "the shell has one call at a time");
+        assert_eq!([1, 2, 4, 5].map(|id| table.cancel(id)), [1, 1, 1, 0]);
+        assert_eq!(table.requests.release().len() + table.requests.end_subscriptions().len(), 0);
+        assert_eq!(signal.wait(Default::default()).unwrap(), None);
+        assert_eq!(table.cancel(3), 1);
+        assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Cancelled));
+        // Nobody wants its answer, and it still runs.
+        assert!(table.requests.running(running).is_none() && !table.requests.is_idle());
+        assert_eq!(table.cancel(3), 0);
+        assert!(table.requests.finish(queued).is_none());
+        assert!(!table.requests.is_idle());
+        assert!(table.requests.finish(running).is_none());
+        assert!(table.requests.is_empty() && table.lost() == 0);
+    }
+
+    #[test]
+    fn all_requests_of_an_id_are_cancelled() {
+        let mut table = Table::new();
+        let reply = table.reply(7);
+        table.requests.hold(request(7), reply, None);
+        table.queue(7).unwrap();
+        let (key, _signal) = table.run().unwrap();
+        table.queue(7).unwrap();
+        assert_eq!(table.cancel(7), 3);
+        assert!(table.requests.finish(key).is_none() && table.requests.is_empty());
+    }
+
+    #[test]
+    fn held_requests_go_on_in_the_order_of_their_arrival() {
+        let mut table = Table::new();
+        for id in [3, 1, 2] {
+            let reply = table.reply(id);
+            table.requests.hold(request(id), reply, None);
+        }
+        let ids: Vec<_> = table.requests.release().iter().map(|held| held.request.id.clone()).collect();
+        assert_eq!(ids, [3, 1, 2].map(RequestId::from));
+        assert_eq!(table.lost(), 3);
+    }
+
+    #[test]
+    fn the_queue_and_the_subscriptions_are_bounded() {
+        let mut table = Table::new();
+        assert!((0..10_000).all(|id| table.queue(id).is_ok()));
+        assert_eq!(table.queue(1).unwrap_err().reply.id(), &1.into());
+        assert_eq!(table.cancel(9_999), 1);
+        assert!(table.queue(1).is_ok());
+        for id in 0..1_000 {
+            let reply = table.reply(id);
+            table.requests.subscribe(reply, Revision::V2026_07_28).unwrap();
+        }
+        let reply = table.reply(1);
+        assert!(table.requests.subscribe(reply, Revision::V2026_07_28).is_err());
+    }
+
+    #[test]
+    fn at_the_end_what_runs_is_stopped_and_what_waits_is_dropped() {
+        let mut table = Table::new();
+        table.queue(1).unwrap();
+        let (key, signal) = table.run().unwrap();
+        table.queue(2).unwrap();
+        table.requests.shut_down();
+        assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Shutdown));
+        assert_eq!(table.lost(), 2);
+        assert!(table.run().is_none() && !table.requests.is_idle());
+        table.requests.shut_down();
+        assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Shutdown));
+        table.requests.abandon_shell();
+        assert!(table.requests.is_empty() && table.requests.finish(key).is_none());
+    }
+}

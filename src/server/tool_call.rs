@@ -1,0 +1,60 @@
+//! What is known of a call of a tool beside its arguments, and how it is answered where it does not run.
+
+use super::approval::CallToApprove;
+use super::effects::{Effect, Effects};
+use super::feedback::Feedback;
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::replies::Reply;
+use super::session::RequestContext;
+use crate::config::LogLevel;
+use crate::mcp::CallToolResult;
+
+/// What a call of a tool is, beside its arguments.
+#[derive(Clone, Copy)]
+pub(super) struct ToolCall<'a> {
+    pub tool: &'a str,
+    pub context: &'a RequestContext,
+    /// Whether the log tells of calls.
+    pub is_told: bool,
+}
+
+impl ToolCall<'_> {
+    /// What the log says of a call that was decided on: the number that the observer knows it by, and the words.
+    pub(super) fn decided(self, key: u64, words: &[String]) -> Fields {
+        if !self.is_told {
+            return Fields::default();
+        }
+        let fields = Fields::default().ours("number", key);
+        if words.is_empty() { fields } else { fields.command(words) }
+    }
+
+    /// What the log says of the call, where it tells of calls.
+    pub(super) fn describe(self, fields: impl FnOnce() -> Fields) -> Fields {
+        if self.is_told { fields().followed_by(&self.context.trace) } else { Fields::default() }
+    }
+}
+
+/// Why a call does not go on as it is.
+pub(super) enum Stopped {
+    NotRun(NotRun),
+    /// A person has to approve it first.
+    Asks(Box<CallToApprove>),
+}
+
+impl<T: Into<NotRun>> From<T> for Stopped {
+    fn from(why: T) -> Self {
+        Self::NotRun(why.into())
+    }
+}
+
+/// Answers a call that does not run, as what it is; tells the log and the client.
+pub(super) fn not_run(tool_call: ToolCall<'_>, described: &Fields, reply: Reply, why: &NotRun) -> Effects {
+    let (kind, sentence) = (why.kind(), why.to_string());
+    let mut effects = Effects::default();
+    let line = tool_call
+        .describe(|| Fields::of_call(reply.id()).ours("tool", tool_call.tool).and(described).reason(kind, &sentence));
+    effects.log(LogLevel::Info, line.as_str());
+    effects.send(Feedback::new(reply.id(), tool_call.tool, tool_call.context).not_run(kind));
+    effects.and(Effect::Answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision)).into())
+}

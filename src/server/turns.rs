@@ -1,0 +1,115 @@
+//! The turn of a call, and its end: what starts it, what it left behind, its answer.
+
+use super::asker::Asker;
+use super::effects::{Effect, Effects};
+use super::event::{CallEnded, HowEnded};
+use super::late_parts::LateParts;
+use super::leftovers::Leftovers;
+use super::log::Fields;
+use super::parts::Parts;
+use super::requests::{LaneName, Requests, Work};
+use super::shell::{ShellRunner, Started};
+use super::workers::Workers;
+use crate::config::LogLevel;
+use crate::exec::{End, Looked};
+use crate::mcp::CallToolResult;
+
+/// What runs calls.
+pub(super) struct Runners {
+    pub workers: Workers,
+    pub shell: ShellRunner,
+    pub leftovers: Leftovers,
+    pub asker: Asker,
+}
+
+/// Starts the calls whose turn it is; those that can't run are answered. As long as the leftovers of a call are looked for
+/// none starts, so that nothing of it can be taken for theirs.
+pub(super) fn start(parts: &LateParts, requests: &mut Requests, runners: &mut Runners) -> Effects {
+    let mut effects = Effects::default();
+    if runners.leftovers.are_looked_for() {
+        return effects;
+    }
+    for lane in [LaneName::Processes, LaneName::Shell] {
+        while let Some((key, pending, work)) = requests.next(lane) {
+            runners.leftovers.begins(key);
+            let revision = work.revision();
+            let begun = match work {
+                Work::Process(job) => runners.workers.run(job).map(Started::Runs),
+                Work::Shell(turn) => runners.shell.begin(*turn, parts.policy.directories()),
+            };
+            match begun {
+                Ok(Started::Runs(stop)) => requests.run(key, lane, pending, Some(stop)),
+                Ok(Started::Ended(ended)) => {
+                    requests.run(key, lane, pending, None);
+                    effects.push(Effect::End(ended));
+                }
+                Err(why) => {
+                    runners.leftovers.ends(key);
+                    requests.give_up(lane);
+                    let line = Fields::of_call(pending.reply.id()).and(&pending.description);
+                    effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
+                    let result = CallToolResult::error(why.to_string());
+                    effects.push(Effect::Answer(pending.reply, result.encode(revision)));
+                }
+            }
+        }
+    }
+    effects
+}
+
+/// The command of a call has ended. Its answer waits for the end of what it has left behind.
+pub(super) fn ended(parts: &Parts, requests: &mut Requests, runners: &mut Runners, ended: CallEnded) -> Effects {
+    match runners.leftovers.after(ended) {
+        Some(ended) => finish(parts, requests, runners, ended),
+        None => Effects::default(),
+    }
+}
+
+/// What a call has left behind is gone, or is not waited for any more.
+pub(super) fn looked(parts: &Parts, requests: &mut Requests, runners: &mut Runners, looked: Looked) -> Effects {
+    let Some(ended) = runners.leftovers.release(looked.key) else { return Effects::default() };
+    let mut effects = Effects::default();
+    if !looked.is_gone {
+        let why = "processes that a call left behind could not be ended in time; the server goes on hunting them";
+        effects.log(LogLevel::Warn, why);
+    }
+    effects.and(finish(parts, requests, runners, ended))
+}
+
+/// Answers a call, and tells the log and the client of its end.
+fn finish(parts: &Parts, requests: &mut Requests, runners: &mut Runners, ended: CallEnded) -> Effects {
+    let CallEnded { key, result, how, shell } = ended;
+    let mut effects = Effects::default();
+    match shell {
+        None => runners.workers.release(key),
+        Some(state) => {
+            if let Some(why) = &state.restarted {
+                effects.log(LogLevel::Warn, format!("the persistent shell was started anew: {why}"));
+            }
+            runners.shell.take(state, parts.policy.directories());
+        }
+    }
+    let Some(pending) = requests.finish(key) else { return effects };
+    if parts.log_level >= LogLevel::Info {
+        let line = describe_end(Fields::of_call(pending.reply.id()).and(&pending.description), &how);
+        effects.log(LogLevel::Info, line.as_str());
+    }
+    effects.send(pending.feedback.ended(&how));
+    effects.push(Effect::Answer(pending.reply, result));
+    effects
+}
+
+fn describe_end(fields: Fields, how: &HowEnded) -> Fields {
+    match how {
+        HowEnded::Ran { end, elapsed } => {
+            let fields = match end {
+                End::Exited(code) => fields.ours("exit", code),
+                End::Signaled(number) => fields.ours("signal", number),
+                End::TimedOut(_) => fields.ours("timed_out", true),
+                End::Stopped => fields.ours("stopped", true),
+            };
+            fields.ours("time", format_args!("{:.1}ms", elapsed.as_secs_f64() * 1000.0))
+        }
+        HowEnded::Failed(why) => fields.reason("failed", why),
+    }
+}
