@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-/// Beyond this many comparisons no common lines are looked for between what differs: transcripts of that length whose
-/// ends already agree differ as a block.
+/// Beyond this many comparisons no common lines are searched: in transcripts of that length everything between the
+/// common beginning and end is one difference.
 const MOST_COMPARISONS: usize = 4_000_000;
-/// Lines that agree before and behind each difference.
+/// Equal lines shown before and after each difference.
 const CONTEXT: usize = 3;
 
-/// One line of a diff, by its place on either side.
+/// One line of a diff, by its index on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// The two agree.
@@ -19,7 +19,7 @@ pub(super) enum Change {
     Added { right: usize },
 }
 
-/// Lays two sequences over each other; `agree` says whether a place of the left fits one of the right.
+/// Compares two sequences; `agree` says whether an element of the left matches one of the right.
 pub(super) fn diff(left: usize, right: usize, agree: impl Fn(usize, usize) -> bool) -> Vec<Change> {
     let shorter = left.min(right);
     let before = (0..shorter).take_while(|&at| agree(at, at)).count();
@@ -45,7 +45,8 @@ fn middle(rows: usize, columns: usize, agree: impl Fn(usize, usize) -> bool) -> 
     if rows.saturating_mul(columns) > MOST_COMPARISONS {
         return all();
     }
-    // The length of the longest common part of what begins at each pair of places, the last row and column empty.
+    // The length of the longest common subsequence that begins at each pair of indices; the last row and column are
+    // empty.
     let mut lengths = vec![vec![0_u32; columns + 1]; rows + 1];
     let length = |lengths: &[Vec<u32>], row: usize, column: usize| -> u32 {
         lengths.get(row).and_then(|row| row.get(column)).copied().unwrap_or_default()
@@ -81,16 +82,15 @@ fn middle(rows: usize, columns: usize, agree: impl Fn(usize, usize) -> bool) -> 
     changes
 }
 
-/// The hunks of a unified diff. Lines are counted from `first` on both sides; lines that agree are shown as the left
-/// has them.
-pub(super) fn unified(changes: &[Change], first: usize, left: &[String], right: &[String]) -> String {
+/// The hunks of a unified diff. Lines are counted from `first` on both sides; `show` writes a line with its mark.
+pub(super) fn unified(changes: &[Change], first: usize, show: impl Fn(&Change) -> String) -> String {
     let mut text = String::new();
     let different = |change: &Change| !matches!(change, Change::Same { .. });
     let mut at = 0;
     while let Some(offset) = changes.get(at..).and_then(|rest| rest.iter().position(different)) {
         let start = (at + offset).saturating_sub(CONTEXT).max(at);
         let mut end = at + offset + 1;
-        // A hunk goes on while the next difference is near enough for their contexts to meet.
+        // A hunk continues if the next difference is so close that their contexts meet.
         while let Some(next) = changes.get(end..).and_then(|rest| rest.iter().position(different)) {
             if next > 2 * CONTEXT {
                 break;
@@ -98,36 +98,29 @@ pub(super) fn unified(changes: &[Change], first: usize, left: &[String], right: 
             end += next + 1;
         }
         at = (end + CONTEXT).min(changes.len());
-        hunk(
-            &mut text,
-            changes.get(start..at).unwrap_or_default(),
-            changes.get(..start).unwrap_or_default(),
-            first,
-            left,
-            right,
-        );
+        let (before, hunk) = (changes.get(..start).unwrap_or_default(), changes.get(start..at).unwrap_or_default());
+        let range = |is_there: fn(&&Change) -> bool| {
+            let (start, count) = (before.iter().filter(is_there).count(), hunk.iter().filter(is_there).count());
+            // As diff(1) counts: an empty range has the number of the line before it.
+            let start = if count == 0 { first + start - 1 } else { first + start };
+            if count == 1 { start.to_string() } else { format!("{start},{count}") }
+        };
+        let from = range(|change| !matches!(change, Change::Added { .. }));
+        let to = range(|change| !matches!(change, Change::Removed { .. }));
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "@@ -{from} +{to} @@");
+        text.extend(hunk.iter().map(&show));
     }
     text
 }
 
-fn hunk(text: &mut String, hunk: &[Change], before: &[Change], first: usize, left: &[String], right: &[String]) {
-    let lefts = |changes: &[Change]| changes.iter().filter(|change| !matches!(change, Change::Added { .. })).count();
-    let rights = |changes: &[Change]| changes.iter().filter(|change| !matches!(change, Change::Removed { .. })).count();
-    let range = |start: usize, count: usize| {
-        // As diff(1) counts: a range of no line stands behind the line before.
-        let start = if count == 0 { first + start - 1 } else { first + start };
-        if count == 1 { start.to_string() } else { format!("{start},{count}") }
-    };
-    let (from, to) = (range(lefts(before), lefts(hunk)), range(rights(before), rights(hunk)));
+/// A line of a diff with its mark.
+pub(super) fn marked(change: &Change, left: &[String], right: &[String]) -> String {
     let line = |lines: &[String], at: usize| lines.get(at).cloned().unwrap_or_default();
-    // Writing to a string can't fail.
-    let _ = writeln!(text, "@@ -{from} +{to} @@");
-    for change in hunk {
-        let _ = match *change {
-            Change::Same { left: at, .. } => writeln!(text, " {}", line(left, at)),
-            Change::Removed { left: at } => writeln!(text, "-{}", line(left, at)),
-            Change::Added { right: at } => writeln!(text, "+{}", line(right, at)),
-        };
+    match *change {
+        Change::Same { left: at, .. } => format!(" {}\n", line(left, at)),
+        Change::Removed { left: at } => format!("-{}\n", line(left, at)),
+        Change::Added { right: at } => format!("+{}\n", line(right, at)),
     }
 }
 
@@ -139,7 +132,7 @@ mod tests {
         let split = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
         let (left, right) = (split(left), split(right));
         let changes = diff(left.len(), right.len(), |l, r| left[l] == right[r]);
-        assert_eq!(unified(&changes, 1, &left, &right).replace('\n', "|"), expected);
+        assert_eq!(unified(&changes, 1, |change| marked(change, &left, &right)).replace('\n', "|"), expected);
     }
 
     #[test]

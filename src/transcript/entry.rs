@@ -12,18 +12,20 @@ use super::{Identity, Problem};
 pub enum Entry {
     /// `-->`: the client sends bytes.
     Send(Sent),
-    /// `<--`: the client waits for a message of this identity; in what was played, the message that came.
+    /// `<--`: the client waits for a message of this identity; in a played transcript, the message that came.
     Receive(Message),
+    /// `<--!`: a line of the server that is not a message, such as a log line on standard output.
+    Noise(Vec<u8>),
     /// `==> eof`: the client closes its end.
     CloseInput,
-    /// `<== exit N`: the server ends; 128 and the signal's number where a signal ended it.
+    /// `<== exit N`: the server ends with this status, or with 128 plus the number of the signal that ended it.
     Exit(i32),
-    /// `#` and this text, as it stands.
+    /// `#` and this text, unchanged.
     Comment(String),
     /// A blank line.
     Blank,
-    /// In what was played only: a wait that was not met. It prints, but [`Entry::parse`] refuses it, so that a failure
-    /// can't become what is expected.
+    /// Only in a played transcript: a wait that was not met. It can be printed, but [`Entry::parse`] refuses it, so
+    /// that a failure can't become the expectation.
     Failure(Failure),
 }
 
@@ -42,11 +44,6 @@ pub enum Failure {
     },
     /// The output ended.
     EndOfOutput,
-    /// A line that is no message, lossily decoded.
-    NotAMessage {
-        /// The line.
-        line: String,
-    },
     /// The server's end was due, but its output stayed open for this long.
     OutputStillOpen {
         /// How long the player waited.
@@ -78,13 +75,11 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// The bytes as text, where they print as themselves: UTF-8 without control characters (a tab is none here) and
+    /// The bytes as text, if they can be printed unchanged: UTF-8 without control characters other than tabs, and
     /// without white space at the end, which editors remove.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
-        let text = std::str::from_utf8(&self.bytes).ok()?;
-        let plain = text.chars().all(|c| c == '\t' || !c.is_control());
-        (plain && !text.ends_with(char::is_whitespace)).then_some(text)
+        printable(&self.bytes)
     }
 }
 
@@ -100,12 +95,12 @@ impl Message {
     /// Parses one line.
     ///
     /// # Errors
-    /// [`Problem::NoJson`] for what is no JSON or holds a line break, [`Problem::NoIdentity`] for other JSON.
+    /// [`Problem::NoJson`] for text that is not JSON or contains a line feed, [`Problem::NoIdentity`] for other JSON.
     pub fn parse(line: &str) -> Result<Self, Problem> {
         let text = line.trim_matches([' ', '\t']);
         let no_json = |reason: String| Problem::NoJson { found: text.to_owned(), reason };
-        if text.contains(['\n', '\r']) {
-            return Err(no_json("it holds a line break".to_owned()));
+        if text.contains('\n') {
+            return Err(no_json("it holds a line feed".to_owned()));
         }
         let value: Value = serde_json::from_str(text).map_err(|error| no_json(error.to_string()))?;
         match Identity::of(&value) {
@@ -126,27 +121,49 @@ impl Message {
         &self.value
     }
 
-    /// What makes it the answer to a wait.
+    /// Its identity, which decides which wait it answers.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether it says no more than its identity: no message of JSON-RPC lacks `jsonrpc`.
+    /// Whether it says no more than its identity, for each message of a batch: `{"id":1}`, `{"method":"m"}` or `{"error":{}}`.
     #[must_use]
     pub fn is_bare(&self) -> bool {
         match &self.value {
-            Value::Array(members) => members.iter().all(|member| member.get("jsonrpc").is_none()),
-            message => message.get("jsonrpc").is_none(),
+            Value::Array(members) => members.iter().all(is_bare),
+            message => is_bare(message),
         }
     }
 }
 
+/// Whether one message says no more than its identity. A message with more in it is a whole one, also where a server has left
+/// out `jsonrpc`.
+pub(crate) fn is_bare(message: &Value) -> bool {
+    let Some(mut members) = message.as_object().map(serde_json::Map::iter) else { return false };
+    match (members.next(), members.next()) {
+        (Some((name, value)), None) => match name.as_str() {
+            "id" | "method" => true,
+            "error" => value.as_object().is_some_and(serde_json::Map::is_empty),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 impl Entry {
+    /// Whether the line begins with an arrow whose blank is missing.
+    fn without_blank(line: &str) -> Option<Problem> {
+        let arrows = ["-->x+", "-->x", "-->+", "-->", "<--!", "<--x", "<--", "==>", "<=="];
+        let prefix = arrows.into_iter().find(|arrow| line.starts_with(arrow))?;
+        Some(Problem::NoBlank { prefix, found: line.to_owned() })
+    }
+
     /// Parses one line of the body, given without its line end.
     ///
     /// # Errors
-    /// A [`Problem`] for an unknown prefix, bad hex, a wait that is no message, and what else is not as the format says.
+    /// A [`Problem`] for an unknown prefix, bad hex, a wait that is not a message, and anything else that the format
+    /// does not allow.
     pub fn parse(line: &str) -> Result<Self, Problem> {
         if line.trim_matches([' ', '\t']).is_empty() {
             return Ok(Self::Blank);
@@ -163,6 +180,8 @@ impl Entry {
             "-->x+" => Ok(Self::Send(Sent { bytes: from_hex(rest)?, end: LineEnd::Missing })),
             "<--" if rest.starts_with('(') => Err(Problem::FailedWait { found: line.to_owned() }),
             "<--" => Message::parse(rest).map(Self::Receive),
+            "<--!" => Ok(Self::Noise(rest.as_bytes().to_vec())),
+            "<--x" => Ok(Self::of_server(&from_hex(rest)?)),
             "==>" if rest.trim() == "eof" => Ok(Self::CloseInput),
             "==>" => Err(Problem::NoEof { found: rest.to_owned() }),
             "<==" if rest.starts_with('(') => Err(Problem::FailedWait { found: line.to_owned() }),
@@ -172,7 +191,28 @@ impl Entry {
                 .and_then(|status| status.trim().parse().ok())
                 .map(Self::Exit)
                 .ok_or_else(|| Problem::NoExit { found: rest.to_owned() }),
-            _ => Err(Problem::UnknownPrefix { found: line.to_owned() }),
+            _ => Err(Self::without_blank(line).unwrap_or_else(|| Problem::UnknownPrefix { found: line.to_owned() })),
+        }
+    }
+}
+
+impl Entry {
+    /// A line that the server wrote, given without its line feed.
+    #[must_use]
+    pub fn of_server(line: &[u8]) -> Self {
+        let message = std::str::from_utf8(line).ok().and_then(|text| Message::parse(text).ok());
+        message.map_or_else(|| Self::Noise(line.to_vec()), Self::Receive)
+    }
+
+    /// The identity that a wait for this line has; `None` for lines that the server does not write.
+    #[must_use]
+    pub fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Receive(message) => Some(message.identity().clone()),
+            Self::Noise(_) => Some(Identity::NoMessage),
+            Self::Send(_) | Self::CloseInput | Self::Exit(_) | Self::Comment(_) | Self::Blank | Self::Failure(_) => {
+                None
+            }
         }
     }
 }
@@ -182,7 +222,15 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send(sent) => sent.fmt(f),
+            Self::Receive(message) if printable(message.text.as_bytes()).is_none() => {
+                write!(f, "<--x {}", Hex(message.text.as_bytes()))
+            }
             Self::Receive(message) => write!(f, "<-- {}", message.text),
+            Self::Noise(line) => match printable(line) {
+                Some("") => f.write_str("<--!"),
+                Some(text) => write!(f, "<--! {text}"),
+                None => write!(f, "<--x {}", Hex(line)),
+            },
             Self::CloseInput => f.write_str("==> eof"),
             Self::Exit(status) => write!(f, "<== exit {status}"),
             // A comment that a program made may hold line breaks; each of its lines stays a comment.
@@ -202,10 +250,7 @@ impl fmt::Display for Sent {
         match self.text() {
             Some("") => write!(f, "-->{plus}"),
             Some(text) => write!(f, "-->{plus} {text}"),
-            None => {
-                write!(f, "-->x{plus} ")?;
-                self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            None => write!(f, "-->x{plus} {}", Hex(&self.bytes)),
         }
     }
 }
@@ -218,12 +263,27 @@ impl fmt::Display for Failure {
                 write!(f, "<-- (gave up after {count} other messages)")
             }
             Self::EndOfOutput => f.write_str("<-- (end of output)"),
-            Self::NotAMessage { line } => write!(f, "<-- (no message: {line:?})"),
             Self::OutputStillOpen { within } => {
                 write!(f, "<-- (output still open after {within:?})")
             }
             Self::StillRunning { within } => write!(f, "<== (still running after {within:?})"),
         }
+    }
+}
+
+/// The bytes as text, if a line of a transcript can contain them unchanged.
+fn printable(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let plain = text.chars().all(|c| c == '\t' || !c.is_control());
+    (plain && !text.ends_with(char::is_whitespace)).then_some(text)
+}
+
+/// Displays bytes in lower-case hex.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

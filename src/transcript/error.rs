@@ -1,10 +1,16 @@
-//! What can be wrong with a transcript, each with its place and with what was expected there.
+//! The problems of a transcript, each with its line and with what was expected there.
 
 use thiserror::Error;
 
-/// A [`Problem`] and where it stands; displayed as `file:line: problem`.
+use crate::text::escape;
+
+/// How much of a line is quoted at most.
+const QUOTED: usize = 1000;
+
+/// A [`Problem`] and its line; displayed as `file:line: problem`, on one line of bounded length that can't control a
+/// terminal, because it quotes a file from someone else.
 #[derive(Debug, Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{}:{line}: {}", escape(file), shown(problem))]
 pub struct TranscriptError {
     /// The name of the file as the caller gave it.
     pub file: String,
@@ -14,25 +20,25 @@ pub struct TranscriptError {
     pub problem: Problem,
 }
 
-/// What is wrong with one line of a transcript, or with a value that is to become one.
+/// What is wrong with one line of a transcript, or with a value for one.
 #[derive(Debug, Error)]
 pub enum Problem {
-    /// The line's bytes are no UTF-8.
-    #[error("expected UTF-8; write bytes that are none as `-->x` and their hex digits")]
+    /// The line is not UTF-8.
+    #[error("expected UTF-8; write other bytes as `-->x` and their hex digits")]
     NotUtf8,
     /// The first line is not `transcript: …`.
     #[error("expected `transcript: 1` on the first line, found `{found}`")]
     MissingHeader {
-        /// The line that stands there.
+        /// The line found there.
         found: String,
     },
     /// The format has a version that this library does not know.
     #[error("expected `transcript: 1`, found version `{found}`")]
     UnknownVersion {
-        /// What stands behind `transcript:`.
+        /// What follows `transcript:`.
         found: String,
     },
-    /// A line of the header is no `key: value`.
+    /// A line of the header is not `key: value`.
     #[error("expected `key: value`, or a blank line to end the header, found `{found}`")]
     NoKey {
         /// The line.
@@ -46,21 +52,21 @@ pub enum Problem {
         /// All keys there are.
         known: String,
     },
-    /// A key that may stand once stands twice.
-    #[error("header key `{key}` stands here a second time; expected it once")]
+    /// A key that may occur once occurs twice.
+    #[error("header key `{key}` occurs twice; expected it once")]
     RepeatedKey {
         /// The key.
         key: String,
     },
     /// A value ends within a quotation.
-    #[error("`{key}` ends inside a quotation or behind a backslash: `{found}`")]
+    #[error("`{key}` ends inside a quotation or after a backslash: `{found}`")]
     OpenQuotation {
         /// The header key.
         key: &'static str,
         /// Its value.
         found: String,
     },
-    /// A word of `env:` is no assignment.
+    /// A word of `env:` is not an assignment.
     #[error("expected `NAME=value` in `env`, found `{found}`")]
     NoAssignment {
         /// The word.
@@ -72,7 +78,7 @@ pub enum Problem {
         /// The word.
         found: String,
     },
-    /// A `setup:` line is no action.
+    /// A `setup:` line is not an action.
     #[error(
         "expected `dir PATH`, `file PATH TEXT`, `script PATH TEXT` or `link PATH TARGET` in `setup`, each a word without \
          blanks or a JSON string, found `{found}`"
@@ -87,17 +93,44 @@ pub enum Problem {
         /// The path.
         found: String,
     },
-    /// A header value can't stand on a line.
-    #[error("`{key}` can't hold {value:?}: expected text on one line, not empty and without blanks around it")]
+    /// A `setup:` path is too long.
+    #[error("expected a path of at most {most} bytes in `setup`, found {length}")]
+    SetupTooLong {
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// The text is not a rule.
+    #[error(
+        "expected `[METHOD] POINTER` and `ignore`, `string`, `number`, `unordered`, `at-least` or `same LINE [POINTER]`, \
+         found `{found}`"
+    )]
+    NoRule {
+        /// The value of the key, or the line.
+        found: String,
+    },
+    /// A header value can't be written on a line.
+    #[error("`{key}` can't be {value:?}: expected text on one line, not empty and without blanks around it")]
     NotOneLine {
         /// The header key.
         key: &'static str,
         /// The value.
         value: String,
     },
-    /// A line of the body begins with no known prefix.
-    #[error("expected `-->`, `-->x`, `-->+`, `-->x+`, `<--`, `==>`, `<==`, `#` or a blank line, found `{found}`")]
+    /// A line of the body has an unknown prefix.
+    #[error(
+        "expected `-->`, `-->x`, `-->+`, `-->x+`, `<--`, `<--!`, `<--x`, `==>`, `<==`, `#` or a blank line, found `{found}`"
+    )]
     UnknownPrefix {
+        /// The line.
+        found: String,
+    },
+    /// A known prefix without the blank behind it.
+    #[error("expected a blank behind `{prefix}`, found `{found}`")]
+    NoBlank {
+        /// The prefix.
+        prefix: &'static str,
         /// The line.
         found: String,
     },
@@ -115,19 +148,19 @@ pub enum Problem {
         /// What the JSON parser says.
         reason: String,
     },
-    /// A message that nothing can be matched with.
+    /// A message without an identity.
     #[error("expected a message with a `method`, an `id` or an `error`, found `{found}`")]
     NoIdentity {
         /// The message.
         found: String,
     },
-    /// A wait that says nothing but its identity, where an answer is needed.
+    /// A wait that contains only its identity, where a whole message is needed to answer with.
     #[error("expected a whole message to answer with, found `{found}`; `allowexec replay --update` fills it in")]
     BareAnswer {
         /// The message.
         found: String,
     },
-    /// The line tells of a wait that was not met.
+    /// The line reports a wait that was not met.
     #[error("a wait that was not met can't be played: `{found}`; expected a JSON message or `exit N`")]
     FailedWait {
         /// The line.
@@ -145,4 +178,15 @@ pub enum Problem {
         /// What follows the prefix.
         found: String,
     },
+}
+
+/// The problem as it is displayed with its line.
+fn shown(problem: &Problem) -> String {
+    let text = problem.to_string();
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(QUOTED).collect();
+    match chars.as_str() {
+        "" => escape(&text).into_owned(),
+        rest => format!("{}…+{}", escape(&start), rest.chars().count()),
+    }
 }

@@ -5,26 +5,33 @@
 //! | `transcript` | no, first line | the version of the format, `1` |
 //! | `scenario` | no | `area/name`, for fixtures |
 //! | `version` | no | the version of the server that was recorded; a replay need not agree |
+//! | `server` | yes | the command that starts the server, split like `args`; without it the server is allowexec |
+//! | `directory` | no | the directory that the server was recorded in; a replay names it if a server does not start |
 //! | `args` | yes | the server's arguments, split by shell rules (shlex: quotes, backslashes, `#` begins a comment) |
-//! | `env` | yes | `NAME=value`, likewise split; they are set beside PATH and HOME |
+//! | `env` | yes | `NAME=value`, split in the same way; set in addition to PATH and HOME |
 //! | `platform` | no | where it plays: `unix`, `windows`, `linux`, `macos`, one or more; without it, everywhere |
+//! | `match` | yes | a rule for what may differ, see [`Rule`] |
 //! | `setup` | yes | one file, directory, script or link to make in the temporary directory |
 
 use std::fmt;
 
-use super::{Problem, Setup};
+use super::{Problem, Rule, Setup};
 
-const KEYS: &str = "`transcript`, `scenario`, `version`, `args`, `env`, `platform`, `setup`";
+const KEYS: &str = "`transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, \
+                    `setup`, `match`";
 
-/// What stands before the first blank line. Its values can all stand on a line: that is what its makers check.
+/// The part before the first blank line. Its constructors check that each value fits on a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     scenario: Option<String>,
     version: Option<String>,
+    server: Vec<String>,
+    directory: Option<String>,
     args: Vec<String>,
     env: Vec<(String, String)>,
     platforms: Vec<Platform>,
     setup: Vec<Setup>,
+    rules: Vec<Rule>,
 }
 
 /// A family of systems or a system.
@@ -81,6 +88,23 @@ impl Header {
         Ok(Self { version: Some(plain("version", version)?), ..self })
     }
 
+    /// The header with one more word of the command that starts the server.
+    ///
+    /// # Errors
+    /// As [`Header::with_arg`].
+    pub fn with_server(mut self, word: &str) -> Result<Self, Problem> {
+        self.server.push(self::word("server", word)?);
+        Ok(self)
+    }
+
+    /// The header with the directory that the server was recorded in.
+    ///
+    /// # Errors
+    /// As [`Header::with_scenario`].
+    pub fn with_directory(self, directory: &str) -> Result<Self, Problem> {
+        Ok(Self { directory: Some(plain("directory", directory)?), ..self })
+    }
+
     /// The header with one more argument of the server.
     ///
     /// # Errors
@@ -119,6 +143,13 @@ impl Header {
         self
     }
 
+    /// The header with one more rule for what may differ.
+    #[must_use]
+    pub fn with_rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
+        self
+    }
+
     /// The scenario's name, `area/name`.
     #[must_use]
     pub fn scenario(&self) -> Option<&str> {
@@ -129,6 +160,18 @@ impl Header {
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
+    }
+
+    /// The command that starts the server, placeholders not filled; empty for allowexec.
+    #[must_use]
+    pub fn server(&self) -> &[String] {
+        &self.server
+    }
+
+    /// The directory that the server was recorded in.
+    #[must_use]
+    pub fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
     }
 
     /// The server's arguments, placeholders not filled.
@@ -155,6 +198,12 @@ impl Header {
         &self.setup
     }
 
+    /// What may differ.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// Whether the transcript plays where this program runs.
     #[must_use]
     pub fn plays_here(&self) -> bool {
@@ -179,6 +228,7 @@ impl Header {
             "transcript" => true,
             "scenario" => self.scenario.is_some(),
             "version" => self.version.is_some(),
+            "directory" => self.directory.is_some(),
             "platform" => !self.platforms.is_empty(),
             _ => false,
         };
@@ -189,6 +239,8 @@ impl Header {
         *self = match key {
             "scenario" => header.with_scenario(value)?,
             "version" => header.with_version(value)?,
+            "server" => split("server", value)?.iter().try_fold(header, |header, word| header.with_server(word))?,
+            "directory" => header.with_directory(value)?,
             "args" => split("args", value)?.iter().try_fold(header, |header, arg| header.with_arg(arg))?,
             "env" => split("env", value)?.iter().try_fold(header, |header, pair| match pair.split_once('=') {
                 Some((name, value)) => header.with_env(name, value),
@@ -196,6 +248,7 @@ impl Header {
             })?,
             "platform" => parse_platforms(value)?.into_iter().fold(header, Self::with_platform),
             "setup" => header.with_setup(Setup::parse(value)?),
+            "match" => header.with_rule(Rule::parse(value)?),
             _ => {
                 return Err(Problem::UnknownKey { key: key.to_owned(), known: KEYS.to_owned() });
             }
@@ -214,20 +267,24 @@ impl fmt::Display for Header {
         if let Some(version) = &self.version {
             writeln!(f, "version: {version}")?;
         }
-        if !self.args.is_empty() {
-            let words: Vec<_> = self.args.iter().map(|word| quote(word)).collect();
-            writeln!(f, "args: {}", words.join(" "))?;
+        write_words(f, "server", self.server.iter().map(|word| quote(word)))?;
+        if let Some(directory) = &self.directory {
+            writeln!(f, "directory: {directory}")?;
         }
-        if !self.env.is_empty() {
-            let words: Vec<_> = self.env.iter().map(|(name, value)| quote(&format!("{name}={value}"))).collect();
-            writeln!(f, "env: {}", words.join(" "))?;
-        }
+        write_words(f, "args", self.args.iter().map(|word| quote(word)))?;
+        write_words(f, "env", self.env.iter().map(|(name, value)| quote(&format!("{name}={value}"))))?;
         if !self.platforms.is_empty() {
             let words: Vec<_> = self.platforms.iter().map(|platform| platform.name()).collect();
             writeln!(f, "platform: {}", words.join(" "))?;
         }
-        self.setup.iter().try_for_each(|setup| writeln!(f, "setup: {setup}"))
+        self.setup.iter().try_for_each(|setup| writeln!(f, "setup: {setup}"))?;
+        self.rules.iter().try_for_each(|rule| writeln!(f, "match: {rule}"))
     }
+}
+
+fn write_words(f: &mut fmt::Formatter<'_>, key: &str, words: impl Iterator<Item = String>) -> fmt::Result {
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { Ok(()) } else { writeln!(f, "{key}: {}", words.join(" ")) }
 }
 
 fn parse_platforms(value: &str) -> Result<Vec<Platform>, Problem> {
@@ -256,11 +313,11 @@ fn split(key: &'static str, value: &str) -> Result<Vec<String>, Problem> {
     shlex::split(value).ok_or_else(|| Problem::OpenQuotation { key, found: value.to_owned() })
 }
 
-/// The word as it stands in `args` and `env`: bare where splitting gives it back, else quoted by shlex.
+/// The word as it is written in `args` and `env`: bare if splitting returns the same word, else quoted by shlex.
 fn quote(word: &str) -> String {
     let special = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\');
     if word.is_empty() || word.starts_with('#') || word.contains(special) {
-        // Only a null character fails here, and `word` above lets none in.
+        // Only a null character can fail here, and `word` above allows none.
         return shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned);
     }
     word.to_owned()

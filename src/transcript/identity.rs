@@ -2,21 +2,23 @@
 
 use serde_json::Value;
 
-/// What of a server's message must agree with a wait; the rest is content, which is compared afterwards.
+/// The part of a server's message that must match a wait; the rest is content, which is compared afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
     /// A response, by its id as JSON: `1` and `"1"` differ.
     Response(String),
     /// A request or a notification of the server, by its method.
     Method(String),
-    /// An error that answers something without a readable id.
+    /// An error that answers a message without a readable id.
     ErrorWithoutId,
-    /// A batch, by what it holds, in any order.
+    /// A batch, by the identities in it, in any order.
     Batch(Vec<Identity>),
+    /// A line that is not a message.
+    NoMessage,
 }
 
 impl Identity {
-    /// The identity of a message, or `None` where it has no method, no id that is not null, and no error.
+    /// The identity of a message, or `None` if it has no method, no id other than null, and no error.
     #[must_use]
     pub fn of(message: &Value) -> Option<Self> {
         if let Value::Array(members) = message {

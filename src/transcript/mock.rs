@@ -1,10 +1,11 @@
-//! The answers of a transcript: a server that runs nothing, for those who test clients.
+//! The answers of a transcript: a server that runs nothing, for testing clients.
 //!
-//! Each line that the recorded client sent is an *exchange* with what it brought about: the response with its id, and
-//! the messages that came with it. A live line plays the first exchange of the same content that was not played yet.
-//! Content is everything but what a client makes up anew each time (its ids, its progress tokens, and metadata that is
-//! not the protocol's own) and what it calls itself.
+//! Each line that the recorded client sent is an *exchange* with what followed from it: the response with its id, and
+//! the messages that came with it. A live line plays the first exchange with the same content that was not played yet.
+//! Content is everything except what a client makes up each time (its ids, its progress tokens, and metadata that is
+//! not the protocol's own) and its name for itself.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, Write};
 
 use serde_json::{Map, Value, json};
@@ -17,9 +18,9 @@ use crate::jsonrpc::{
 
 /// The prefix of the metadata that the protocol defines.
 const OWN_META: &str = "io.modelcontextprotocol/";
-/// What a client calls itself: in the metadata of each request, or in the handshake.
+/// The client's name for itself: in the metadata of each request, or in the handshake.
 const CLIENT_INFO: [&str; 2] = ["io.modelcontextprotocol/clientInfo", "clientInfo"];
-/// So much of a request is quoted in an error.
+/// The most of a request that is quoted in an error.
 const QUOTED: usize = 600;
 
 /// A transcript that answers.
@@ -42,18 +43,20 @@ pub struct Mock {
     opening: Vec<String>,
     exchanges: Vec<Exchange>,
     placeholders: Placeholders,
+    repeats: bool,
 }
 
-/// What a live line brings about.
+/// What follows from a live line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The lines for the client, without their ends.
     pub lines: Vec<String>,
-    /// What was wrong with the client's line, for people; an error for the client is among the lines where it waits for one.
+    /// What was wrong with the client's line, for people; if the client waits for an answer, an error is among the
+    /// lines.
     pub complaint: Option<String>,
 }
 
-/// One line of the recorded client, with what it brought about.
+/// One line of the recorded client, with what followed from it.
 #[derive(Debug)]
 struct Exchange {
     line: usize,
@@ -66,7 +69,7 @@ struct Exchange {
 /// A line of a client, without what changes from session to session.
 #[derive(Debug)]
 struct Content {
-    /// The line, where it is no message.
+    /// Whether the line is not a message.
     malformed: bool,
     key: Value,
     /// The ids of its requests, in their order.
@@ -87,7 +90,9 @@ impl Mock {
         let version = transcript.header.version().unwrap_or(env!("CARGO_PKG_VERSION"));
         let fill =
             |text: &str| placeholders.fill_json(text).replace("\"[version]\"", &Value::from(version).to_string());
-        let mut mock = Self { opening: Vec::new(), exchanges: Vec::new(), placeholders: placeholders.clone() };
+        let mut mock =
+            Self { opening: Vec::new(), exchanges: Vec::new(), placeholders: placeholders.clone(), repeats: false };
+        let mut index_of = Index::default();
         let mut pieces = Vec::new();
         for (index, entry) in transcript.entries.iter().enumerate() {
             let at = |problem| TranscriptError { file: file.to_owned(), line: first_line + index, problem };
@@ -95,32 +100,48 @@ impl Mock {
                 Entry::Send(sent) => {
                     pieces.extend_from_slice(&sent.bytes);
                     if sent.end == LineEnd::Newline {
-                        mock.add_line(first_line + index, &std::mem::take(&mut pieces));
+                        mock.add_line(first_line + index, &std::mem::take(&mut pieces), &mut index_of);
                     }
                 }
                 Entry::Receive(message) if message.is_bare() => {
                     return Err(at(Problem::BareAnswer { found: message.text().to_owned() }));
                 }
-                Entry::Receive(message) => mock.add_answer(Message::parse(&fill(message.text())).map_err(at)?),
-                Entry::CloseInput if !pieces.is_empty() => {
-                    mock.add_line(first_line + index, &std::mem::take(&mut pieces));
+                Entry::Receive(message) => {
+                    mock.add_answer(Message::parse(&fill(message.text())).map_err(at)?, &mut index_of);
                 }
+                Entry::CloseInput if !pieces.is_empty() => {
+                    mock.add_line(first_line + index, &std::mem::take(&mut pieces), &mut index_of);
+                }
+                // A client has no use for it.
+                Entry::Noise(_) => {}
                 Entry::CloseInput | Entry::Exit(_) | Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
             }
         }
         Ok(mock)
     }
 
-    /// What the server says before the client says anything.
+    /// If a line comes more often than it was recorded, it is answered like the last time.
+    #[must_use]
+    pub fn repeating(self) -> Self {
+        Self { repeats: true, ..self }
+    }
+
+    /// The recorded lines of the client that no live line has played: the line number in the file, and its text.
+    pub fn unplayed(&self) -> impl Iterator<Item = (usize, &str)> {
+        let unplayed = self.exchanges.iter().filter(|exchange| !exchange.is_played);
+        unplayed.map(|exchange| (exchange.line, exchange.text.as_str()))
+    }
+
+    /// What the server sends before the client sends anything.
     #[must_use]
     pub fn opening(&self) -> &[String] {
         &self.opening
     }
 
-    /// Answers a client until its stream ends, and has `complain` told what was wrong with its lines.
+    /// Answers a client until its stream ends, and passes complaints about its lines to `complain`.
     ///
     /// # Errors
-    /// What reading or writing fails with.
+    /// The error of reading or writing.
     pub fn serve(
         &mut self,
         input: impl BufRead,
@@ -136,8 +157,8 @@ impl Mock {
         while let Some(line) = lines.next_line()? {
             let answer = match &line {
                 Line::Text(text) => self.receive(text),
-                // The server that was recorded did not see more of it either.
-                Line::TooLong => self.receive_too_long(),
+                // The recorded server did not see more of it either.
+                Line::TooLong(_) => self.receive_too_long(),
             };
             answer.complaint.iter().for_each(|complaint| complain(complaint));
             send(&answer.lines)?;
@@ -148,8 +169,10 @@ impl Mock {
     /// Takes a line of the client, without its end.
     pub fn receive(&mut self, line: &[u8]) -> Answer {
         let live = Content::of(line);
-        let played = self.exchanges.iter_mut().find(|exchange| !exchange.is_played && exchange.content.is_like(&live));
-        if let Some(exchange) = played {
+        let like = |exchange: &Exchange| exchange.content.is_like(&live);
+        let next = self.exchanges.iter().position(|exchange| !exchange.is_played && like(exchange));
+        let again = || self.exchanges.iter().rposition(like).filter(|_| self.repeats);
+        if let Some(exchange) = next.or_else(again).and_then(|at| self.exchanges.get_mut(at)) {
             exchange.is_played = true;
             let recorded = &exchange.content;
             let lines = exchange.answers.iter().filter_map(|answer| recorded.translate(answer, &live)).collect();
@@ -189,7 +212,7 @@ impl Mock {
         }
     }
 
-    /// Takes note of a line that was too long to be read, which plays the first recorded one that was too long too.
+    /// Takes a line that was too long to be read. It plays the first recorded line that was too long, too.
     fn receive_too_long(&mut self) -> Answer {
         let too_long = |exchange: &&mut Exchange| !exchange.is_played && exchange.text.len() > MAX_LINE;
         if let Some(exchange) = self.exchanges.iter_mut().find(too_long) {
@@ -201,7 +224,7 @@ impl Mock {
         Answer::error(&why, [encode::error(None, &ErrorObject::new(INVALID_REQUEST, &*why))])
     }
 
-    /// Why a request has no answer, with the nearest one that has.
+    /// Why a request has no answer, with the nearest recorded one.
     fn refusal(&self, live: &Content, method: &str) -> ErrorObject {
         let method = method.escape_debug();
         let requests = || self.exchanges.iter().filter(|exchange| !exchange.content.ids.is_empty());
@@ -229,14 +252,14 @@ impl Mock {
         ErrorObject::new(
             if known { INVALID_PARAMS } else { METHOD_NOT_FOUND },
             format!(
-                "the transcript does not hold this `{method}`; the nearest that it holds stands on line {}{differs}: {}",
+                "the transcript does not contain this `{method}`; the nearest recorded one is on line {}{differs}: {}",
                 nearest.line,
                 quoted(&nearest.text)
             ),
         )
     }
 
-    fn add_line(&mut self, line: usize, bytes: &[u8]) {
+    fn add_line(&mut self, line: usize, bytes: &[u8], index: &mut Index) {
         let bytes = match std::str::from_utf8(bytes) {
             Ok(text) => self.placeholders.fill_json(text).into_bytes(),
             Err(_) => bytes.to_vec(),
@@ -246,29 +269,48 @@ impl Mock {
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let content = Content::of(&bytes);
+        index.add(self.exchanges.len(), &content);
         self.exchanges.push(Exchange { line, text, content, answers: Vec::new(), is_played: false });
     }
 
-    /// Gives a message to the line that brought it about: by its ids, by its token, else to the last line before it.
-    fn add_answer(&mut self, message: Message) {
-        let owners = owners(message.value());
-        let fits = |exchange: &&mut Exchange| match &owners {
-            Owner::Requests(ids) => exchange.content.ids.iter().any(|id| ids.contains(id)),
-            Owner::Token(token) => exchange.content.tokens.contains(token),
-            Owner::Malformed => exchange.content.malformed && exchange.answers.is_empty(),
-            Owner::Last => false,
+    /// Assigns a message to the line that it belongs to: by its ids, by its token, else to the last line before it.
+    fn add_answer(&mut self, message: Message, index: &mut Index) {
+        let last_of = |known: &BTreeMap<String, usize>, value: &Value| known.get(&value.to_string()).copied();
+        let owner = match owners(message.value()) {
+            Owner::Requests(ids) => ids.iter().filter_map(|id| last_of(&index.ids, id)).max(),
+            Owner::Token(token) => last_of(&index.tokens, &token),
+            // The first error without an id belongs to the first malformed line.
+            Owner::Malformed => {
+                let answered = |at: &usize| self.exchanges.get(*at).is_none_or(|exchange| !exchange.answers.is_empty());
+                while index.malformed.front().is_some_and(answered) {
+                    index.malformed.pop_front();
+                }
+                index.malformed.front().copied()
+            }
+            Owner::Last => None,
         };
-        let exchange = match owners {
-            // Of errors that name no request the first belongs to the first line that was wrong.
-            Owner::Malformed => self.exchanges.iter_mut().find(fits),
-            Owner::Requests(_) | Owner::Token(_) | Owner::Last => self.exchanges.iter_mut().rev().find(fits),
-        };
-        if let Some(exchange) = exchange {
-            exchange.answers.push(message);
-        } else if let Some(last) = self.exchanges.last_mut() {
-            last.answers.push(message);
-        } else {
-            self.opening.push(message.text().to_owned());
+        let at = owner.or_else(|| self.exchanges.len().checked_sub(1));
+        match at.and_then(|at| self.exchanges.get_mut(at)) {
+            Some(exchange) => exchange.answers.push(message),
+            None => self.opening.push(message.text().to_owned()),
+        }
+    }
+}
+
+/// The index for finding the line of an answer: the last line with an id or a token as JSON, and all malformed lines.
+#[derive(Default)]
+struct Index {
+    ids: BTreeMap<String, usize>,
+    tokens: BTreeMap<String, usize>,
+    malformed: VecDeque<usize>,
+}
+
+impl Index {
+    fn add(&mut self, at: usize, content: &Content) {
+        self.ids.extend(content.ids.iter().map(|id| (id.to_string(), at)));
+        self.tokens.extend(content.tokens.iter().map(|token| (token.to_string(), at)));
+        if content.malformed {
+            self.malformed.push_back(at);
         }
     }
 }
@@ -280,15 +322,15 @@ impl Answer {
     }
 }
 
-/// Whose a message of the server's is.
+/// The line that a message of the server belongs to.
 enum Owner {
     /// The requests with these ids.
     Requests(Vec<Value>),
     /// The request with this progress token.
     Token(Value),
-    /// A line that is no message.
+    /// A malformed line.
     Malformed,
-    /// Nobody's by name.
+    /// The message names none: the last line.
     Last,
 }
 
@@ -340,7 +382,7 @@ impl Content {
         if !kept {
             return None;
         }
-        // As it stands, where nothing changed: printing would sort the keys.
+        // The text is kept if nothing changed, because printing would sort the keys.
         Some(if value == *answer.value() { answer.text().to_owned() } else { value.to_string() })
     }
 }
@@ -378,7 +420,7 @@ impl Translation<'_> {
     }
 }
 
-/// Takes out of a message what a client makes up anew each time and what it calls itself, and keeps a request's id and token.
+/// Removes from a message what a client makes up each time and its name for itself, and keeps a request's id and token.
 fn strip(message: Value, ids: &mut Vec<Value>, tokens: &mut Vec<Value>) -> Value {
     let Value::Object(mut members) = message else { return message };
     let is_request = members.contains_key("method") && members.contains_key("id");
@@ -403,7 +445,7 @@ fn strip(message: Value, ids: &mut Vec<Value>, tokens: &mut Vec<Value>) -> Value
     Value::Object(members)
 }
 
-/// `params` without anything in them, and metadata without any, say nothing.
+/// Empty `params` and empty metadata do not count as content.
 fn drop_empty_params(members: &mut Map<String, Value>) {
     let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
     let Some(params) = members.get_mut("params").and_then(Value::as_object_mut) else { return };

@@ -1,17 +1,18 @@
 //! Sessions as text: the format, and the player that plays a transcript against a peer.
 //!
-//! It knows JSON-RPC's message shapes and nothing of MCP's methods; the server does not know that it exists. The
-//! page for another implementation is `spec/transcript_format.md`.
+//! It knows the messages of JSON-RPC but no method of MCP, and the server does not know that it exists.
+//! `spec/transcript_format.md` describes the format for other implementations.
 //!
 //! - [`Transcript`]: a whole file, parsed and printed.
 //! - [`Header`]: how the server is started and on which platforms, with [`Setup`] for the files it finds.
 //! - [`Entry`]: one line of the body; [`Sent`] and [`Message`] are what goes each way.
 //! - [`Identity`]: which message answers which wait.
-//! - [`Placeholders`]: `[tmp]` and `[version]`, put in and taken out in this one place.
+//! - [`Placeholders`]: `[tmp]` and `[version]`, filled in and removed only here.
 //! - [`Player`] and [`Peer`]: playing.
-//! - [`Recorder`]: writing a session down while it happens.
-//! - [`Comparison`]: what differs between a transcript and what was played, as a unified diff.
-//! - [`Mock`]: the answers of a transcript, for a client that is tested.
+//! - [`Recorder`]: records a session while it happens.
+//! - [`Rule`]: what may differ.
+//! - [`Comparison`]: the differences between a transcript and what was played, as a unified diff.
+//! - [`Mock`]: answers a client from a transcript, to test the client.
 //!
 //! ```
 //! use allowexec::transcript::Transcript;
@@ -29,18 +30,21 @@ mod entry;
 mod error;
 mod header;
 mod identity;
+mod long_line;
 mod mock;
 mod nearest;
 mod peer;
 mod placeholders;
 mod player;
 mod recorder;
+mod rules;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use comparison::Comparison;
+pub(crate) use entry::is_bare;
 pub use entry::{Entry, Failure, LineEnd, Message, Sent};
 pub use error::{Problem, TranscriptError};
 pub use header::{Header, Platform};
@@ -49,6 +53,7 @@ pub use mock::{Answer, Mock};
 pub use peer::Peer;
 pub use placeholders::Placeholders;
 pub use player::Player;
-pub use recorder::{Complaint, OnFailure, RecordedInput, RecordedOutput, Recorder};
+pub use recorder::{Clock, Complaint, OnFailure, RecordedInput, RecordedOutput, Recorder, Spool};
+pub use rules::{Rule, Strictness};
 pub use setup::Setup;
 pub use text::Transcript;

@@ -1,4 +1,4 @@
-//! How far two messages are apart, and where they first differ.
+//! How much two messages differ, and where first.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 pub(super) struct Difference {
     /// The place as a JSON pointer (RFC 6901); empty for the whole.
     pub pointer: String,
-    /// What one has there; `None` where it has nothing.
+    /// The expected value; `None` if there is none.
     pub expected: Option<Value>,
-    /// What the other has there.
+    /// The value found there.
     pub found: Option<Value>,
 }
 
 impl Difference {
-    /// How many characters of the two are not a common beginning or end.
+    /// How many characters of the two are not in a common beginning or end.
     fn distance(&self) -> usize {
         let text = |value: &Option<Value>| -> Vec<char> {
             value.as_ref().map_or_else(String::new, Value::to_string).chars().collect()
@@ -27,14 +27,14 @@ impl Difference {
     }
 }
 
-/// All places where two values differ, as deep as they can be told.
+/// All places where two values differ, as deep in them as possible.
 pub(super) fn differences(expected: &Value, found: &Value) -> Vec<Difference> {
     let mut differences = Vec::new();
     collect(String::new(), Some(expected), Some(found), &mut differences);
     differences
 }
 
-/// How far two values are apart: by the number of places first, then by how different the text is there.
+/// How much two values differ: first by the number of places, then by how different the text is there.
 pub(super) fn distance(differences: &[Difference]) -> (usize, usize) {
     (differences.len(), differences.iter().map(Difference::distance).sum())
 }

@@ -1,11 +1,16 @@
-//! The other end of a play: somewhere to write, lines that come, and an end. It knows nothing of processes.
+//! The other end of a play: where to write, the lines that come, and the end. It knows nothing of processes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How the peer ends: waits up to that long and says its exit status, or `None` where it still runs.
+/// A longer line is cut into several, none of which is a message then.
+const LONGEST_LINE: u64 = 64 * 1024 * 1024;
+/// How many lines are read ahead of the player.
+const LINES_AHEAD: usize = 16;
+
+/// Waits for the end of the peer, up to that long, and returns its exit status, or `None` if it still runs.
 pub type End = Box<dyn FnMut(Duration) -> Option<i32>>;
 
 /// A server as a [`Player`](super::Player) sees it.
@@ -16,21 +21,21 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A peer over two streams, with a thread for each: neither a peer that does not read nor one that does not write
-    /// can hold the player. The threads end with their streams. Dropping `input` must close it.
+    /// A peer over two streams, with a thread for each: a peer that does not read or does not write can't block the
+    /// player. The threads end with their streams. Dropping `input` must close it.
     ///
     /// # Errors
-    /// Where a thread can't be started.
+    /// If a thread can't be started.
     pub fn over_streams(
         mut input: impl Write + Send + 'static,
         output: impl Read + Send + 'static,
         end: impl FnMut(Duration) -> Option<i32> + 'static,
     ) -> io::Result<Self> {
         let (to_peer, chunks) = mpsc::channel::<Vec<u8>>();
-        let (lines, from_peer) = mpsc::channel();
+        let (lines, from_peer) = sync_channel(LINES_AHEAD);
         thread::Builder::new().name("transcript-input".into()).spawn(move || {
             for chunk in chunks {
-                // A peer that has gone shows as the end of its output.
+                // If the peer is gone, its output ends.
                 if input.write_all(&chunk).and_then(|()| input.flush()).is_err() {
                     return;
                 }
@@ -47,8 +52,8 @@ impl Peer {
         Ok(Self::over_channels(to_peer, from_peer, end))
     }
 
-    /// A peer over two channels: what is sent, in pieces with their line ends; and what comes, in lines without them.
-    /// The input is closed by dropping `input`, the output ends where its sender is dropped.
+    /// A peer over two channels: pieces with line ends are sent, and lines without them come. Dropping `input` closes
+    /// the input; the output ends when its sender is dropped.
     #[must_use]
     pub fn over_channels(
         input: Sender<Vec<u8>>,
@@ -61,8 +66,8 @@ impl Peer {
 
 fn next_line(output: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut line = Vec::new();
-    // A broken stream is an ended one here.
-    output.read_until(b'\n', &mut line).ok().filter(|count| *count > 0)?;
+    // A broken stream counts as ended here.
+    output.take(LONGEST_LINE).read_until(b'\n', &mut line).ok().filter(|count| *count > 0)?;
     if line.last() == Some(&b'\n') {
         line.pop();
     }

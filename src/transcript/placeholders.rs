@@ -1,6 +1,6 @@
-//! `[tmp]` and `[version]`: what changes from run to run, put in before play and taken out of what came.
+//! `[tmp]` and `[version]`: text that changes from run to run, filled in before playing and removed from what came.
 //!
-//! This is the one place that normalises, for tests and replay alike. Everything else must be the same in each run.
+//! Only this file normalises, for tests and replay alike. Everything else must be the same in each run.
 
 use std::io;
 use std::path::Path;
@@ -10,29 +10,29 @@ use serde_json::Value;
 const TMP: &str = "[tmp]";
 const VERSION: &str = "[version]";
 
-/// What stands for the placeholders in one play.
+/// The values of the placeholders in one play.
 #[derive(Debug, Clone, Default)]
 pub struct Placeholders {
     /// The canonical spelling of the temporary directory.
     tmp: Option<String>,
     /// Every spelling of it that may come back, the longest first.
     spellings: Vec<String>,
-    /// Whether a spelling counts only where it is a whole path or the beginning of one.
+    /// Whether a spelling counts only as a whole path or the beginning of one.
     only_paths: bool,
 }
 
 impl Placeholders {
-    /// `[version]` alone: `[tmp]` is sent and shown as it stands.
+    /// Only `[version]`: `[tmp]` is sent and shown unchanged.
     #[must_use]
     pub fn version_only() -> Self {
         Self::default()
     }
 
-    /// `[version]`, and `[tmp]` for this directory, which must exist. Its canonical spelling is put in; as it was given
-    /// and canonical, plain and in JSON, with either slash: each is taken out.
+    /// `[version]`, and `[tmp]` for this directory, which must exist. Its canonical spelling is filled in. These
+    /// spellings are removed: as given and canonical, plain and in JSON, with either slash.
     ///
     /// # Errors
-    /// What the file system says of the path; `InvalidInput` where it is no UTF-8.
+    /// The file system's error for the path; `InvalidInput` if it is not UTF-8.
     pub fn with_tmp(directory: &Path) -> io::Result<Self> {
         let no_utf8 = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is no UTF-8", directory.display()));
         let canonical = dunce::canonicalize(directory)?;
@@ -40,7 +40,7 @@ impl Placeholders {
         let given = directory.to_str().ok_or_else(no_utf8)?;
         let mut spellings = Vec::new();
         for path in [canonical, given] {
-            // A result's YAML can quote a path, and JSON then quotes that text once more.
+            // A result's YAML can quote a path, and JSON then quotes that text again.
             let once = in_json(path);
             spellings.extend([in_json(&once), once, path.replace('\\', "/"), path.to_owned()]);
         }
@@ -51,8 +51,8 @@ impl Placeholders {
 
     /// `[version]`, and `[tmp]` for the directory that a recorded server runs in, so that the recording plays in another.
     ///
-    /// A project's directory may have a short name that is part of other words: it counts only as a whole path or the
-    /// beginning of one. The root of the file system is in every path and stands for itself.
+    /// A project's directory may have a short name that is part of other words, so it counts only as a whole path or
+    /// the beginning of one. The root of the file system is in every path, so it is never replaced.
     ///
     /// # Errors
     /// As [`Placeholders::with_tmp`].
@@ -63,25 +63,25 @@ impl Placeholders {
         Ok(Self { only_paths: true, ..Self::with_tmp(directory)? })
     }
 
-    /// Puts the directory in plain text: arguments, variables, files.
+    /// Fills the directory into plain text: arguments, variables, files.
     #[must_use]
     pub fn fill(&self, text: &str) -> String {
         self.tmp.as_ref().map_or_else(|| text.to_owned(), |tmp| text.replace(TMP, tmp))
     }
 
-    /// Puts the directory in a line of JSON, escaped as within a string; the line need not be valid.
+    /// Fills the directory into a line of JSON, escaped as within a string; the line need not be valid.
     #[must_use]
     pub fn fill_json(&self, line: &str) -> String {
         self.tmp.as_ref().map_or_else(|| line.to_owned(), |tmp| line.replace(TMP, &in_json(tmp)))
     }
 
-    /// Takes the directory out of a line, and the version out of every `serverInfo` in it.
+    /// Removes the directory from a line, and the version from every `serverInfo` in it.
     #[must_use]
     pub fn hide(&self, line: &str) -> String {
         hide_versions(&self.hide_directory(line))
     }
 
-    /// Takes the directory alone out of a text.
+    /// Removes only the directory from a text.
     #[must_use]
     pub fn hide_directory(&self, text: &str) -> String {
         let hide = |text: String, path: &String| {
@@ -91,7 +91,7 @@ impl Placeholders {
     }
 }
 
-/// Replaces `path` where it is no part of a longer name: neither `/usr/app` nor `/application` holds `/app`.
+/// Replaces `path` unless it is part of a longer name: neither `/usr/app` nor `/application` contains `/app`.
 fn replace_paths(text: &str, path: &str, with: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;
@@ -99,7 +99,7 @@ fn replace_paths(text: &str, path: &str, with: &str) -> String {
         let (before, found) = rest.split_at(start);
         let after = found.get(path.len()..).unwrap_or_default();
         replaced.push_str(before);
-        // Behind an escape of JSON (`\n`) a path begins as well as behind a blank.
+        // A path can begin after an escape of JSON (`\n`) just as after a blank.
         let escape = ["\\n", "\\r", "\\t"].iter().any(|escape| replaced.ends_with(escape));
         let begins = escape || !replaced.ends_with(|c: char| is_in_name(c) || c == '.' || c == ']');
         let ends = !after.starts_with(is_in_name);
@@ -120,7 +120,7 @@ fn in_json(text: &str) -> String {
 }
 
 /// Works on the text, because parsing and printing would sort the keys. Within a JSON string every quotation mark has a
-/// backslash, so `serverInfo":` is the end of a key wherever it stands.
+/// backslash, so `serverInfo":` is always the end of a key.
 fn hide_versions(line: &str) -> String {
     const KEY: &str = "serverInfo\":";
     let mut hidden = String::with_capacity(line.len());
@@ -141,7 +141,7 @@ fn hide_versions(line: &str) -> String {
     hidden
 }
 
-/// Replaces the string behind `key`, where it is the one that the parser read, by `[version]`.
+/// Replaces the string after `key` by `[version]`, if it is the one that the parser read.
 fn replace_value(object: &str, key: &str, value: &str) -> String {
     let value = Value::from(value).to_string();
     let Some((before, after)) = object.split_once(key) else {

@@ -1,16 +1,27 @@
-//! Plays a transcript against a peer and yields the transcript of what happened.
+//! Plays a transcript against a peer and returns the transcript of what happened.
 //!
-//! Each line of the transcript stands in the result in its place, `<--` lines with the message that really came. A
-//! message that came early is kept for its wait. A message that no wait is left for stands where it was noticed: before
-//! the answer to the wait during which it came.
+//! The result has each line of the transcript in its place, `<--` lines with the message that really came. A message
+//! that came early is kept for its wait. A message that no later wait is for is put where it was noticed: before the
+//! answer to the wait during which it came.
+//!
+//! A `requestState` is new in each session, and the client sends back what it got. So where a recorded result holds one, the
+//! one that really came is sent in its place, and the recorded one stands in the result.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use super::{Entry, Failure, Identity, LineEnd, Message, Peer, Placeholders, Sent, Transcript};
+use serde_json::Value;
 
-/// So many messages that nobody waits for end a wait; without a clock, silence alone would never end it.
+use super::{Entry, Failure, Identity, LineEnd, Peer, Placeholders, Sent, Transcript};
+
+/// This many messages that no line waits for end a wait: if they keep coming, the deadline alone would never end it.
 const MOST_OTHERS: usize = 1000;
+/// After a wait for which nothing came, the next ones are this much shorter, until something comes or the input is closed. Otherwise a
+/// server that is silent for good would be waited for once a line.
+const SHORTER: u32 = 20;
+/// So many bytes of them do too.
+const MOST_BYTES: usize = 48 * 1024 * 1024;
 
 /// How transcripts are played.
 #[derive(Debug, Clone)]
@@ -33,22 +44,32 @@ impl Player {
         Self { deadline, ..self }
     }
 
-    /// What is put in sent lines and taken out of received ones. Whoever starts the peer fills arguments and variables.
+    /// The placeholders for sent and received lines. The caller fills in arguments and variables when it starts the
+    /// peer.
     #[must_use]
     pub fn placeholders(self, placeholders: Placeholders) -> Self {
         Self { placeholders, ..self }
     }
 
-    /// Plays the whole transcript. It always comes to its end: what did not happen in time is a [`Failure`] in the
-    /// result. The peer's input is closed at the end, if not before.
+    /// Plays the whole transcript. This always ends: what did not happen in time is a [`Failure`] in the result. At the
+    /// end the peer's input is closed, if it is not closed already.
     #[must_use]
     pub fn play(&self, transcript: &Transcript, peer: Peer) -> Transcript {
-        let mut play = Play { player: self, peer, held: Vec::new(), happened: Vec::new() };
-        let mut rest = transcript.entries.as_slice();
-        while let Some((entry, after)) = rest.split_first() {
-            play.step(entry, after);
-            rest = after;
+        let mut play = Play {
+            player: self,
+            peer,
+            waits: BTreeMap::new(),
+            held: BTreeMap::new(),
+            kept: 0,
+            read: 0,
+            is_silent: false,
+            happened: Vec::new(),
+            states: Vec::new(),
+        };
+        for identity in transcript.entries.iter().filter_map(Entry::identity) {
+            *play.waits.entry(identity).or_default() += 1;
         }
+        transcript.entries.iter().for_each(|entry| play.step(entry));
         play.leave();
         Transcript { header: transcript.header.clone(), entries: play.happened }
     }
@@ -57,49 +78,67 @@ impl Player {
 struct Play<'a> {
     player: &'a Player,
     peer: Peer,
-    held: Vec<Message>,
+    /// How many waits for an identity are still to come.
+    waits: BTreeMap<Identity, usize>,
+    /// The lines that came early, with their number.
+    held: BTreeMap<Identity, VecDeque<(usize, Entry)>>,
+    /// How many lines were ever kept.
+    kept: usize,
+    /// How many bytes have come.
+    read: usize,
+    /// Whether nothing came for the last wait, and nothing has come since.
+    is_silent: bool,
     happened: Vec<Entry>,
+    /// Each `requestState` of the transcript, with the one that really came.
+    states: Vec<(String, String)>,
 }
 
 impl Play<'_> {
-    fn step(&mut self, entry: &Entry, after: &[Entry]) {
-        match entry {
+    fn step(&mut self, entry: &Entry) {
+        let happened = match entry {
             Entry::Send(sent) => {
                 self.send(sent);
-                self.happened.push(entry.clone());
-            }
-            Entry::Receive(awaited) => {
-                let came = self.wait(awaited.identity(), after);
-                self.happened.push(came);
+                entry.clone()
             }
             Entry::CloseInput => {
                 self.peer.input = None;
-                self.happened.push(Entry::CloseInput);
+                self.is_silent = false;
+                Entry::CloseInput
             }
             Entry::Exit(_) => {
-                self.drain(after);
+                self.drain();
                 let within = self.player.deadline;
                 let ended = (self.peer.end)(within).map(Entry::Exit);
-                self.happened.push(ended.unwrap_or(Entry::Failure(Failure::StillRunning { within })));
+                ended.unwrap_or(Entry::Failure(Failure::StillRunning { within }))
             }
-            Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => self.happened.push(entry.clone()),
-        }
+            Entry::Receive(_) | Entry::Noise(_) | Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {
+                match entry.identity() {
+                    Some(identity) => {
+                        let happened = self.wait(&identity);
+                        self.with_recorded_state(entry, happened)
+                    }
+                    None => entry.clone(),
+                }
+            }
+        };
+        self.happened.push(happened);
     }
 
-    /// The end of the transcript: where it closed the input, what still comes is noticed.
+    /// The end of the transcript: if it closed the input, everything that still comes is noticed.
     fn leave(&mut self) {
         let closed = self.peer.input.take().is_none();
         let exited = self.happened.iter().any(|entry| matches!(entry, Entry::Exit(_)));
         if closed && !exited {
-            self.drain(&[]);
+            self.drain();
         }
-        let held = std::mem::take(&mut self.held);
-        self.happened.extend(held.into_iter().map(Entry::Receive));
+        let mut held: Vec<(usize, Entry)> = std::mem::take(&mut self.held).into_values().flatten().collect();
+        held.sort_by_key(|(number, _)| *number);
+        self.happened.extend(held.into_iter().map(|(_, entry)| entry));
     }
 
     fn send(&self, sent: &Sent) {
         let mut bytes = match sent.text() {
-            Some(text) => self.player.placeholders.fill_json(text).into_bytes(),
+            Some(text) => self.with_real_states(self.player.placeholders.fill_json(text)).into_bytes(),
             None => sent.bytes.clone(),
         };
         match sent.end {
@@ -107,71 +146,107 @@ impl Play<'_> {
             LineEnd::Missing => {}
         }
         if let Some(input) = &self.peer.input {
-            // A peer that has gone shows in the waits that follow.
+            // If the peer is gone, the waits that follow show it.
             input.send(bytes).ok();
         }
     }
 
-    fn wait(&mut self, identity: &Identity, after: &[Entry]) -> Entry {
-        if let Some(index) = self.held.iter().position(|message| message.identity() == identity) {
-            return Entry::Receive(self.held.remove(index));
+    /// What came for a recorded message, with the recorded state in place of its own.
+    fn with_recorded_state(&mut self, recorded: &Entry, happened: Entry) -> Entry {
+        let (Some(recorded), Some(real)) = (state_of(recorded), state_of(&happened)) else { return happened };
+        let Entry::Receive(message) = &happened else { return happened };
+        let text = message.text().replace(&in_quotes(&real), &in_quotes(&recorded));
+        self.states.push((recorded, real));
+        Entry::of_server(text.as_bytes())
+    }
+
+    /// A line of the client with the states that really came.
+    fn with_real_states(&self, line: String) -> String {
+        let put_in =
+            |line: String, (recorded, real): &(String, String)| line.replace(&in_quotes(recorded), &in_quotes(real));
+        self.states.iter().fold(line, put_in)
+    }
+
+    fn wait(&mut self, identity: &Identity) -> Entry {
+        if let Some(waits) = self.waits.get_mut(identity) {
+            *waits = waits.saturating_sub(1);
         }
-        for _ in 0..MOST_OTHERS {
-            let within = self.player.deadline;
-            let line = match self.peer.output.recv_timeout(within) {
-                Ok(line) => line,
+        if let Some((_, entry)) = self.held.get_mut(identity).and_then(VecDeque::pop_front) {
+            return entry;
+        }
+        for count in 0..MOST_OTHERS {
+            if self.read > MOST_BYTES {
+                return Entry::Failure(Failure::TooManyOthers { count });
+            }
+            match self.next() {
+                Ok((found, entry)) if found == *identity => return entry,
+                Ok((found, entry)) => self.notice(found, entry),
                 Err(RecvTimeoutError::Timeout) => {
+                    let within = self.next_deadline();
+                    self.is_silent = true;
                     return Entry::Failure(Failure::Nothing { within });
                 }
                 Err(RecvTimeoutError::Disconnected) => return Entry::Failure(Failure::EndOfOutput),
-            };
-            match self.read(&line) {
-                Ok(message) if message.identity() == identity => return Entry::Receive(message),
-                Ok(message) => self.notice(message, after),
-                Err(failure) => self.happened.push(Entry::Failure(failure)),
             }
         }
         Entry::Failure(Failure::TooManyOthers { count: MOST_OTHERS })
     }
 
     /// Reads the output to its end, before the peer's own end.
-    fn drain(&mut self, after: &[Entry]) {
-        for _ in 0..MOST_OTHERS {
-            let within = self.player.deadline;
-            let line = match self.peer.output.recv_timeout(within) {
-                Ok(line) => line,
+    fn drain(&mut self) {
+        for count in 0..MOST_OTHERS {
+            if self.read > MOST_BYTES {
+                return self.happened.push(Entry::Failure(Failure::TooManyOthers { count }));
+            }
+            match self.next() {
+                Ok((found, entry)) => self.notice(found, entry),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.happened.push(Entry::Failure(Failure::OutputStillOpen { within }));
-                    return;
+                    let within = self.player.deadline;
+                    return self.happened.push(Entry::Failure(Failure::OutputStillOpen { within }));
                 }
-            };
-            match self.read(&line) {
-                Ok(message) => self.notice(message, after),
-                Err(failure) => self.happened.push(Entry::Failure(failure)),
             }
         }
         self.happened.push(Entry::Failure(Failure::TooManyOthers { count: MOST_OTHERS }));
     }
 
-    /// Normalises first: the identity of what is shown is the identity of what the transcript says.
-    fn read(&self, line: &[u8]) -> Result<Message, Failure> {
-        let text = self.player.placeholders.hide(&String::from_utf8_lossy(line));
-        match std::str::from_utf8(line) {
-            Ok(_) => Message::parse(&text).map_err(|_| Failure::NotAMessage { line: text }),
-            Err(_) => Err(Failure::NotAMessage { line: text }),
-        }
+    /// The next line. It is normalised first: its identity is that of the text in the transcript.
+    fn next(&mut self) -> Result<(Identity, Entry), RecvTimeoutError> {
+        let line = self.peer.output.recv_timeout(self.next_deadline())?;
+        self.is_silent = false;
+        self.read += line.len();
+        let entry = match std::str::from_utf8(&line) {
+            Ok(text) => Entry::of_server(self.player.placeholders.hide(text).as_bytes()),
+            Err(_) => Entry::Noise(line),
+        };
+        Ok((entry.identity().unwrap_or(Identity::NoMessage), entry))
     }
 
-    /// Keeps a message that a later wait is for, one for each such wait; shows any other here.
-    fn notice(&mut self, message: Message, after: &[Entry]) {
-        let waits = |entry: &&Entry| matches!(entry, Entry::Receive(m) if m.identity() == message.identity());
-        let wanted = after.iter().filter(waits).count();
-        let kept = self.held.iter().filter(|held| held.identity() == message.identity()).count();
-        if kept < wanted {
-            self.held.push(message);
+    /// How long the next line is waited for.
+    fn next_deadline(&self) -> Duration {
+        if self.is_silent { self.player.deadline / SHORTER } else { self.player.deadline }
+    }
+
+    /// Keeps a line that a later wait is for, one for each such wait; shows any other here.
+    fn notice(&mut self, identity: Identity, entry: Entry) {
+        let wanted = self.waits.get(&identity).copied().unwrap_or_default();
+        let held = self.held.entry(identity).or_default();
+        if held.len() < wanted {
+            held.push_back((self.kept, entry));
+            self.kept += 1;
         } else {
-            self.happened.push(Entry::Receive(message));
+            self.happened.push(entry);
         }
     }
+}
+
+/// The state that a result gives the client to send back.
+fn state_of(entry: &Entry) -> Option<String> {
+    let Entry::Receive(message) = entry else { return None };
+    message.value().pointer("/result/requestState")?.as_str().map(str::to_owned)
+}
+
+/// A text as it stands in JSON.
+fn in_quotes(text: &str) -> String {
+    Value::from(text).to_string()
 }

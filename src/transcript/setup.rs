@@ -1,13 +1,17 @@
-//! What a scenario finds in its temporary directory before the server starts.
+//! The files in the temporary directory before the server starts.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Component, Path};
 
 use super::{Placeholders, Problem};
+use crate::files::Beneath;
 
-/// One `setup:` line. Paths are relative to the temporary directory and hold no `..`; folders on the way are made.
+/// The longest path in bytes: deeper trees are hard to remove again.
+const LONGEST_PATH: usize = 1024;
+
+/// One `setup:` line. Paths are relative to the temporary directory and contain no `..`; missing directories on the way
+/// are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     kind: Kind,
@@ -26,7 +30,8 @@ impl Setup {
     /// `dir PATH`: a directory.
     ///
     /// # Errors
-    /// [`Problem::SetupOutside`] for a path that is empty, absolute or holds `..`; this and the next three alike.
+    /// [`Problem::SetupOutside`] for a path that is empty, absolute or contains `..`; this also applies to the next
+    /// three.
     pub fn dir(path: &str) -> Result<Self, Problem> {
         Self::new(path, Kind::Dir)
     }
@@ -47,7 +52,7 @@ impl Setup {
         Self::new(path, Kind::Script { text: text.to_owned() })
     }
 
-    /// `link PATH TARGET`: a symbolic link; the target stands as it is written, placeholders filled.
+    /// `link PATH TARGET`: a symbolic link; the target is used as it is written, placeholders filled.
     ///
     /// # Errors
     /// As [`Setup::dir`].
@@ -59,6 +64,9 @@ impl Setup {
         let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if path.is_empty() || !inside {
             return Err(Problem::SetupOutside { found: path.to_owned() });
+        }
+        if path.len() > LONGEST_PATH {
+            return Err(Problem::SetupTooLong { length: path.len(), most: LONGEST_PATH });
         }
         Ok(Self { kind, path: path.to_owned() })
     }
@@ -76,23 +84,27 @@ impl Setup {
         }
     }
 
-    /// Makes it in `directory`.
+    /// Makes it in `directory`; as [`Setup::make_beneath`].
     ///
     /// # Errors
-    /// What the file system says; `AlreadyExists` where a file or link of that name is there.
+    /// As it, and if the directory can't be opened.
     pub fn make(&self, directory: &Path, placeholders: &Placeholders) -> io::Result<()> {
-        let path = directory.join(&self.path);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
+        self.make_beneath(&Beneath::open(directory)?, placeholders)
+    }
+
+    /// Makes it in a held directory. No link is followed, so nothing is made outside: a link that an earlier line made
+    /// may lead anywhere, and a later line that uses it as a directory on the way fails.
+    ///
+    /// # Errors
+    /// The file system's error; `AlreadyExists` if there is a file or link of that name, `InvalidInput` if a directory
+    /// on the way is a link.
+    pub fn make_beneath(&self, directory: &Beneath, placeholders: &Placeholders) -> io::Result<()> {
+        let path = Path::new(&self.path);
         match &self.kind {
-            Kind::Dir => fs::create_dir_all(path),
-            Kind::File { text } => write_new(&path, &placeholders.fill(text)),
-            Kind::Script { text } => {
-                write_new(&path, &placeholders.fill(text))?;
-                make_executable(&path)
-            }
-            Kind::Link { target } => make_link(Path::new(&placeholders.fill(target)), &path),
+            Kind::Dir => directory.create_directory(path),
+            Kind::File { text } => directory.create_file(path, placeholders.fill(text).as_bytes(), false),
+            Kind::Script { text } => directory.create_file(path, placeholders.fill(text).as_bytes(), true),
+            Kind::Link { target } => directory.create_link(path, Path::new(&placeholders.fill(target))),
         }
     }
 }
@@ -109,7 +121,7 @@ impl fmt::Display for Setup {
     }
 }
 
-/// Splits at blanks; a word that begins with a quote is a JSON string, any other is as it stands.
+/// Splits at blanks; a word that begins with a quote is a JSON string, any other is taken literally.
 fn split(value: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = value.trim_start_matches(' ');
@@ -138,37 +150,4 @@ fn spell(word: &str) -> String {
         return serde_json::Value::from(word).to_string();
     }
     word.to_owned()
-}
-
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    // A file is never written through a link that an earlier line made.
-    let mut file = fs::File::create_new(path)?;
-    io::Write::write_all(&mut file, text.as_bytes())
-}
-
-#[cfg(unix)]
-fn make_executable(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn make_executable(_path: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_link(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
-}
-
-#[cfg(windows)]
-fn make_link(target: &Path, link: &Path) -> io::Result<()> {
-    // Windows keeps links to directories apart; the target is looked up from where the link stands.
-    let seen = link.parent().map_or_else(|| target.to_owned(), |parent| parent.join(target));
-    if seen.is_dir() {
-        std::os::windows::fs::symlink_dir(target, link)
-    } else {
-        std::os::windows::fs::symlink_file(target, link)
-    }
 }

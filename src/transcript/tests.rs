@@ -61,19 +61,16 @@ fn errors_name_the_line_and_what_was_expected() {
         (b"transcript: 2\n", "f:1: expected `transcript: 1`, found version `2`"),
         (
             b"transcript: 1\nargz: x\n",
-            "f:2: unknown header key `argz`; expected one of `transcript`, `scenario`, `version`, `args`, `env`, `platform`, `setup`",
+            "f:2: unknown header key `argz`; expected one of `transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, `setup`, `match`",
         ),
         (b"transcript: 1\n--> x\n", "f:2: expected `key: value`, or a blank line to end the header, found `--> x`"),
-        (b"transcript: 1\ntranscript: 1\n", "f:2: header key `transcript` stands here a second time; expected it once"),
-        (
-            b"transcript: 1\nscenario: a\nscenario: a\n",
-            "f:3: header key `scenario` stands here a second time; expected it once",
-        ),
+        (b"transcript: 1\ntranscript: 1\n", "f:2: header key `transcript` occurs twice; expected it once"),
+        (b"transcript: 1\nscenario: a\nscenario: a\n", "f:3: header key `scenario` occurs twice; expected it once"),
         (
             b"transcript: 1\nscenario:\n",
-            "f:2: `scenario` can't hold \"\": expected text on one line, not empty and without blanks around it",
+            "f:2: `scenario` can't be \"\": expected text on one line, not empty and without blanks around it",
         ),
-        (b"transcript: 1\nargs: 'a\n", "f:2: `args` ends inside a quotation or behind a backslash: `'a`"),
+        (b"transcript: 1\nargs: 'a\n", "f:2: `args` ends inside a quotation or after a backslash: `'a`"),
         (b"transcript: 1\nenv: A\n", "f:2: expected `NAME=value` in `env`, found `A`"),
         (b"transcript: 1\nenv: =x\n", "f:2: expected `NAME=value` in `env`, found `=x`"),
         (b"transcript: 1\nplatform: beos\n", "f:2: unknown platform `beos`; expected unix, windows, linux or macos"),
@@ -86,7 +83,7 @@ fn errors_name_the_line_and_what_was_expected() {
         ),
         (
             b"transcript: 1\n\n->x\n",
-            "f:3: expected `-->`, `-->x`, `-->+`, `-->x+`, `<--`, `==>`, `<==`, `#` or a blank line, found `->x`",
+            "f:3: expected `-->`, `-->x`, `-->+`, `-->x+`, `<--`, `<--!`, `<--x`, `==>`, `<==`, `#` or a blank line, found `->x`",
         ),
         (b"transcript: 1\n\n-->x 123\n", "f:3: expected pairs of hex digits without blanks, found `123`"),
         (b"transcript: 1\n\n-->x 0g\n", "f:3: expected pairs of hex digits without blanks, found `0g`"),
@@ -104,10 +101,7 @@ fn errors_name_the_line_and_what_was_expected() {
         ),
         (b"transcript: 1\n\n==> quit\n", "f:3: expected `==> eof`, found `==> quit`"),
         (b"transcript: 1\n\n<== exit\n", "f:3: expected `<== exit N`, found `<== exit`"),
-        (
-            b"transcript: 1\n\n--> \xff\n",
-            "f:3: expected UTF-8; write bytes that are none as `-->x` and their hex digits",
-        ),
+        (b"transcript: 1\n\n--> \xff\n", "f:3: expected UTF-8; write other bytes as `-->x` and their hex digits"),
     ];
     for (text, expected) in rows {
         let error = Transcript::parse("f", text).expect_err(expected);
@@ -215,7 +209,7 @@ fn what_nobody_waits_for_stands_where_it_was_noticed() {
     let played = play("--> go\n<-- {\"id\":1}\n==> eof\n<== exit 0\n", answer);
     assert_eq!(
         played,
-        "--> go\n<-- {\"method\":\"a\"}\n<-- (no message: \"garbage\")\n<-- {\"id\":1}\n==> eof\n<-- {\"id\":1,\"again\":true}\n<== exit 0\n"
+        "--> go\n<-- {\"method\":\"a\"}\n<--! garbage\n<-- {\"id\":1}\n==> eof\n<-- {\"id\":1,\"again\":true}\n<== exit 0\n"
     );
 }
 

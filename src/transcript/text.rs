@@ -16,7 +16,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Parses a transcript; `file` is only the name that errors carry. Lines end with `\n` or `\r\n`.
+    /// Parses a transcript; `file` is only the name for errors. Lines end with `\n` or `\r\n`.
     ///
     /// # Errors
     /// The first [`Problem`] with its line.

@@ -1,0 +1,12 @@
+//! Checks a recorded session against the protocol: framing, ids, lifecycle, progress, cancellation, and the official
+//! schemas.
+//!
+//! The schemas are MCP's own (`schema/REVISION/schema.json` of its repository), and the caller names their directory:
+//! this project does not contain them. [`Schema`] knows the part of JSON Schema that they use, and refuses one that
+//! uses more.
+
+mod schema;
+mod session;
+
+pub use schema::{Schema, SchemaError};
+pub use session::{Finding, Side, lint};

@@ -1,0 +1,555 @@
+//! One session, line by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::Schema;
+use super::schema::shown;
+use crate::transcript::{Entry, LineEnd, Transcript, is_bare};
+
+/// The key of a request's metadata with the revision, in the era without a handshake.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The key of a notification's metadata that says to which subscription it belongs, in that era too.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Who made the mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        })
+    }
+}
+
+/// One thing that the protocol does not allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The line of the file, counted from 1.
+    pub line: usize,
+    /// Who has written it.
+    pub side: Side,
+    /// What it is about: `framing`, `jsonrpc`, `id`, `lifecycle`, `progress`, `cancellation` or `schema`.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Checks a session. `first_line` is the line of the file where its body begins; `schemas` are those of the revisions,
+/// by their names.
+///
+/// Waits that contain only their identity are checked as far as they go.
+#[must_use]
+pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<String, Schema>) -> Vec<Finding> {
+    let mut session = Session::new(schemas);
+    let mut line_of_client = Vec::new();
+    for (index, entry) in transcript.entries.iter().enumerate() {
+        session.line = first_line + index;
+        match entry {
+            Entry::Send(sent) => {
+                line_of_client.extend_from_slice(&sent.bytes);
+                if sent.end == LineEnd::Newline {
+                    session.raw(Side::Client, &std::mem::take(&mut line_of_client));
+                }
+            }
+            Entry::Receive(message) => session.raw(Side::Server, message.text().as_bytes()),
+            Entry::Noise(line) => session.raw(Side::Server, line),
+            Entry::CloseInput => {
+                session.closed = true;
+                // The last line may lack its end.
+                if !line_of_client.is_empty() {
+                    session.raw(Side::Client, &std::mem::take(&mut line_of_client));
+                }
+            }
+            Entry::Exit(status) => {
+                session.closed = true;
+                if *status > 128 {
+                    session.find(
+                        Side::Server,
+                        "lifecycle",
+                        format!("a signal ended the server (exit status {status})"),
+                    );
+                }
+            }
+            Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
+        }
+    }
+    if !line_of_client.is_empty() {
+        session.raw(Side::Client, &line_of_client);
+    }
+    session.finish()
+}
+
+/// A request that was not answered yet, or was.
+struct Request {
+    line: usize,
+    method: String,
+    /// By which it and its answer are judged.
+    revision: Option<String>,
+    answered: bool,
+    cancelled: bool,
+}
+
+struct Session<'a> {
+    schemas: &'a BTreeMap<String, Schema>,
+    line: usize,
+    findings: Vec<Finding>,
+    /// By sender and id as JSON.
+    requests: BTreeMap<(Side, String), Request>,
+    /// By receiver and token: the request that has the token, and its progress so far.
+    tokens: BTreeMap<(Side, String), (String, Option<f64>)>,
+    /// What the handshake came to.
+    negotiated: Option<String>,
+    /// What the last request said that said it itself: such requests need no handshake.
+    modern: Option<String>,
+    /// The revisions for which there is no schema.
+    without_schema: BTreeSet<String>,
+    initialized: BTreeSet<&'static str>,
+    closed: bool,
+}
+
+impl<'a> Session<'a> {
+    fn new(schemas: &'a BTreeMap<String, Schema>) -> Self {
+        Self {
+            schemas,
+            line: 0,
+            findings: Vec::new(),
+            requests: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            negotiated: None,
+            modern: None,
+            without_schema: BTreeSet::new(),
+            initialized: BTreeSet::new(),
+            closed: false,
+        }
+    }
+
+    fn find(&mut self, side: Side, rule: &'static str, what: impl Into<String>) {
+        self.findings.push(Finding { line: self.line, side, rule, what: what.into() });
+    }
+
+    fn raw(&mut self, side: Side, line: &[u8]) {
+        let Ok(text) = std::str::from_utf8(line) else {
+            return self.find(side, "framing", "the line is not UTF-8");
+        };
+        if text.trim().is_empty() {
+            return self.find(side, "framing", "the line is blank");
+        }
+        if text.ends_with('\r') {
+            self.find(side, "framing", "the line ends with CR LF; expected LF");
+        }
+        match serde_json::from_str(text) {
+            Err(error) => {
+                let what = format!("the line is not JSON ({error}): {}", shown(&Value::from(text)));
+                self.find(side, "framing", what);
+            }
+            Ok(Value::Array(members)) => {
+                if self.revision(None).is_some_and(|version| version > "2025-03-26") {
+                    self.find(side, "jsonrpc", "this revision has no batches");
+                }
+                members.iter().for_each(|member| self.message(side, member));
+            }
+            Ok(message) => self.message(side, &message),
+        }
+    }
+
+    fn message(&mut self, side: Side, message: &Value) {
+        let is_bare = side == Side::Server && is_bare(message);
+        if !is_bare && message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            self.find(side, "jsonrpc", "`jsonrpc` is not \"2.0\"");
+        }
+        let method = message.get("method").and_then(Value::as_str);
+        if method.is_some() && (message.get("result").is_some() || message.get("error").is_some()) {
+            self.find(side, "jsonrpc", "it has a `method` and what a response has");
+        }
+        match (method, message.get("id")) {
+            (Some(method), Some(id)) => self.request(side, method, id, message),
+            (Some(method), None) => self.notification(side, method, message),
+            (None, Some(id)) => self.response(side, id, message, is_bare),
+            (None, None) if message.get("error").is_some() => self.error_without_id(side, message, is_bare),
+            (None, None) => self.find(side, "jsonrpc", "it has neither a `method` nor an `id`"),
+        }
+    }
+
+    fn request(&mut self, side: Side, method: &str, id: &Value, message: &Value) {
+        if !(id.is_string() || id.as_f64().is_some_and(|id| id.fract() == 0.0)) {
+            self.find(side, "id", format!("an id is a string or a whole number, found {}", shown(id)));
+        }
+        let meta = message.pointer("/params/_meta");
+        let own = meta.and_then(|meta| meta.get(VERSION)).and_then(Value::as_str);
+        match own {
+            Some(version) => self.modern = Some(version.to_owned()),
+            None => self.order(side, method),
+        }
+        let revision = match method {
+            // It is judged by the revision that it asks for.
+            "initialize" => message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned),
+            _ => self.revision(own).map(str::to_owned),
+        };
+        let key = (side, id.to_string());
+        if self.requests.contains_key(&key) {
+            self.find(side, "id", format!("the id {} was used before in this session", shown(id)));
+        }
+        if let Some(token) = meta.and_then(|meta| meta.get("progressToken")) {
+            let other = other(side);
+            let is_active = self
+                .tokens
+                .get(&(other, token.to_string()))
+                .is_some_and(|(id, _)| self.requests.get(&(side, id.clone())).is_some_and(|request| !request.answered));
+            if is_active {
+                self.find(side, "progress", format!("the token {} is one of another request still", shown(token)));
+            }
+            self.tokens.insert((other, token.to_string()), (id.to_string(), None));
+        }
+        self.by_schema(side, method, message, revision.as_deref());
+        let (line, method) = (self.line, method.to_owned());
+        self.requests.insert(key, Request { line, method, revision, answered: false, cancelled: false });
+    }
+
+    /// The order of the handshake.
+    fn order(&mut self, side: Side, method: &str) {
+        let [asked, answered, ready] = ["asked", "answered", "ready"].map(|state| self.initialized.contains(state));
+        match (side, method) {
+            (_, "ping") => {}
+            (Side::Client, "initialize") if asked => self.find(side, "lifecycle", "`initialize` a second time"),
+            (Side::Client, "initialize") => {
+                self.initialized.insert("asked");
+            }
+            // It shows the era, and is the first request of one without a handshake.
+            (Side::Client, "server/discover") => {}
+            (Side::Client, _) if !answered => {
+                self.find(side, "lifecycle", format!("`{method}` before `initialize` was answered"));
+            }
+            (Side::Client, _) if !ready => {
+                self.find(side, "lifecycle", format!("`{method}` before `notifications/initialized`"));
+            }
+            (Side::Server, _) if !ready => {
+                self.find(side, "lifecycle", format!("`{method}` before the client was initialized"));
+            }
+            (Side::Client | Side::Server, _) => {}
+        }
+    }
+
+    fn notification(&mut self, side: Side, method: &str, message: &Value) {
+        let params = |name: &str| message.get("params").and_then(|params| params.get(name));
+        let own = message.pointer("/params/_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str);
+        let revision = own.map(str::to_owned).or_else(|| self.revision_of_request(side, method, params));
+        match method {
+            "notifications/initialized" if side == Side::Client => {
+                if !self.initialized.contains("answered") {
+                    self.find(side, "lifecycle", "`notifications/initialized` before `initialize` was answered");
+                }
+                self.initialized.insert("ready");
+            }
+            "notifications/cancelled" => match params("requestId") {
+                None => self.find(side, "cancellation", "it names no request"),
+                Some(id) => match self.requests.get_mut(&(side, id.to_string())) {
+                    None => self.find(side, "cancellation", format!("there is no request {}", shown(id))),
+                    Some(request) if request.method == "initialize" => {
+                        self.find(side, "cancellation", "`initialize` can't be cancelled");
+                    }
+                    Some(request) => request.cancelled = true,
+                },
+            },
+            "notifications/progress" => self.progress(side, params("progressToken"), params("progress")),
+            _ => {}
+        }
+        self.by_schema(side, method, message, revision.as_deref());
+    }
+
+    fn progress(&mut self, side: Side, token: Option<&Value>, progress: Option<&Value>) {
+        let Some(token) = token else { return self.find(side, "progress", "it has no token") };
+        let Some((id, before)) = self.tokens.get_mut(&(side, token.to_string())) else {
+            return self.find(side, "progress", format!("no request has the token {}", shown(token)));
+        };
+        let now = progress.and_then(Value::as_f64);
+        let back = before.zip(now).is_some_and(|(before, now)| now <= before);
+        *before = now.or(*before);
+        let request = self.requests.get(&(other(side), id.clone()));
+        let late = request.is_some_and(|request| request.answered);
+        if back {
+            self.find(side, "progress", "progress must increase with each notification");
+        }
+        if late {
+            self.find(side, "progress", "its request was answered already");
+        }
+    }
+
+    fn response(&mut self, side: Side, id: &Value, message: &Value, is_bare: bool) {
+        if id.is_null() {
+            if !is_bare {
+                self.find(side, "id", "an id is never null; leave it out where it is not known");
+            }
+            return;
+        }
+        let Some(request) = self.requests.get_mut(&(other(side), id.to_string())) else {
+            return self.find(side, "id", format!("it answers the id {}, which no request has", shown(id)));
+        };
+        let (was_answered, was_cancelled) = (request.answered, request.cancelled);
+        let (method, mut revision) = (request.method.clone(), request.revision.clone());
+        request.answered = true;
+        if was_answered {
+            self.find(side, "id", format!("the request {} was answered before", shown(id)));
+        } else if was_cancelled {
+            self.find(side, "cancellation", format!("the request {} was cancelled and is answered", shown(id)));
+        }
+        if is_bare {
+            if method == "initialize" {
+                self.initialized.insert("answered");
+            }
+            return;
+        }
+        let (result, error) = (message.get("result"), message.get("error"));
+        if result.is_some() == error.is_some() {
+            self.find(side, "jsonrpc", "a response has either a `result` or an `error`");
+        }
+        if method == "initialize" && result.is_some() {
+            self.initialized.insert("answered");
+            let version = result.and_then(|result| result.get("protocolVersion")).and_then(Value::as_str);
+            self.negotiated = version.map(str::to_owned);
+            revision.clone_from(&self.negotiated);
+        }
+        let Some(schema) = self.schema(side, revision.as_deref()) else { return };
+        let fault = match result {
+            Some(result) => schema.of_result(&method, result).and_then(|name| schema.fault(&name, result)),
+            None => {
+                let name = schema.first(&["JSONRPCErrorResponse", "JSONRPCError"]);
+                name.and_then(|name| schema.fault(name, message))
+            }
+        };
+        self.faulty(side, fault, &format!("the answer to `{method}`"));
+    }
+
+    /// An error that belongs to no request. It has no id, which the older schemas ask for.
+    fn error_without_id(&mut self, side: Side, message: &Value, is_bare: bool) {
+        let is_whole = message.pointer("/error/code").is_some_and(Value::is_i64)
+            && message.pointer("/error/message").is_some_and(Value::is_string);
+        if !is_bare && !is_whole {
+            self.find(side, "jsonrpc", "an error has a whole number as its `code` and a string as its `message`");
+        }
+    }
+
+    /// The revision of a message that may say its own.
+    fn revision<'b>(&'b self, own: Option<&'b str>) -> Option<&'b str> {
+        own.or(self.negotiated.as_deref()).or(self.modern.as_deref())
+    }
+
+    /// The revision of a notification that does not say its own: that of the request that it is about, where it names one.
+    fn revision_of_request<'b>(
+        &self,
+        side: Side,
+        method: &str,
+        params: impl Fn(&str) -> Option<&'b Value>,
+    ) -> Option<String> {
+        let of = |side: Side, id: &str| self.requests.get(&(side, id.to_owned())).map(|request| &request.revision);
+        let named = match method {
+            "notifications/cancelled" => params("requestId").and_then(|id| of(side, &id.to_string())),
+            "notifications/progress" => params("progressToken")
+                .and_then(|token| self.tokens.get(&(side, token.to_string())))
+                .and_then(|(id, _)| of(other(side), id)),
+            // A subscription is one of the modern era, and the others are of the handshake's where there was one.
+            _ if params("_meta").is_some_and(|meta| meta.get(SUBSCRIPTION).is_some()) => Some(&self.modern),
+            _ => None,
+        };
+        named.cloned().unwrap_or_else(|| self.revision(None).map(str::to_owned))
+    }
+
+    /// The schema of a revision. That there is none is found once for each; without any schema nothing is looked for.
+    fn schema(&mut self, side: Side, revision: Option<&str>) -> Option<&'a Schema> {
+        let (schemas, revision) = (self.schemas, revision?);
+        let schema = schemas.get(revision);
+        if schema.is_none() && !schemas.is_empty() && self.without_schema.insert(revision.to_owned()) {
+            let what =
+                format!("the revision {} has no schema here, so nothing of it was checked", shown(&revision.into()));
+            self.find(side, "schema", what);
+        }
+        schema
+    }
+
+    fn by_schema(&mut self, side: Side, method: &str, message: &Value, revision: Option<&str>) {
+        let Some(schema) = self.schema(side, revision) else { return };
+        let fault = schema.of_method(method).and_then(|name| schema.fault(name, message));
+        self.faulty(side, fault, &format!("`{method}`"));
+    }
+
+    fn faulty(&mut self, side: Side, fault: Option<(String, String)>, what: &str) {
+        if let Some((at, why)) = fault {
+            self.find(side, "schema", format!("{what} at `{at}`: {why}"));
+        }
+    }
+
+    /// What was left open when the client closed its end.
+    fn finish(mut self) -> Vec<Finding> {
+        if self.closed {
+            let open = self.requests.iter().filter(|(_, request)| !request.answered && !request.cancelled);
+            let open: Vec<Finding> = open
+                .map(|((side, id), request)| Finding {
+                    line: request.line,
+                    side: other(*side),
+                    rule: "id",
+                    what: format!("the request {id} (`{}`) was never answered", request.method),
+                })
+                .collect();
+            self.findings.extend(open);
+        }
+        self.findings.sort_by_key(|finding| finding.line);
+        self.findings
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: &[&str]) {
+        let transcript = Transcript::parse("t", format!("transcript: 1\n\n{body}")).unwrap();
+        let found: Vec<String> = lint(&transcript, 3, &BTreeMap::new())
+            .iter()
+            .map(|finding| format!("{} {} {}: {}", finding.line, finding.side, finding.rule, finding.what))
+            .collect();
+        assert_eq!(found, expected, "{body}");
+    }
+
+    const HANDSHAKE: &str = "--> {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}\n\
+                             <-- {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-06-18\"}}\n\
+                             --> {\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+
+    #[test]
+    fn each_rule_finds_its_mistake_and_a_clean_session_has_none() {
+        let after = |body: &str, expected: &[&str]| check(&format!("{HANDSHAKE}{body}"), expected);
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n<-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n==> eof\n",
+            &[],
+        );
+        after(
+            "<--! a log\n<--!\n",
+            &[
+                "6 server framing: the line is not JSON (expected value at line 1 column 1): \"a log\"",
+                "7 server framing: the line is blank",
+            ],
+        );
+        after("<--x ff\n", &["6 server framing: the line is not UTF-8"]);
+        after(
+            "<-- {\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n",
+            &["6 server id: it answers the id 9, which no request has"],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\n",
+            &["6 client id: the id 0 was used before in this session"],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n==> eof\n",
+            &["6 server id: the request 1 (`m`) was never answered"],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n--> {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n==> eof\n",
+            &["8 server cancellation: the request 1 was cancelled and is answered"],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"progressToken\":5}}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5,\"progress\":2}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5,\"progress\":2}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5,\"progress\":3}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":6,\"progress\":3}}\n",
+            &[
+                "8 server progress: progress must increase with each notification",
+                "10 server progress: its request was answered already",
+                "11 server progress: no request has the token 6",
+            ],
+        );
+        check(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n",
+            &["3 client lifecycle: `tools/list` before `initialize` was answered"],
+        );
+        after(
+            "<-- {\"jsonrpc\":\"2.0\",\"id\":7}\n--> {\"id\":3,\"method\":\"ping\"}\n",
+            &["6 server id: it answers the id 7, which no request has", "7 client jsonrpc: `jsonrpc` is not \"2.0\""],
+        );
+        after(
+            "<-- {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"m\"}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"error\":\"nope\"}\n<-- {\"error\":{}}\n",
+            &[
+                "6 server id: an id is never null; leave it out where it is not known",
+                "7 server jsonrpc: an error has a whole number as its `code` and a string as its `message`",
+            ],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n<-- {\"id\":1,\"result\":{}}\n-->+ garbage\n",
+            &[
+                "7 server jsonrpc: `jsonrpc` is not \"2.0\"",
+                "8 client framing: the line is not JSON (expected value at line 1 column 1): \"garbage\"",
+            ],
+        );
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"result\":{}}\n<== exit 139\n",
+            &[
+                "6 client jsonrpc: it has a `method` and what a response has",
+                "6 server id: the request 1 (`ping`) was never answered",
+                "7 server lifecycle: a signal ended the server (exit status 139)",
+            ],
+        );
+    }
+
+    /// A schema in which the result of `tools/list` has just this member.
+    fn schema(member: &str) -> Schema {
+        let text = serde_json::json!({"$defs": {
+            "ListToolsRequest": {"properties": {"method": {"const": "tools/list"}}},
+            "ListToolsResult": {"required": [member]},
+            "InputRequiredResult": {"required": ["inputRequests"]},
+        }});
+        Schema::parse(text.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_judged_by_the_revision_of_its_own_request() {
+        let request = |id: u32, version: Option<&str>| {
+            let meta = version.map_or_else(String::new, |version| {
+                format!(",\"params\":{{\"_meta\":{{\"{VERSION}\":\"{version}\"}}}}")
+            });
+            format!("--> {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/list\"{meta}}}\n")
+        };
+        let answer = |id: u32, result: &str| format!("<-- {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
+        let modern = || Some("2026-07-28");
+        let body = [
+            HANDSHAKE.to_owned(),
+            request(1, None) + &request(2, modern()) + &answer(2, "{\"new\":1}") + &answer(1, "{\"old\":1}"),
+            request(3, None) + &request(4, modern()) + &answer(4, "{\"old\":1}") + &answer(3, "{\"new\":1}"),
+            request(5, modern()) + &answer(5, "{\"resultType\":\"input_required\",\"inputRequests\":{}}"),
+            request(6, modern()) + &answer(6, "{\"resultType\":\"input_required\"}"),
+            request(7, Some("1999-01-01")) + &request(8, Some("1999-01-01")),
+        ];
+        let transcript = Transcript::parse("t", format!("transcript: 1\n\n{}", body.concat())).unwrap();
+        let schemas = [("2025-06-18", "old"), ("2026-07-28", "new")];
+        let schemas = schemas.map(|(revision, member)| (revision.to_owned(), schema(member))).into();
+        let found: Vec<String> = lint(&transcript, 3, &schemas)
+            .into_iter()
+            .map(|finding| format!("{} {}", finding.line, finding.what))
+            .collect();
+        let expected = [
+            "12 the answer to `tools/list` at ``: `new` is missing",
+            "13 the answer to `tools/list` at ``: `old` is missing",
+            "17 the answer to `tools/list` at ``: `inputRequests` is missing",
+            "18 the revision \"1999-01-01\" has no schema here, so nothing of it was checked",
+        ];
+        assert_eq!(found, expected);
+    }
+}

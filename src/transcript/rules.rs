@@ -1,0 +1,447 @@
+//! What may differ between a transcript and what was played: the transcript's own rules, and the usual ones.
+//!
+//! A rule names places by a JSON pointer (RFC 6901) in which `*` is any one step and `**` any number of them. If a rule
+//! holds at a place, the actual value there is replaced by the expected one; everything else stays as it came.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{Entry, Identity, Problem};
+
+/// One rule, as it is written after `match:` in a header or on a line of a file next to the transcript.
+///
+/// ```
+/// use allowexec::transcript::Rule;
+///
+/// let rule = Rule::parse("tools/call /result/content/*/text string")?;
+/// assert_eq!(rule.to_string(), "tools/call /result/content/*/text string");
+/// # Ok::<(), allowexec::transcript::Problem>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The method of the message, or of the request that it answers; `None` means any.
+    method: Option<String>,
+    pointer: String,
+    how: How,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum How {
+    /// Anything, or nothing.
+    Ignore,
+    /// Any string.
+    String,
+    /// Any number.
+    Number,
+    /// An array with the same elements.
+    Unordered,
+    /// The expected value with possible further members, at any depth.
+    AtLeast,
+    /// The value that came at this pointer for the message on this line of the file.
+    Same { line: usize, pointer: String },
+}
+
+/// How strictly a played transcript is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// By the rules of the transcript and the usual ones.
+    Usual,
+    /// By the rules of the transcript alone.
+    Strict,
+}
+
+impl Rule {
+    /// Parses `[METHOD] POINTER ignore|string|number|unordered|at-least|same LINE [POINTER]`.
+    ///
+    /// # Errors
+    /// [`Problem::NoRule`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let no_rule = || Problem::NoRule { found: text.to_owned() };
+        let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let method = words.first().filter(|word| !word.starts_with('/')).map(|&word| word.to_owned());
+        if method.is_some() {
+            words.remove(0);
+        }
+        let (pointer, how) = match words[..] {
+            [pointer, "ignore"] => (pointer, How::Ignore),
+            [pointer, "string"] => (pointer, How::String),
+            [pointer, "number"] => (pointer, How::Number),
+            [pointer, "unordered"] => (pointer, How::Unordered),
+            [pointer, "at-least"] => (pointer, How::AtLeast),
+            [pointer, "same", line] => {
+                (pointer, How::Same { line: number(line).ok_or_else(no_rule)?, pointer: pointer.to_owned() })
+            }
+            [pointer, "same", line, other] if other.starts_with('/') => {
+                (pointer, How::Same { line: number(line).ok_or_else(no_rule)?, pointer: other.to_owned() })
+            }
+            _ => return Err(no_rule()),
+        };
+        if !pointer.starts_with('/') {
+            return Err(no_rule());
+        }
+        Ok(Self { method, pointer: pointer.to_owned(), how })
+    }
+
+    /// Parses the file next to a transcript: a rule on each line; blank lines and lines that begin with `#` are
+    /// ignored.
+    ///
+    /// # Errors
+    /// The first line that is not a rule, counted from 1, and what is wrong with it.
+    pub fn parse_file(text: &str) -> Result<Vec<Self>, (usize, Problem)> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        lines.map(|(index, line)| Self::parse(line).map_err(|problem| (index + 1, problem))).collect()
+    }
+
+    fn new(method: Option<&str>, pointer: &str, how: How) -> Self {
+        Self { method: method.map(str::to_owned), pointer: pointer.to_owned(), how }
+    }
+
+    /// What may differ in any session.
+    fn usual() -> Vec<Self> {
+        let mut usual = Vec::new();
+        for method in ["initialize", "server/discover"] {
+            usual.push(Self::new(Some(method), "/result/capabilities", How::AtLeast));
+            usual.push(Self::new(Some(method), "/result/serverInfo", How::Ignore));
+            usual.push(Self::new(Some(method), "/result/instructions", How::Ignore));
+        }
+        for (place, how) in [("progress", How::Number), ("total", How::Number), ("message", How::String)] {
+            usual.push(Self::new(Some("notifications/progress"), &format!("/params/{place}"), how));
+        }
+        usual
+    }
+}
+
+fn number(word: &str) -> Option<usize> {
+    word.parse().ok().filter(|number| *number > 0)
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(method) = &self.method {
+            write!(f, "{method} ")?;
+        }
+        write!(f, "{} ", self.pointer)?;
+        match &self.how {
+            How::Ignore => f.write_str("ignore"),
+            How::String => f.write_str("string"),
+            How::Number => f.write_str("number"),
+            How::Unordered => f.write_str("unordered"),
+            How::AtLeast => f.write_str("at-least"),
+            How::Same { line, pointer } if *pointer == self.pointer => write!(f, "same {line}"),
+            How::Same { line, pointer } => write!(f, "same {line} {pointer}"),
+        }
+    }
+}
+
+/// A message that was expected and the one that came for it.
+pub(super) struct Pair {
+    /// Their indices among the entries.
+    pub expected: usize,
+    pub played: usize,
+    /// What came, with the expected value wherever a rule holds.
+    pub came: Value,
+}
+
+/// Pairs the messages that came with those that were expected, by identity and order, and applies the rules.
+/// `first_line` is the line of the file where the expected entries begin.
+pub(super) fn pairs(
+    expected: &[Entry],
+    played: &[Entry],
+    rules: &[Rule],
+    strictness: Strictness,
+    first_line: usize,
+) -> Vec<Pair> {
+    let mut waiting: BTreeMap<Identity, Vec<usize>> = BTreeMap::new();
+    for (index, entry) in played.iter().enumerate().rev() {
+        if let Entry::Receive(message) = entry {
+            waiting.entry(message.identity().clone()).or_default().push(index);
+        }
+    }
+    let mut pairs = Vec::new();
+    for (index, entry) in expected.iter().enumerate() {
+        let Entry::Receive(message) = entry else { continue };
+        let came = waiting.get_mut(message.identity()).and_then(Vec::pop);
+        if let Some((played, Entry::Receive(came))) = came.and_then(|at| Some((at, played.get(at)?))) {
+            if !message.is_bare() {
+                pairs.push(Pair { expected: index, played, came: came.value().clone() });
+            }
+        }
+    }
+    let methods = methods(expected);
+    let usual = match strictness {
+        Strictness::Usual => Rule::usual(),
+        Strictness::Strict => Vec::new(),
+    };
+    // By the line of the file, as it came: the messages that a rule can refer to.
+    let by_line: BTreeMap<usize, Value> = match rules.iter().any(|rule| matches!(rule.how, How::Same { .. })) {
+        true => pairs.iter().map(|pair| (first_line + pair.expected, pair.came.clone())).collect(),
+        false => BTreeMap::new(),
+    };
+    for pair in &mut pairs {
+        let Some(Entry::Receive(message)) = expected.get(pair.expected) else { continue };
+        let wanted = message.value();
+        if *wanted == pair.came {
+            continue;
+        }
+        let method = match message.identity() {
+            Identity::Method(method) => Some(method),
+            Identity::Response(id) => methods.get(id),
+            Identity::ErrorWithoutId | Identity::Batch(_) | Identity::NoMessage => None,
+        };
+        let applies = |rule: &&Rule| rule.method.is_none() || rule.method.as_ref() == method;
+        if strictness == Strictness::Usual {
+            same_times(wanted, &mut pair.came);
+        }
+        for rule in rules.iter().chain(&usual).filter(applies) {
+            let steps: Vec<String> = rule.pointer.split('/').skip(1).map(unescaped).collect();
+            apply(&steps, &rule.how, Some(wanted), &mut pair.came, &by_line);
+        }
+    }
+    pairs
+}
+
+/// The method of each request that the client sends, by its id.
+fn methods(entries: &[Entry]) -> BTreeMap<String, String> {
+    let mut methods = BTreeMap::new();
+    for entry in entries {
+        let Entry::Send(sent) = entry else { continue };
+        let Ok(message) = serde_json::from_slice::<Value>(&sent.bytes) else { continue };
+        if let (Some(id), Some(method)) = (message.get("id"), message.get("method").and_then(Value::as_str)) {
+            methods.insert(id.to_string(), method.to_owned());
+        }
+    }
+    methods
+}
+
+fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
+}
+
+/// Applies a rule at each place below `came` that the steps lead to.
+fn apply(steps: &[String], how: &How, wanted: Option<&Value>, came: &mut Value, by_line: &BTreeMap<usize, Value>) {
+    let Some((step, rest)) = steps.split_first() else {
+        if let Some(wanted) = wanted {
+            meet(how, wanted, came, by_line);
+        }
+        return;
+    };
+    if step == "**" {
+        apply(rest, how, wanted, came, by_line);
+    }
+    // `**` matches this step and any number of further ones.
+    let rest = if step == "**" { steps } else { rest };
+    let is_any = step == "*" || step == "**";
+    match came {
+        Value::Object(members) => {
+            let wanted = wanted.and_then(Value::as_object);
+            if let (How::Ignore, true, Some(wanted)) = (how, rest.is_empty(), wanted) {
+                let hit = |name: &String| is_any || name == step;
+                members.retain(|name, _| !hit(name) || wanted.contains_key(name));
+                members.extend(
+                    wanted.iter().filter(|(name, _)| hit(name)).map(|(name, value)| (name.clone(), value.clone())),
+                );
+                return;
+            }
+            for (name, value) in members.iter_mut().filter(|(name, _)| is_any || *name == step) {
+                apply(rest, how, wanted.and_then(|wanted| wanted.get(name)), value, by_line);
+            }
+        }
+        Value::Array(items) => {
+            let wanted = wanted.and_then(Value::as_array);
+            let only: Option<usize> = step.parse().ok();
+            for (index, value) in items.iter_mut().enumerate().filter(|(index, _)| is_any || only == Some(*index)) {
+                apply(rest, how, wanted.and_then(|wanted| wanted.get(index)), value, by_line);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Replaces the actual value by the expected one, if the rule holds.
+fn meet(how: &How, wanted: &Value, came: &mut Value, by_line: &BTreeMap<usize, Value>) {
+    let holds = match how {
+        How::Ignore => true,
+        How::String => wanted.is_string() && came.is_string(),
+        How::Number => wanted.is_number() && came.is_number(),
+        How::AtLeast => holds_at_least(wanted, came),
+        How::Unordered => {
+            if let (Some(wanted), Some(came)) = (wanted.as_array(), came.as_array_mut()) {
+                reorder(wanted, came);
+            }
+            false
+        }
+        How::Same { line, pointer } => by_line.get(line).and_then(|message| message.pointer(pointer)) == Some(&*came),
+    };
+    if holds {
+        wanted.clone_into(came);
+    }
+}
+
+/// Whether a value has everything that another one has.
+fn holds_at_least(wanted: &Value, came: &Value) -> bool {
+    match (wanted, came) {
+        (Value::Object(wanted), Value::Object(came)) => {
+            wanted.iter().all(|(name, value)| came.get(name).is_some_and(|came| holds_at_least(value, came)))
+        }
+        (wanted, came) => wanted == came,
+    }
+}
+
+/// Sorts the expected elements into their order; the others follow in theirs.
+fn reorder(wanted: &[Value], came: &mut Vec<Value>) {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, value) in wanted.iter().enumerate().rev() {
+        places.entry(value.to_string()).or_default().push(index);
+    }
+    let mut numbered: Vec<(usize, Value)> = came
+        .drain(..)
+        .map(|value| (places.get_mut(&value.to_string()).and_then(Vec::pop).unwrap_or(usize::MAX), value))
+        .collect();
+    numbered.sort_by_key(|(place, _)| *place);
+    came.extend(numbered.into_iter().map(|(_, value)| value));
+}
+
+/// Treats texts as equal that differ only in their times.
+fn same_times(wanted: &Value, came: &mut Value) {
+    match (wanted, came) {
+        (Value::Object(wanted), Value::Object(came)) => {
+            for (name, value) in came {
+                wanted.get(name).into_iter().for_each(|wanted| same_times(wanted, value));
+            }
+        }
+        (Value::Array(wanted), Value::Array(came)) => {
+            wanted.iter().zip(came).for_each(|(wanted, came)| same_times(wanted, came));
+        }
+        (Value::String(wanted), Value::String(came))
+            if wanted != came && without_times(wanted) == without_times(came) =>
+        {
+            wanted.clone_into(came);
+        }
+        (_, _) => {}
+    }
+}
+
+/// The text with `[time]` for each time in RFC 3339 form, with or without seconds and zone.
+fn without_times(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let within_number = shown.ends_with(|c: char| c.is_ascii_digit());
+        match time_at(rest).filter(|_| !within_number) {
+            Some(length) => {
+                shown.push_str("[time]");
+                rest = rest.get(length..).unwrap_or_default();
+            }
+            None => {
+                shown.push(first);
+                rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+    shown
+}
+
+/// The length of the time at the beginning of a text: a date, `T` or a blank, hours and minutes, and what may follow.
+fn time_at(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let fits = |from: usize, form: &[u8]| {
+        let part = bytes.get(from..from + form.len())?;
+        let fit = |(byte, form): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form };
+        part.iter().zip(form).all(fit).then_some(from + form.len())
+    };
+    let mut end = fits(0, b"0000-00-00T00:00").or_else(|| fits(0, b"0000-00-00 00:00"))?;
+    if let Some(seconds) = fits(end, b":00") {
+        end = seconds;
+        if let Some(digits) = bytes.get(end + 1..).filter(|_| matches!(bytes.get(end), Some(b'.' | b','))) {
+            let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            end += if count == 0 { 0 } else { count + 1 };
+        }
+    }
+    let zone = fits(end, b"Z").or_else(|| fits(end, b"+00:00")).or_else(|| fits(end, b"-00:00"));
+    Some(zone.unwrap_or(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What remains of the difference between two results of `m` under these rules.
+    fn left(rules: &[&str], strictness: Strictness, wanted: Value, came: Value) -> Value {
+        let message = |result: Value| {
+            Entry::of_server(json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().as_bytes())
+        };
+        let request = Entry::parse(r#"--> {"id":1,"method":"m"}"#).unwrap();
+        let rules: Vec<Rule> = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
+        let expected = [request.clone(), message(wanted.clone())];
+        let pairs = pairs(&expected, &[request, message(came)], &rules, strictness, 3);
+        let came = pairs[0].came["result"].clone();
+        if came == wanted { json!("met") } else { came }
+    }
+
+    #[test]
+    fn rules_take_what_may_differ_for_what_was_expected() {
+        let check = |rule: &str, wanted: Value, came: Value, expected: Value| {
+            assert_eq!(left(&[rule], Strictness::Strict, wanted, came), expected, "{rule}");
+        };
+        let met = || json!("met");
+        check("/result/a ignore", json!({"a": 1}), json!({"a": [2]}), met());
+        check("/result/a ignore", json!({"a": 1}), json!({}), met());
+        check("/result/a ignore", json!({}), json!({"a": 1}), met());
+        check("/result/a ignore", json!({"b": 1}), json!({"b": 2}), json!({"b": 2}));
+        check("/result/*/t string", json!([{"t": "x"}]), json!([{"t": "y"}]), met());
+        check("/result/*/t string", json!([{"t": "x"}]), json!([{"t": 1}]), json!([{"t": 1}]));
+        check(
+            "/result/*/t string",
+            json!([{"t": "x"}]),
+            json!([{"t": "x"}, {"t": "y"}]),
+            json!([{"t": "x"}, {"t": "y"}]),
+        );
+        check("/result/0 number", json!([1, 1]), json!([2, 2]), json!([1, 2]));
+        check(
+            "/result/**/t number",
+            json!({"a": {"b": [{"t": 1}]}, "t": 1}),
+            json!({"a": {"b": [{"t": 2}]}, "t": 3}),
+            met(),
+        );
+        check("/result unordered", json!([1, 2, 2, 3]), json!([3, 2, 1, 2]), met());
+        check("/result unordered", json!([1, 2]), json!([3, 2]), json!([2, 3]));
+        check("/result at-least", json!({"a": {}}), json!({"a": {"b": 1}, "c": 2}), met());
+        check("/result at-least", json!({"a": {"b": 1}}), json!({"a": {}}), json!({"a": {}}));
+        check("/result/b same 4 /result/a", json!({"a": 1, "b": 1}), json!({"a": 1, "b": 1}), met());
+        check("/result/b same 4 /result/a", json!({"a": 1, "b": 1}), json!({"a": 2, "b": 2}), json!({"a": 2, "b": 1}));
+        check("/result/b same 4 /result/a", json!({"a": 1, "b": 1}), json!({"a": 2, "b": 3}), json!({"a": 2, "b": 3}));
+        check("m /result/a~1b ignore", json!({"a/b": 1}), json!({"a/b": 2}), met());
+        check("other /result/a ignore", json!({"a": 1}), json!({"a": 2}), json!({"a": 2}));
+    }
+
+    #[test]
+    fn times_differ_unless_that_is_strict() {
+        let wanted = json!({"t": "at 2026-01-02T03:04:05.678Z in [tmp]"});
+        for came in [
+            "at 2027-11-12T13:14:15Z in [tmp]",
+            "at 2027-11-12 13:14 in [tmp]",
+            "at 2027-11-12T13:14:15+01:00 in [tmp]",
+        ] {
+            assert_eq!(left(&[], Strictness::Usual, wanted.clone(), json!({"t": came})), json!("met"), "{came}");
+            assert_ne!(left(&[], Strictness::Strict, wanted.clone(), json!({"t": came})), json!("met"), "{came}");
+        }
+        for came in ["at 2027-11-12 in [tmp]", "at 12027-11-12T13:14:15Z in [tmp]", "at 2027-11-12T13:14:15Z in x"] {
+            assert_ne!(left(&[], Strictness::Usual, wanted.clone(), json!({"t": came})), json!("met"), "{came}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_none_is_refused() {
+        for text in ["", "ignore", "/a", "/a any", "a ignore", "m /a same", "/a same 0", "/a same 1 b", "m n /a ignore"]
+        {
+            assert!(Rule::parse(text).is_err(), "{text}");
+        }
+        let file = "# why\n\n/a ignore\nm /b same 3\n";
+        let rules = Rule::parse_file(file).unwrap();
+        assert_eq!(rules.iter().map(ToString::to_string).collect::<Vec<_>>(), ["/a ignore", "m /b same 3"]);
+        assert_eq!(Rule::parse_file("/a ignore\nx\n").unwrap_err().0, 2);
+    }
+}
