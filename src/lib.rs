@@ -1,30 +1,34 @@
 //! An MCP server that runs only the commands its operator allows, as a program and as a library.
 //!
-//! JSON-RPC over any two streams, without an MCP SDK and without an async runtime; no unsafe code, no network, no
-//! global state: several servers live in one process. The layers, from the inside out, each knowing only those before:
+//! JSON-RPC over any two streams, without an MCP SDK and without an async runtime; no unsafe code, no network. Several
+//! servers can run in one process: the only global state is about its child processes. These are the layers, the lowest
+//! first; each uses only layers before it:
 //!
-//! - [`jsonrpc`], [`mcp`]: messages, and what the revisions of the protocol make of them.
-//! - [`policy`]: the decision. [`policy::decide`] alone makes an [`AllowedCommand`](policy::AllowedCommand).
+//! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
+//! - [`text`]: makes text from outside safe to show in a log, a message or on a terminal.
+//! - [`files`]: files and directories, held open from the check to the use.
+//! - [`policy`]: the decision. [`Policy::examine`](policy::Policy::examine) alone makes an
+//!   [`AllowedCommand`](policy::AllowedCommand).
 //! - [`exec`]: runs one, once, with its whole tree bounded in time and output.
 //! - [`tools`], [`prompts`]: what a client can call.
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
-//! - [`transcript`]: sessions as text, to be recorded, replayed and mocked; the server does not know of it.
+//! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
 //! - [`cli`]: the program.
 //!
 //! # Embedding
 //!
 //! Make a [`Config`](config::Config), make its [`Parts`](server::Parts), and either serve a client with them
-//! ([`Server::serve`](server::Server::serve)), run a call without a client ([`Parts::call`](server::Parts::call)), or ask
-//! the policy alone ([`Policy::examine`](policy::Policy::examine)). Between the two, replace what runs commands by an
-//! [`Executor`](exec::Executor) of your own, and set an [`Observer`](server::Observer) that hears of every decision and
-//! of every end of a command.
+//! ([`Server::serve`](server::Server::serve)), run a call without a client ([`Parts::call`](server::Parts::call)), or
+//! ask the policy alone ([`Policy::examine`](policy::Policy::examine)). Before that you can replace the code that runs
+//! commands by an [`Executor`](exec::Executor) of your own, and set an [`Observer`](server::Observer) that is told
+//! every decision and every end of a command.
 //!
 //! ```
 //! use std::io::Cursor;
 //! use allowexec::config::{Config, Surroundings};
 //! use allowexec::policy::CommandLine;
-//! use allowexec::server::{Parts, Patience, Server};
+//! use allowexec::server::{Parts, DrainTime, Server};
 //!
 //! let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
 //! let parts = Parts::new(&config);
@@ -37,8 +41,20 @@
 //! // A client on two streams.
 //! let input = Cursor::new("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
 //! let mut output = Vec::new();
-//! Server::new(parts, Patience::FOR_CLIENTS, Box::new(|_| ()), &mut output).serve(input)?;
+//! Server::new(parts, DrainTime::FOR_CLIENTS, Box::new(|_| ()), &mut output).serve(input)?;
 //! assert_eq!(output, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The process's own streams: `Stdin` is no [`BufRead`](std::io::BufRead), so it is buffered first.
+//!
+//! ```no_run
+//! use std::io::{BufReader, stdin, stdout};
+//! # use allowexec::config::{Config, Surroundings};
+//! # use allowexec::server::{Parts, DrainTime, Server};
+//! # let config = Config::builder(Surroundings::of_this_process()?).allow(["echo"]).build()?;
+//! # let parts = Parts::new(&config);
+//! Server::new(parts, DrainTime::FOR_CLIENTS, Box::new(|_| ()), stdout()).serve(BufReader::new(stdin()))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -46,12 +62,17 @@
 pub mod cli;
 pub mod config;
 pub mod exec;
+pub mod files;
 pub mod jsonrpc;
+pub mod lint;
 pub mod mcp;
 pub mod policy;
+#[cfg(unix)]
+mod poll;
 pub mod prompts;
 pub mod sandbox;
 pub mod server;
 pub mod shell;
+pub mod text;
 pub mod tools;
 pub mod transcript;

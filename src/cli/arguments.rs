@@ -1,27 +1,39 @@
 //! What was typed, as a subcommand and the settings' flags, which work on each of them.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use lexopt::Arg;
 
-use super::completions::Shell;
+use super::completions::{Shell, Value};
 use super::error::CliError;
-use super::replay::Options;
-use crate::config::{Flags, meant, nearest, unknown_flag};
+use super::faults::Faults;
+use super::help::Length;
+use super::own_flags::{self, Given};
+use super::policy::{Action, ActionFlags};
+use super::{mock, record, replay, setup};
+use crate::config::{Flags, SETTINGS, meant, unknown_flag};
+use crate::text::{nearest, read_duration};
 
 /// A subcommand with its own words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subcommand {
     Serve,
     Call { tool: String, arguments: Option<String>, json: bool },
-    Check { directory: Option<String>, command: Vec<String>, json: bool },
+    Check { directory: Option<String>, command: Vec<String>, with_input: bool, json: bool },
+    Policy { action: Action, json: bool },
     Tools { json: bool },
     Doctor { json: bool },
-    Replay { files: Vec<String>, options: Options },
-    Mock { file: String },
+    Setup { client: setup::Client, options: setup::Options },
+    SetupList { json: bool },
+    Init { elsewhere: Option<String> },
+    Record { options: record::Options },
+    Replay { files: Vec<String>, options: replay::Options },
+    Mock { file: String, options: mock::Options },
+    Lint { files: Vec<String>, schema: Option<String>, json: bool },
     Completions(Shell),
     Man,
-    Help(Name),
+    Help(Name, Length),
     Version,
 }
 
@@ -32,23 +44,33 @@ pub(super) enum Name {
     Serve,
     Call,
     Check,
+    Policy,
     Tools,
     Doctor,
+    Setup,
+    Init,
+    Record,
     Replay,
     Mock,
+    Lint,
     Completions,
     Man,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 9] = [
+    pub(super) const SUBCOMMANDS: [Self; 14] = [
         Self::Serve,
         Self::Call,
         Self::Check,
+        Self::Policy,
         Self::Tools,
+        Self::Record,
         Self::Replay,
         Self::Mock,
+        Self::Lint,
         Self::Doctor,
+        Self::Init,
+        Self::Setup,
         Self::Completions,
         Self::Man,
     ];
@@ -59,10 +81,15 @@ impl Name {
             Self::Serve => "serve",
             Self::Call => "call",
             Self::Check => "check",
+            Self::Policy => "policy",
             Self::Tools => "tools",
             Self::Doctor => "doctor",
+            Self::Setup => "setup",
+            Self::Init => "init",
+            Self::Record => "record",
             Self::Replay => "replay",
             Self::Mock => "mock",
+            Self::Lint => "lint",
             Self::Completions => "completions",
             Self::Man => "man",
         }
@@ -79,9 +106,9 @@ pub(super) struct Arguments {
 #[derive(Default)]
 struct Own {
     words: Vec<String>,
-    directory: Option<String>,
-    json: bool,
-    update: bool,
+    given: Given,
+    /// The first of the words that stands right behind the flag for a list, with the flag and what was given for it.
+    behind_list: Option<(usize, (&'static str, String))>,
 }
 
 impl Arguments {
@@ -90,34 +117,63 @@ impl Arguments {
         let mut flags = Flags::default();
         let mut name: Option<Name> = None;
         let mut own = Own::default();
+        // Whether a list stands right in front of the argument.
+        let mut is_list_before = false;
         while let Some(argument) = parser.next()? {
+            let list = std::mem::take(&mut is_list_before).then_some(());
             match argument {
-                Arg::Short('h') | Arg::Long("help") => {
-                    let about = name.unwrap_or(Name::Program);
-                    return Ok(Self { subcommand: Subcommand::Help(about), flags });
-                }
+                Arg::Short('h') => return Ok(help(name, Length::Short, flags)),
+                Arg::Long("help") => return Ok(help(name, Length::Long, flags)),
                 Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
-                Arg::Long("json") if takes_json(name) => own.json = true,
-                Arg::Long("update") if name == Some(Name::Replay) => own.update = true,
-                Arg::Long("in") if matches!(name, Some(Name::Check | Name::Replay)) => {
-                    own.directory = Some(text(parser.value()?)?)
+                Arg::Short('o') if name == Some(Name::Record) => {
+                    own.given.add("output", text(parser.value()?)?);
+                }
+                Arg::Long(flag) if own_flag(name, flag).is_some() => {
+                    // The guard has found it.
+                    let Some(flag) = own_flag(name, flag) else { continue };
+                    let value = match flag.value {
+                        Value::None => String::new(),
+                        Value::Any | Value::Directory | Value::File | Value::Program => text(parser.value()?)?,
+                    };
+                    // On `serve` it is a setting by another name.
+                    match (flag.name, name) {
+                        ("force", None | Some(Name::Serve)) => drop(flags.accept(&mut parser, "record-force")?),
+                        _ => own.given.add(flag.name, value),
+                    }
                 }
                 Arg::Long(flag) if takes_settings(name.unwrap_or(Name::Program)) => {
                     let flag = flag.to_owned();
                     if !flags.accept(&mut parser, &flag)? {
-                        return Err(unknown_flag(&flag, own_flags(name)).into());
+                        return Err(unknown_flag(&flag, &known_flags(name)).into());
                     }
+                    is_list_before = true;
                 }
                 Arg::Long(flag) => {
                     let flag = flag.to_owned();
-                    return Err(own_flag(name, &flag));
+                    return Err(unknown_own_flag(name, &flag));
                 }
-                Arg::Short(flag) => return Err(unknown_flag(&flag.to_string(), own_flags(name)).into()),
+                Arg::Short(flag) => {
+                    let rest = parser.optional_value().map(text).transpose()?.unwrap_or_default();
+                    return Err(unknown_short(name, flag, &rest));
+                }
                 Arg::Value(word) => {
                     let word = text(word)?;
+                    let list = list.and_then(|_| flags.last_list());
                     match name {
-                        None => name = Some(subcommand(&word)?),
-                        Some(_) => own.words.push(word),
+                        None if word == HELP => {
+                            let about = parser.next()?.map(about).transpose()?;
+                            return Ok(help(about, Length::Long, flags));
+                        }
+                        None => {
+                            name = Some(subcommand(&word).map_err(|error| match list {
+                                Some((flag, value)) => CliError::BehindList { found: word, flag, value },
+                                None => error,
+                            })?);
+                        }
+                        Some(_) => {
+                            own.behind_list = own.behind_list.or(list.map(|list| (own.words.len(), list)));
+                            own.words.push(word);
+                        }
                     }
                 }
             }
@@ -126,24 +182,88 @@ impl Arguments {
     }
 }
 
+/// The word that is a subcommand for people alone.
+const HELP: &str = "help";
+
+fn help(name: Option<Name>, length: Length, flags: Flags) -> Arguments {
+    Arguments { subcommand: Subcommand::Help(name.unwrap_or(Name::Program), length), flags }
+}
+
+/// What `help` is asked about.
+fn about(argument: Arg<'_>) -> Result<Name, CliError> {
+    match argument {
+        Arg::Value(word) => subcommand(&text(word)?),
+        Arg::Short(_) | Arg::Long(_) => Ok(Name::Program),
+    }
+}
+
 impl Own {
     fn into_subcommand(self, name: Option<Name>) -> Result<Subcommand, CliError> {
-        let Self { words, directory, json, update } = self;
+        let Self { words, given, behind_list } = self;
+        let count = words.len();
+        let json = given.is_given("json");
+        let directory = given.one("in");
         let mut words = words.into_iter();
         let subcommand = match name {
             None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
             Some(Name::Tools) => Subcommand::Tools { json },
             Some(Name::Doctor) => Subcommand::Doctor { json },
+            Some(Name::Init) => Subcommand::Init { elsewhere: given.one("to") },
+            Some(Name::Setup) if given.is_given("list") => Subcommand::SetupList { json },
+            Some(Name::Setup) => {
+                let options = setup::Options { snippet: given.is_given("snippet"), json };
+                Subcommand::Setup { client: client(words.next())?, options }
+            }
+            Some(Name::Record) => Subcommand::Record {
+                options: record::Options {
+                    output: given.one("output"),
+                    directory: given.one("dir"),
+                    force: given.is_given("force"),
+                    timing: given.is_given("timing"),
+                    required: given.is_given("required"),
+                    command: some(&mut words, "record", "the command of a server after `--`")?,
+                },
+            },
             Some(Name::Replay) => {
-                let files: Vec<String> = words.by_ref().collect();
-                if files.is_empty() {
-                    return Err(CliError::Missing { subcommand: "replay", what: "the file of a transcript" });
-                }
-                Subcommand::Replay { files, options: Options { update, json, directory } }
+                let mut pass_env = Vec::new();
+                given.all("pass-env").try_for_each(|list| names(list).map(|names| pass_env.extend(names)))?;
+                let files = some(&mut words, "replay", "the file of a transcript")?;
+                let options = replay::Options {
+                    rewriting: match (given.is_given("update"), given.is_given("dry-run")) {
+                        (true, false) => replay::Rewriting::Writes,
+                        (_, true) => replay::Rewriting::Shows,
+                        (false, false) => replay::Rewriting::Off,
+                    },
+                    server: given.one("server").map(|command| server(&command)).transpose()?,
+                    timeout: given.one("timeout").map(|text| duration("timeout", &text)).transpose()?,
+                    jobs: given.one("jobs").map(|text| number("jobs", &text)).transpose()?,
+                    junit: given.one("junit"),
+                    tap: given.is_given("tap"),
+                    json,
+                    directory,
+                    pass_env,
+                    strict: given.is_given("strict"),
+                };
+                Subcommand::Replay { files, options }
             }
             Some(Name::Mock) => {
                 let missing = CliError::Missing { subcommand: "mock", what: "the file of a transcript" };
-                Subcommand::Mock { file: words.next().ok_or(missing)? }
+                let numbers = |flag: &'static str| -> Result<Vec<usize>, CliError> {
+                    given.all(flag).flat_map(|list| list.split(',')).map(|text| number(flag, text.trim())).collect()
+                };
+                let faults = Faults {
+                    delay: given.one("delay").map(|text| duration("delay", &text)).transpose()?.unwrap_or_default(),
+                    drop: numbers("drop")?,
+                    garble: numbers("garble")?,
+                    close_after: numbers("close-after")?.into_iter().min(),
+                    split_writes: given.is_given("split-writes"),
+                };
+                let options = mock::Options { strict: given.is_given("strict"), faults };
+                Subcommand::Mock { file: words.next().ok_or(missing)?, options }
+            }
+            Some(Name::Lint) => {
+                let files = some(&mut words, "lint", "the file of a transcript")?;
+                Subcommand::Lint { files, schema: given.one("schema"), json }
             }
             Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
             Some(Name::Man) => Subcommand::Man,
@@ -152,45 +272,61 @@ impl Own {
                 Subcommand::Call { tool: words.next().ok_or(missing)?, arguments: words.next(), json }
             }
             Some(Name::Check) => {
-                let command: Vec<String> = words.by_ref().collect();
-                if command.is_empty() {
-                    return Err(CliError::Missing { subcommand: "check", what: "a command behind `--`" });
-                }
-                Subcommand::Check { directory, command, json }
+                let command = some(&mut words, "check", "a command after `--`")?;
+                Subcommand::Check { directory, command, with_input: given.is_given("with-input"), json }
+            }
+            Some(Name::Policy) => {
+                let cases = given.all("cases").map(str::to_owned).collect();
+                let flags = ActionFlags { directory, with_input: given.is_given("with-input"), cases };
+                Subcommand::Policy { action: Action::parse(words.by_ref().collect(), flags)?, json }
             }
         };
         match words.next() {
             None => Ok(subcommand),
-            Some(found) => Err(CliError::Unexpected { found, expected: "nothing more is expected here" }),
+            Some(found) => {
+                let index = count - words.len() - 1;
+                Err(match behind_list.filter(|(at, _)| *at == index) {
+                    Some((_, (flag, value))) => CliError::BehindList { found, flag, value },
+                    None => CliError::Unexpected { found, expected: "nothing more is expected here" },
+                })
+            }
         }
     }
 }
 
-fn takes_json(name: Option<Name>) -> bool {
-    matches!(name, Some(Name::Call | Name::Check | Name::Tools | Name::Doctor | Name::Replay))
+/// All words that are left, of which there must be one.
+fn some(
+    words: &mut impl Iterator<Item = String>,
+    subcommand: &'static str,
+    what: &'static str,
+) -> Result<Vec<String>, CliError> {
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { Err(CliError::Missing { subcommand, what }) } else { Ok(words) }
 }
 
 /// Whether the settings' flags work on it. A transcript holds those that it plays with, and what is only printed needs none.
 pub(super) fn takes_settings(name: Name) -> bool {
-    !matches!(name, Name::Replay | Name::Mock | Name::Completions | Name::Man)
+    !matches!(name, Name::Record | Name::Replay | Name::Mock | Name::Lint | Name::Init | Name::Completions | Name::Man)
 }
 
-fn own_flag(name: Option<Name>, flag: &str) -> CliError {
+fn own_flag(name: Option<Name>, flag: &str) -> Option<&'static own_flags::OwnFlag> {
+    own_flags::of(name.unwrap_or(Name::Serve)).find(|own| own.name == flag)
+}
+
+fn unknown_own_flag(name: Option<Name>, flag: &str) -> CliError {
     let subcommand = name.unwrap_or(Name::Program).text();
-    let known: Vec<String> = own_flags(name).iter().map(|flag| format!("`--{flag}`")).collect();
-    let nearest = nearest(flag, own_flags(name)).copied();
+    let flags = known_flags(name);
+    let known: Vec<String> = flags.iter().map(|flag| format!("`--{flag}`")).collect();
+    let nearest = nearest(flag, &flags).copied();
     let help = meant("--", nearest, &format!("its flags are {}", known.join(", ")));
     CliError::UnknownOwnFlag { flag: flag.escape_debug().to_string(), subcommand, help }
 }
 
-pub(super) fn own_flags(name: Option<Name>) -> &'static [&'static str] {
-    match name {
-        None | Some(Name::Program | Name::Serve | Name::Completions | Name::Man) => &["help", "version"],
-        Some(Name::Call | Name::Tools | Name::Doctor) => &["help", "json"],
-        Some(Name::Check) => &["help", "json", "in"],
-        Some(Name::Replay) => &["help", "json", "update", "in"],
-        Some(Name::Mock) => &["help"],
-    }
+/// The flags that are no settings.
+fn known_flags(name: Option<Name>) -> Vec<&'static str> {
+    let version = matches!(name, None | Some(Name::Program)).then_some("version");
+    let own = own_flags::of(name.unwrap_or(Name::Serve)).map(|flag| flag.name);
+    std::iter::once("help").chain(version).chain(own).collect()
 }
 
 fn subcommand(word: &str) -> Result<Name, CliError> {
@@ -199,6 +335,33 @@ fn subcommand(word: &str) -> Result<Name, CliError> {
         let help = meant("", nearest(word, known), &format!("the commands are {}", known.join(", ")));
         CliError::UnknownCommand { found: word.escape_debug().to_string(), help }
     })
+}
+
+fn client(word: Option<String>) -> Result<setup::Client, CliError> {
+    let known = setup::Client::ALL.map(setup::Client::name);
+    let word = word.ok_or(CliError::Missing { subcommand: "setup", what: "the name of a client, or `--list`" })?;
+    let client = setup::Client::ALL.into_iter().find(|client| client.name() == word);
+    client.ok_or_else(|| {
+        let help = meant("", nearest(&word, known), &format!("the clients are {}", known.join(", ")));
+        CliError::UnknownClient { found: word.escape_debug().to_string(), help }
+    })
+}
+
+/// The error for a flag of one letter; `rest` is what stands behind it without a blank.
+fn unknown_short(name: Option<Name>, flag: char, rest: &str) -> CliError {
+    let found = format!("{flag}{rest}").escape_debug().to_string();
+    let long = format!("{flag}{}", rest.split('=').next().unwrap_or_default());
+    let is_long = by_name(&long) || known_flags(name).contains(&long.as_str());
+    let help = match flag {
+        _ if !rest.is_empty() && is_long => format!("; did you mean `--{long}`?"),
+        'v' => "; `-V` prints the version, and `--log debug` has the server say more".to_owned(),
+        _ => "; of one letter there are `-h` (help) and `-V` (version), and all others begin with `--`".to_owned(),
+    };
+    CliError::UnknownShort { found, help }
+}
+
+fn by_name(flag: &str) -> bool {
+    SETTINGS.iter().any(|spec| spec.flag == flag)
 }
 
 fn shell(word: Option<String>) -> Result<Shell, CliError> {
@@ -211,6 +374,37 @@ fn shell(word: Option<String>) -> Result<Shell, CliError> {
     })
 }
 
+/// The words of a command that is given as one.
+fn server(command: &str) -> Result<Vec<String>, CliError> {
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    words.ok_or_else(|| wrong("server", command, "a command, quoted as in a shell"))
+}
+
+/// A number that is not 0.
+fn number(flag: &'static str, text: &str) -> Result<usize, CliError> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| wrong(flag, text, "a number from 1"))
+}
+
+fn duration(flag: &'static str, text: &str) -> Result<Duration, CliError> {
+    let duration = read_duration(text).ok().filter(|duration| !duration.is_zero());
+    duration.ok_or_else(|| wrong(flag, text, "a duration such as `500ms` or `30s`"))
+}
+
+fn wrong(flag: &'static str, found: &str, expected: &'static str) -> CliError {
+    CliError::Value { flag, found: found.escape_debug().to_string(), expected }
+}
+
+/// The names of variables in a comma-separated list.
+fn names(list: &str) -> Result<Vec<String>, CliError> {
+    let names: Vec<String> =
+        list.split(',').map(str::trim_ascii).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    match names.iter().find(|name| name.contains(['=', '\0'])) {
+        None => Ok(names),
+        Some(found) => Err(CliError::NoNameOfVariable { found: found.escape_debug().to_string() }),
+    }
+}
+
 fn text(word: OsString) -> Result<String, CliError> {
     word.into_string().map_err(|word| CliError::Unexpected {
         found: word.to_string_lossy().escape_debug().to_string(),
@@ -219,58 +413,4 @@ fn text(word: OsString) -> Result<String, CliError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(arguments: &str) -> Result<Subcommand, String> {
-        let words = shlex::split(arguments).unwrap().into_iter().map(OsString::from);
-        Arguments::parse(words).map(|arguments| arguments.subcommand).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn subcommands_take_their_own_words_and_the_settings_anywhere() {
-        assert_eq!(parse(""), Ok(Subcommand::Serve));
-        assert_eq!(parse("--allow ls"), Ok(Subcommand::Serve));
-        assert_eq!(parse("--allow=ls serve --timeout 5s"), Ok(Subcommand::Serve));
-        assert_eq!(parse("doctor --json --allow ls"), Ok(Subcommand::Doctor { json: true }));
-        let call = Subcommand::Call { tool: "t".into(), arguments: Some("{}".into()), json: false };
-        assert_eq!(parse("--allow ls call t --structured {}"), Ok(call));
-        let check = |directory: Option<&str>, command: &[&str]| {
-            let command = command.iter().map(|&word| word.to_owned()).collect();
-            Ok(Subcommand::Check { directory: directory.map(str::to_owned), command, json: false })
-        };
-        assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
-        assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
-        assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call)));
-        assert_eq!(parse("completions fish"), Ok(Subcommand::Completions(Shell::Fish)));
-        assert_eq!(parse("man"), Ok(Subcommand::Man));
-        assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program)));
-        let options = Options { update: true, json: true, directory: Some("d".into()) };
-        let files = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(parse("replay a --update --json --in d b"), Ok(Subcommand::Replay { files, options }));
-        assert_eq!(parse("mock a"), Ok(Subcommand::Mock { file: "a".into() }));
-        assert_eq!(parse("--version"), Ok(Subcommand::Version));
-    }
-
-    #[test]
-    fn what_is_wrong_is_named_with_what_would_be_right() {
-        let check =
-            |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-        let commands = "serve, call, check, tools, replay, mock, doctor, completions, man";
-        check("srve", "unknown command `srve`; did you mean `serve`?");
-        check("rep", "unknown command `rep`; did you mean `replay`?");
-        check("start", &format!("unknown command `start`; the commands are {commands}"));
-        check("completions ksh", "no completions for `ksh`; did you mean `zsh`?");
-        check("completions xonsh", "no completions for `xonsh`; the shells are bash, zsh, fish, powershell");
-        check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
-        check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
-        check("check --in x", "`allowexec check` needs a command behind `--`; see `allowexec check --help`");
-        check("serve now", "unexpected argument `now`; nothing more is expected here");
-        check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
-        check("mock a b", "unexpected argument `b`; nothing more is expected here");
-        check("replay a --updat", "`allowexec replay` has no flag `--updat`; did you mean `--update`?");
-        check("mock a --allow ls", "`allowexec mock` has no flag `--allow`; its flags are `--help`");
-        assert!(parse("--alow ls").unwrap_err().contains("--allow"));
-        assert!(parse("serve --json").is_err());
-    }
-}
+mod tests;

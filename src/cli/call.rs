@@ -1,16 +1,18 @@
 //! `allowexec call`: one tool, by the very path that a client's call takes: a request on a stream to a server.
 
-use std::io::Cursor;
+use std::borrow::Cow;
+use std::io::{self, Cursor, IsTerminal};
 
 use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::signals::Signals;
-use super::{Outcome, print, print_json, stdio};
+use super::{Outcome, log, print, print_json, stdio};
 use crate::config::Config;
 use crate::exec::own_descendants;
 use crate::mcp::Revision;
-use crate::server::{Parts, Patience, Server};
+use crate::server::{DrainTime, Parts, Server};
+use crate::text::escape_block;
 
 pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bool) -> Result<Outcome, CliError> {
     own_descendants();
@@ -25,7 +27,9 @@ pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bo
         let blocks = result.get("content").and_then(Value::as_array).into_iter().flatten();
         let texts = blocks.filter_map(|block| block.get("text").and_then(Value::as_str));
         let text = texts.collect::<Vec<_>>().join("\n");
-        print(&if text.ends_with('\n') { text } else { text + "\n" })?;
+        let text = if text.ends_with('\n') { text } else { text + "\n" };
+        // To the byte for a program; for a person what a command prints does not write to the terminal.
+        print(&if io::stdout().is_terminal() { escape_block(&text) } else { Cow::Borrowed(&*text) })?;
     }
     Ok(if is_error { Outcome::Bad } else { Outcome::Good })
 }
@@ -49,9 +53,9 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     let failed = |source| CliError::Serve { source };
     let mut output = Vec::new();
     let parts = Parts::new(config);
-    parts.confinement.check().map_err(CliError::sandbox)?;
+    parts.check_start()?;
     let signals = Signals::catch().map_err(failed)?;
-    let server = Server::new(parts, Patience::Unbounded, stdio::log_sink(), &mut output).ending_orphans();
+    let server = Server::new(parts, DrainTime::Unbounded, log::sink(config)?, &mut output).ending_orphans();
     signals.end(server.ender(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)

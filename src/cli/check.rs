@@ -5,34 +5,44 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::Config;
-use crate::policy::{Rule, Verdict, wrappers};
+use crate::policy::{Refusal, Rule, Verdict, quoted, wrappers};
 use crate::server::{Asked, Parts};
+use crate::text::escape;
 
 pub(super) fn run(
     config: &Config,
     directory: Option<&str>,
     command: Vec<String>,
+    with_input: bool,
     json: bool,
 ) -> Result<Outcome, CliError> {
     let mut words = command.into_iter();
     let first = words.next().unwrap_or_default();
     let arguments: Vec<String> = words.collect();
     let asked = if arguments.is_empty() { Asked::Line(first) } else { Asked::Words(first, arguments) };
-    let verdict = Parts::new(config).examine(asked, directory);
+    let parts = Parts::new(config);
+    let verdict = if with_input { parts.examine_with_input(asked, directory) } else { parts.examine(asked, directory) };
     let facts = Facts::new(&verdict, config);
     if json {
         print_json(&facts.to_json())?
     } else {
         print(&facts.to_text())?
     };
-    Ok(if verdict.refusal.is_none() { Outcome::Good } else { Outcome::Bad })
+    Ok(match &verdict.refusal {
+        None => Outcome::Good,
+        Some(refusal) if refusal.needs_approval() => Outcome::Asks,
+        Some(_) => Outcome::Bad,
+    })
 }
 
 /// A decision, ready to be shown.
 struct Facts {
+    decision: &'static str,
     reason: Option<String>,
     words: Vec<String>,
     rule: Option<String>,
+    /// The file, profile or flag that describes it, and the line; 0 for a flag.
+    described: Option<(String, usize)>,
     program: Option<String>,
     directory: Option<String>,
     notes: Vec<String>,
@@ -43,6 +53,10 @@ impl Facts {
         let explanation = &verdict.explanation;
         let rule = explanation.rule.as_ref().map(|rule| match rule {
             Rule::Entry(_) | Rule::Any => format!("{rule}, from the {}", config.allow.source),
+            Rule::Described(_) => explanation.described.as_ref().map_or_else(
+                || rule.to_string(),
+                |described| format!("the rule for `{}` in {}", described.level, described.origin),
+            ),
             Rule::Project(_) => rule.to_string(),
         });
         let pattern = explanation
@@ -51,10 +65,26 @@ impl Facts {
         let reach = explanation
             .words
             .first()
-            .filter(|_| rule.is_some())
+            .filter(|_| matches!(explanation.rule, Some(Rule::Entry(_) | Rule::Any | Rule::Project(_))))
             .and_then(|word| wrappers::reach_of(word).map(|reach| format!("`{word}` {}", reach.meaning())));
+        let decision = match &verdict.refusal {
+            None => "allowed",
+            Some(refusal) if refusal.needs_approval() => "ask",
+            Some(_) => "refused",
+        };
+        let described = explanation.described.as_ref();
         Self {
-            reason: verdict.refusal.as_ref().map(ToString::to_string),
+            decision,
+            described: described.map(|described| (described.origin.source.to_string(), described.origin.line)),
+            reason: verdict.refusal.as_ref().map(|refusal| match refusal {
+                // What a call is told is for a model.
+                Refusal::ProgramNotFound { word } => format!(
+                    "{} may run, but no such program was found in the directories of PATH; install it, or put its directory in \
+                     the server's PATH",
+                    quoted(word)
+                ),
+                refused => refused.to_string(),
+            }),
             words: explanation.words.clone(),
             rule,
             program: explanation.program.as_ref().map(|path| path.display().to_string()),
@@ -63,16 +93,14 @@ impl Facts {
         }
     }
 
-    fn decision(&self) -> &'static str {
-        if self.reason.is_some() { "refused" } else { "allowed" }
-    }
-
     fn to_json(&self) -> Value {
         json!({
-            "decision": self.decision(),
+            "decision": self.decision,
             "reason": self.reason,
             "words": self.words,
             "rule": self.rule,
+            "file": self.described.as_ref().map(|(file, _)| file),
+            "line": self.described.as_ref().map(|(_, line)| line).filter(|line| **line > 0),
             "program": self.program,
             "directory": self.directory,
             "notes": self.notes,
@@ -90,7 +118,7 @@ impl Facts {
         ];
         let notes = self.notes.iter().map(|note| ("note", Some(note.clone())));
         let known = lines.into_iter().chain(notes).filter_map(|(name, value)| Some((name, value?)));
-        let lines: String = known.map(|(name, value)| format!("  {name:<11}{value}\n")).collect();
-        format!("{}\n{lines}", self.decision())
+        let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
+        format!("{}\n{lines}", self.decision)
     }
 }

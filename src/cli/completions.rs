@@ -3,9 +3,12 @@
 // Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
 
-use super::arguments::{Name, own_flags};
+use super::arguments::Name;
 use super::help;
+use super::own_flags;
+use super::policy::ACTIONS;
 use crate::config::{SETTINGS, Spec, Takes};
+use crate::policy::rules::profile_names;
 
 /// A shell that completions can be written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl Shell {
 
 /// What can stand behind a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
+pub(super) enum Value {
     /// The flag takes none.
     None,
     /// Something that no shell can guess.
@@ -73,6 +76,7 @@ fn value(spec: &Spec) -> Value {
         (Takes::Switch, _) => Value::None,
         (_, "DIR" | "DIRS") => Value::Directory,
         (_, "FILE" | "PATHS") => Value::File,
+        (_, "NAMES") if spec.flag == "profile" => Value::Any,
         (_, "NAMES" | "PROGRAM") => Value::Program,
         (Takes::Text | Takes::Number | Takes::List, _) => Value::Any,
     }
@@ -80,12 +84,7 @@ fn value(spec: &Spec) -> Value {
 
 /// The flags that one command has beside those.
 fn own(name: Name) -> impl Iterator<Item = Flag> {
-    own_flags(Some(name)).iter().filter_map(|&flag| match flag {
-        "json" => Some(Flag { name: flag, value: Value::None, help: "Print JSON" }),
-        "in" => Some(Flag { name: flag, value: Value::Directory, help: "The directory that the call would name" }),
-        "update" => Some(Flag { name: flag, value: Value::None, help: "Rewrite what differs" }),
-        _ => None,
-    })
+    own_flags::of(name).map(|flag| Flag { name: flag.name, value: flag.value, help: flag.help })
 }
 
 /// The commands that have this flag, with `separator` between them, and the flag.
@@ -107,6 +106,10 @@ fn owners(separator: &str) -> Vec<(String, Flag)> {
 
 fn names(separator: &str) -> String {
     Name::SUBCOMMANDS.map(Name::text).join(separator)
+}
+
+fn profiles(separator: &str) -> String {
+    profile_names().collect::<Vec<_>>().join(separator)
 }
 
 fn shells(separator: &str) -> String {
@@ -155,6 +158,8 @@ fn bash() -> String {
              case $previous in\n\
          {values}        \
                  completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
+                 policy) candidates=$(compgen -W '{actions}' -- \"$current\") ;;\n        \
+                 show) candidates=$(compgen -W '{profiles}' -- \"$current\") ;;\n        \
                  *)\n            \
                      if [[ $current == -* ]]; then candidates=$(compgen -W \"$flags\" -- \"$current\")\n            \
                      elif [[ -z $command ]]; then candidates=$(compgen -W '{commands}' -- \"$current\")\n            \
@@ -166,6 +171,8 @@ fn bash() -> String {
         flags = words.join(" "),
         names = names("|"),
         commands = names(" "),
+        actions = ACTIONS.join(" "),
+        profiles = profiles(" "),
         shells = shells(" "),
     )
 }
@@ -218,11 +225,15 @@ fn zsh() -> String {
              _arguments -C $rows '1:command:->command' '*:argument:->argument'\n    \
              case $state in\n        \
                  (command) _describe command commands ;;\n        \
-                 (argument) if [[ $command == completions ]]; then _values shell {shells}; else _files; fi ;;\n    \
+                 (argument) if [[ $command == completions ]]; then _values shell {shells}\n            \
+                 elif [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
+                 elif [[ $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
              esac\n\
          }}\n\
          if [[ $funcstack[1] == _allowexec ]]; then _allowexec \"$@\"; else compdef _allowexec allowexec; fi\n",
         names = names("|"),
+        actions = ACTIONS.join(" "),
+        profiles = profiles(" "),
         shells = shells(" "),
     )
 }
@@ -248,6 +259,12 @@ fn fish() -> String {
     }
     let _ =
         writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from completions' -f -a '{}'", shells(" "));
+    let actions = ACTIONS.join(" ");
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from policy; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
+    );
+    let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from show' -f -a '{}'", profiles(" "));
     for flag in flags() {
         let _ = writeln!(script, "complete -c allowexec {}", row(&flag));
     }
@@ -265,6 +282,12 @@ fn powershell() -> String {
     }
     for shell in Shell::ALL {
         let _ = writeln!(rows, "        @('completions', '{0}', 'For {0}')", shell.text());
+    }
+    for action in ACTIONS {
+        let _ = writeln!(rows, "        @('policy', '{action}', 'policy {action}')");
+    }
+    for profile in profile_names() {
+        let _ = writeln!(rows, "        @('policy', '{profile}', 'The profile')");
     }
     for flag in flags() {
         let _ = writeln!(rows, "        @('*', '--{}', {})", flag.name, quoted(flag.help));
@@ -310,16 +333,9 @@ mod tests {
             for other in Shell::ALL {
                 assert!(script.contains(other.text()), "{shell:?} does not complete {other:?}");
             }
-        }
-    }
-
-    #[test]
-    fn every_flag_of_its_own_that_a_command_takes_is_completed() {
-        for name in Name::SUBCOMMANDS {
-            let completed: Vec<&str> = own(name).map(|flag| flag.name).collect();
-            let takes: Vec<&str> =
-                own_flags(Some(name)).iter().copied().filter(|flag| !["help", "version"].contains(flag)).collect();
-            assert_eq!(completed, takes, "{name:?}");
+            for word in ACTIONS.into_iter().chain(profile_names()) {
+                assert!(script.contains(word), "{shell:?} does not complete {word}");
+            }
         }
     }
 }

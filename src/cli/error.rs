@@ -5,11 +5,20 @@ use std::io;
 use thiserror::Error;
 
 use crate::config::ConfigError;
-use crate::sandbox::SandboxError;
+use crate::files::PlaceError;
+use crate::server::NotStarted;
 
 /// A wrong command line or configuration, or a stream that failed.
 #[derive(Debug, Error)]
 pub(super) enum CliError {
+    /// The system does not let the process keep commands from itself.
+    #[error(
+        "commands could access this process, since it can't be protected from them: {source}; start it where prctl(2) is allowed"
+    )]
+    Hardening {
+        /// What the system says.
+        source: io::Error,
+    },
     /// A setting is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -41,6 +50,24 @@ pub(super) enum CliError {
         subcommand: &'static str,
         /// The one that was probably meant, or those that it has.
         help: String,
+    },
+    /// What `--pass-env` names is no variable.
+    #[error(
+        "`allowexec replay --pass-env` takes names of variables, found `{found}`; a transcript sets values by `env:`"
+    )]
+    NoNameOfVariable {
+        /// As it was given.
+        found: String,
+    },
+    /// The value of a flag that is no setting.
+    #[error("flag `--{flag}`: expected {expected}, found `{found}`")]
+    Value {
+        /// Without its dashes.
+        flag: &'static str,
+        /// As it was given.
+        found: String,
+        /// What could stand there.
+        expected: &'static str,
     },
     /// No completions are known for this shell.
     #[error("no completions for `{found}`{help}")]
@@ -76,21 +103,55 @@ pub(super) enum CliError {
         /// Its name, the line, and what was expected there.
         why: String,
     },
+    /// A policy, or what is asked about one, is wrong.
+    #[error("{why}")]
+    Policy {
+        /// As a sentence.
+        why: String,
+    },
+    /// The file of the log can't be opened.
+    #[error("the log can't be written to `{file}`; name another file with `--log-file` or `ALLOWEXEC_LOG_FILE`")]
+    LogFile {
+        /// As it was named.
+        file: String,
+        /// What is in the way.
+        source: PlaceError,
+    },
     /// The file of `--record` can't be opened, or not be written any more though that is required.
-    #[error("can't record to `{file}` (`--record` or `ALLOWEXEC_RECORD`)")]
+    #[error("can't record to `{file}` ({how})")]
     Record {
+        /// Its name.
+        file: String,
+        /// What has named it.
+        how: &'static str,
+        /// What is in the way.
+        source: PlaceError,
+    },
+    /// A setting that no line of a transcript can hold.
+    #[error("can't record to `{file}` ({how}): {problem}")]
+    Unrecordable {
+        /// The file's name.
+        file: String,
+        /// What has named it.
+        how: &'static str,
+        /// What can't be written.
+        problem: crate::transcript::Problem,
+    },
+    /// A server that was named on the command line can't be started.
+    #[error("can't start `{command}`")]
+    Start {
+        /// The program.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file that was asked for can't be written.
+    #[error("can't write `{file}`")]
+    Write {
         /// Its name.
         file: String,
         /// What the system says.
         source: io::Error,
-    },
-    /// A setting that no line of a transcript can hold.
-    #[error("can't record to `{file}` (`--record` or `ALLOWEXEC_RECORD`): {problem}")]
-    Unrecordable {
-        /// The file's name.
-        file: String,
-        /// What can't be written.
-        problem: crate::transcript::Problem,
     },
     /// A signal ended a replay.
     #[error("interrupted")]
@@ -101,11 +162,46 @@ pub(super) enum CliError {
         /// What the system says.
         source: io::Error,
     },
-    /// Commands can't be confined as the operator asked.
-    #[error("{why}")]
-    Sandbox {
-        /// What is in the way.
-        why: String,
+    /// The server can't start with this configuration.
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+    /// The path of this program can't be found.
+    #[error("can't find the path of this program; start allowexec by its path")]
+    OwnProgram {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The path of this program is no text.
+    #[error("the path of this program, `{name}`, is no UTF-8, and clients' files hold nothing else; move it")]
+    OwnProgramName {
+        /// The path, as far as it can be shown.
+        name: String,
+    },
+    /// No client has this name.
+    #[error("unknown client `{found}`{help}")]
+    UnknownClient {
+        /// As it was given.
+        found: String,
+        /// The one that was probably meant, or their names.
+        help: String,
+    },
+    /// A flag of one letter that there is not.
+    #[error("unknown flag `-{found}`{help}")]
+    UnknownShort {
+        /// As it was given, without its dash.
+        found: String,
+        /// The one that was probably meant, or those that there are.
+        help: String,
+    },
+    /// A word behind a list, of which it was probably meant to be a part.
+    #[error("unexpected argument `{found}` behind `--{flag} {value}`; lists take commas: `--{flag} {value},{found}`")]
+    BehindList {
+        /// As it was given.
+        found: String,
+        /// The list's flag.
+        flag: &'static str,
+        /// What was given as the list.
+        value: String,
     },
     /// The server could not go on.
     #[error("the server can't go on")]
@@ -113,10 +209,4 @@ pub(super) enum CliError {
         /// What the system says.
         source: io::Error,
     },
-}
-
-impl CliError {
-    pub(super) fn sandbox(error: &SandboxError) -> Self {
-        Self::Sandbox { why: error.to_string() }
-    }
 }

@@ -1,22 +1,54 @@
 //! The texts of `--help`. The settings' part comes from the table of the settings.
 
 use super::arguments::{Name, takes_settings};
+use super::completions::Value;
+use super::own_flags::{self, OwnFlag};
 use crate::config;
 
-/// The help for the program or for one of its subcommands.
-pub(super) fn text(about: Name) -> String {
+/// How much of the help is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    /// What the command does, and its own flags.
+    Short,
+    /// The settings too.
+    Long,
+}
+
+/// The help for the program or for one of its subcommands: its own lines first, then the settings.
+pub(super) fn text(about: Name, length: Length) -> String {
     let (usage, what) = words(about);
-    if !takes_settings(about) {
-        return format!(
-            "{what}\n\nUsage: {usage}\n\nOther:\n  -h, --help                  print this help\n  -V, --version               print the \
-             version\n"
-        );
+    // Where there are no settings, the explanation lists the flags.
+    let listed = takes_settings(about).then(|| own_flags::of(about).map(explained).collect::<String>());
+    let own = format!(
+        "{what}\n\nUsage: {usage}\n\nFlags:\n{}  -h, --help                  print this help; -h the short one\n  \
+         -V, --version               print the version\n",
+        listed.unwrap_or_default()
+    );
+    match (takes_settings(about), length) {
+        (false, _) => own,
+        (true, Length::Short) => {
+            let command = format!("allowexec {}", about.text());
+            format!("{own}\n`{} --help` lists the settings too, which work on this command.\n", command.trim_end())
+        }
+        (true, Length::Long) => format!(
+            "{own}\nSettings: a flag beats its variable, which beats the file, which beats the default.\n\n{}",
+            config::help()
+        ),
     }
-    format!(
-        "{what}\n\nUsage: {usage}\n\nA flag beats its variable, which beats the file, which beats the default.\n\n{}\n\
-         Other:\n  -h, --help                  print this help\n  -V, --version               print the version\n",
-        config::help()
-    )
+}
+
+fn explained(flag: &OwnFlag) -> String {
+    let value = match flag.value {
+        Value::None => "",
+        Value::Any => " VALUE",
+        Value::Directory => " DIR",
+        Value::File => " FILE",
+        Value::Program => " COMMAND",
+    };
+    let mut help = flag.help.chars();
+    // As the lines of the settings begin with capitals, and these two do not.
+    let first = help.next().into_iter().flat_map(char::to_lowercase);
+    format!("  {:<26}  {}\n", format!("--{}{value}", flag.name), first.chain(help).collect::<String>())
 }
 
 /// What a subcommand does, in its first sentence.
@@ -35,53 +67,109 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                serve                     serve MCP until standard input ends (the default)\n  \
                call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
                check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
+               policy ACTION             show the shipped profiles; test, explain, compare and suggest policies\n  \
                tools                     print the tools that a client would see\n  \
+               record -- COMMAND...      pass messages between a client and any server, and record them\n  \
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
                mock FILE                 answer a client from a transcript, and run nothing\n  \
-               doctor                    print the resolved configuration, and what this platform can enforce\n  \
+               lint FILE...              check recorded sessions against the protocol\n  \
+               doctor                    say what is allowed, what is risky and what to change\n  \
+               init                      write a starter configuration and policy for the project here\n  \
+               setup CLIENT              print what to do so that a client starts this server\n  \
                completions SHELL         print completions for bash, zsh, fish or powershell\n  \
                man                       print the manual page\n\n\
              Try:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
         ),
         Name::Serve => (
             "allowexec serve [OPTIONS]",
-            "Serves MCP on standard input and output until standard input ends: one JSON-RPC message a line.\n\
+            "Serves MCP on standard input and output until standard input ends: one JSON-RPC message per line.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
         Name::Call => (
             "allowexec call TOOL [JSON] [--json] [OPTIONS]",
-            "Runs one tool with the arguments in JSON, by the very path that a client's call takes, and prints the text of\n\
-             its result; with --json the whole result.\n\
-             Exit status: 0, 1 where the result is an error, 2 for a wrong flag, tool or configuration.",
+            "Runs one tool with the arguments in JSON, exactly as a client's call would, and prints the text of its result; with\n\
+             --json the whole result.\n\
+             Exit status: 0, 1 if the result is an error, 2 for a wrong flag, tool or configuration.",
         ),
         Name::Check => (
-            "allowexec check [--in DIR] [--json] [OPTIONS] -- COMMAND...",
+            "allowexec check [--in DIR] [--with-input] [--json] [OPTIONS] -- COMMAND...",
             "Says what would be decided for a call of the command with `cwd` DIR, by which rule, and why; runs nothing.\n\
              One argument is a command line, as `execute_command` gets it; several are a program and its arguments,\n\
              as `execute_process` gets them. With --tools shell it is a call of that command's tool on the\n\
-             persistent shell, which stands in DIR.\n\
-             Exit status: 0 allowed, 1 refused, 2 for a wrong flag or configuration.",
+             persistent shell in DIR. --with-input asks about a call that has `input`.\n\
+             Exit status: 0 allowed, 1 refused, 3 if a person would have to approve it, 2 for a wrong flag or configuration.",
+        ),
+        Name::Policy => (
+            "allowexec policy show|test|explain|diff|suggest [--json] [OPTIONS]",
+            "Shows, tests, explains, compares and suggests rules for arguments (`--policy`, `--profile`). Runs no command.\n\n\
+             show [NAME...]                   list the shipped profiles, or print them so that you can copy and change them\n\
+             test [FILE...] [--cases FILE]    run the examples of policies, and JSON lines {\"argv\", \"expect\", \"cwd\",\n\
+             \x20                                \"input\"}; report forms and options that none of them uses\n\
+             explain [--in DIR] [--with-input] -- COMMAND...\n\
+             \x20                                what each word means, what is inserted, and how the call would run\n\
+             diff OLD NEW [TRANSCRIPT...]     what NEW allows and refuses that OLD does not, tried with the examples of both,\n\
+             \x20                                recorded calls and each option once\n\
+             suggest TRANSCRIPT...            the narrowest rules for the refused calls of recorded sessions\n\n\
+             Exit status: 0; 1 if an example fails, a command is refused or NEW allows more; 3 if a person would have to\n\
+             approve the command; 2 for a wrong flag, policy or file.",
         ),
         Name::Tools => (
             "allowexec tools [--json] [OPTIONS]",
             "Prints the tools that a client would see, as a table or as the list that clients get.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
+        Name::Record => (
+            "allowexec record [-o FILE | --dir DIR] [--force] [--timing] [--required] -- COMMAND...",
+            "Starts a server and passes every byte unchanged between it and the client on standard input and output. The session\n\
+             is written as a transcript. The server's standard error is passed on too, and written as comments.\n\n\
+             -o, --output FILE  the file; without it, and without --dir, `%c-%t-%p.transcript` here\n\
+             --dir DIR          write a file `%c-%t-%p.transcript` in this directory, which is made if it is missing\n\
+             --force            replace an existing file, which is otherwise an error\n\
+             --timing           write the time before each line, as a comment\n\
+             --required         end the session when it can't be recorded any more\n\n\
+             In names %t is the time, %p the number of the process, %c the client's name for itself, and %% is %.\n\
+             Exit status: the server's, 128 plus the signal's number if a signal ended it; 2 if the session can't be\n\
+             recorded or the server can't be started.",
+        ),
         Name::Replay => (
-            "allowexec replay FILE... [--update] [--json] [--in DIR]",
+            "allowexec replay FILE|DIR|-... [--server 'COMMAND...'] [--update] [--json] [OPTIONS]",
             "Plays transcripts, such as `allowexec serve --record FILE` writes, each against a fresh server with the\n\
-             arguments and variables of its header, in a fresh directory, and shows what differs as a unified diff.\n\
+             arguments and variables of its header, in a fresh directory, and shows what differs as a unified diff. A directory\n\
+             means all files `*.transcript` in it, `-` means standard input; several are played in parallel.\n\
              The commands in a transcript really run: play only those that you trust.\n\n\
-             --update    write what happened into the files; a wait that was not met is never written\n\
-             --json      print the verdicts as JSON\n\
-             --in DIR    play in that directory, with the files that are there\n\n\
+             --server COMMAND   start this server instead of the one in the header\n\
+             --update           write what happened into the files, except waits that were not met, and except files whose\n\
+             \x20                  server did not start\n\
+             --dry-run          show what would be written, and write nothing\n\
+             --strict           allow only the differences that the transcript names, not even `initialize`, progress and times\n\
+             --json, --tap      print the verdicts as JSON, or in the Test Anything Protocol\n\
+             --junit FILE       write the verdicts as JUnit's XML\n\
+             --timeout TIME     how long each wait may last; default: 10s plus the longest call\n\
+             --jobs N           how many are played at once; default: the number of processors\n\
+             --in DIR           play in that directory, with its files\n\
+             --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
              Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript or a wrong flag.",
         ),
+        Name::Lint => (
+            "allowexec lint FILE|DIR|-... [--schema DIR] [--json]",
+            "Checks recorded sessions against the protocol: framing, ids, lifecycle, progress, cancellation, and each message\n\
+             against the official schema of its revision. It runs nothing.\n\n\
+             --schema DIR       the directory `schema` of the specification's repository, with REVISION/schema.json\n\
+             --json             print the findings as JSON\n\n\
+             Exit status: 0 clean, 1 findings, 2 for a broken transcript, a schema that can't be read or a wrong flag.",
+        ),
         Name::Mock => (
-            "allowexec mock FILE",
+            "allowexec mock FILE [--strict] [--delay TIME] [--drop N] [--garble N] [--close-after N] [--split-writes]",
             "Answers a client on standard input and output from a transcript, and runs nothing. Requests may come in any\n\
-             order, with ids of their own; one that the transcript does not hold gets an error that names the nearest.\n\
-             Exit status: 0 at the end of the input, 2 for a broken transcript or a wrong flag.",
+             order, with ids of their own. One that the transcript does not contain gets an error that names the nearest one; one\n\
+             that comes again gets the last answer again.\n\n\
+             --strict           answer each line as often as it was recorded, and report at the end what was not sent\n\
+             --delay TIME       wait before each message\n\
+             --drop N           leave out the N-th message; may be repeated, or a list, as may the next two\n\
+             --garble N         cut the N-th message in the middle of its JSON\n\
+             --close-after N    close the output after the N-th message, and end\n\
+             --split-writes     write each message in pieces\n\n\
+             Exit status: 0 at the end of the input, 1 if `--strict` found something, 2 for a broken transcript or a wrong flag.",
         ),
         Name::Doctor => (
             "allowexec doctor [--json] [OPTIONS]",
@@ -89,9 +177,26 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              platform can enforce.\n\
              Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
         ),
+        Name::Init => (
+            "allowexec init [--to DIR]",
+            "Writes a starter configuration, `allowexec.yaml`, and a policy, `allowexec-policy.yaml`, for the project in the\n\
+             current directory: profiles for what its files show (Rust, Node, Python, Go, Make), the scripts of package.json and\n\
+             the targets of the Makefile by their names, the sandbox, and what it has to grant.\n\n\
+             --to DIR           write them there; outside of the project, where commands can't change them, so that the whole\n\
+             \x20                  project can be written\n\n\
+             Exit status: 0, 1 where one of the files is there already, 2 where they can't be written.",
+        ),
+        Name::Setup => (
+            "allowexec setup CLIENT [--snippet] [--json] [OPTIONS]",
+            "Prints what to do so that a client starts this server with the flags given: the client's own command, or what goes\n\
+             into its file, and where that is on this system. Relative paths are made absolute. It edits no file.\n\
+             The clients are claude-code, claude-desktop, codex, copilot, cursor, gemini, opencode, vscode and zed.\n\
+             Lines that begin with `# ` explain; the rest can be run, or put into the file, as it is.\n\
+             Exit status: 0, or 2 for an unknown client, a wrong flag or configuration.",
+        ),
         Name::Completions => (
             "allowexec completions bash|zsh|fish|powershell",
-            "Prints what completes the command line in a shell.\n\
+            "Prints the completion script for a shell.\n\
              Exit status: 0, or 2 for an unknown shell.",
         ),
         Name::Man => (

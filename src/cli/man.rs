@@ -40,7 +40,7 @@ pub(super) fn page() -> String {
         ".SS \"Other\"\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nPrint the help of the program or of a command.\n\
          .TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nPrint the version.\n\
          .SH \"EXIT STATUS\"\n\
-         0; 1 where a call is an error, a command is refused or a problem is found; 2 for a wrong flag or configuration.\n",
+         0; 1 where a call is an error, a command is refused or a problem is found; 3 where a person would have to approve a command; 2 for a wrong flag or configuration.\n",
     );
     page
 }

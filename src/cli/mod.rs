@@ -4,21 +4,35 @@
 //! the very way that a client's goes, so that what they say is what a client gets.
 
 mod arguments;
+mod beside;
 mod call;
 mod check;
 mod completions;
 mod doctor;
 mod error;
+mod faults;
+mod foreign;
+mod hardening;
 mod help;
+mod init;
+mod lint;
+mod log;
 mod man;
 mod mock;
+mod own_flags;
 mod played;
+mod policy;
+mod record;
 mod recording;
 mod replay;
 mod serve;
+mod setup;
 mod signals;
+mod started;
 mod stdio;
+mod time;
 mod tools;
+mod verdicts;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -28,6 +42,8 @@ use arguments::{Arguments, Subcommand};
 use error::CliError;
 
 use crate::config::{Config, Surroundings};
+use crate::exec::launched;
+use crate::text::is_plain;
 
 /// How a subcommand ends where it could do its work.
 enum Outcome {
@@ -35,16 +51,31 @@ enum Outcome {
     Good,
     /// 1: refused, failed, different.
     Bad,
+    /// A person would have to approve it.
+    Asks,
+    /// That of a server that was started.
+    Status(i32),
 }
 
 /// Runs the program with the arguments behind its name.
 ///
-/// The exit status is 0, 1 where a call failed, a command was refused or `doctor` found a problem, and 2 for a wrong
-/// flag or configuration.
+/// It is for a process of its own, which it changes before anything else: descriptors beyond the first three are
+/// marked to be closed in every command, on Linux nobody looks into the process any more, and what it starts has no
+/// `CAP_SYS_PTRACE`; `serve` leaves the session of its parent. A program that embeds the parts does this itself.
+///
+/// The exit status is 0, 3 where a person would have to approve what `check` was asked about, 1 where a call failed, a command was refused or `doctor` found a problem, and 2 for a wrong
+/// flag or configuration. Started by the server as its launcher, it becomes a command, see [`launched`].
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(status) = launched(arguments.iter().cloned()) {
+        return status;
+    }
     match outcome(arguments) {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::FAILURE,
+        Ok(Outcome::Asks) => ExitCode::from(3),
+        // As the system cuts it.
+        Ok(Outcome::Status(status)) => ExitCode::from(status.to_le_bytes()[0]),
         // Nobody reads on: that is the reader's choice, as in `allowexec doctor | head`.
         Err(CliError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,19 +86,28 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, CliError> {
+    hardening::harden().map_err(|source| CliError::Hardening { source })?;
     let Arguments { subcommand, flags } = Arguments::parse(arguments)?;
     let config = || -> Result<Config, CliError> { Ok(Config::resolve(&flags, Surroundings::of_this_process()?)?) };
     match subcommand {
-        Subcommand::Help(about) => print(&help::text(about)),
+        Subcommand::Help(about, length) => print(&help::text(about, length)),
         Subcommand::Completions(shell) => print(&completions::script(shell)),
         Subcommand::Man => print(&man::page()),
         Subcommand::Version => print(&format!("allowexec {}\n", env!("CARGO_PKG_VERSION"))),
         Subcommand::Serve => serve::run(&config()?, &flags),
+        Subcommand::Record { options } => record::run(&options),
         Subcommand::Replay { files, options } => replay::run(&files, &options),
-        Subcommand::Mock { file } => mock::run(&file),
+        Subcommand::Lint { files, schema, json } => lint::run(&files, schema.as_deref(), json),
+        Subcommand::Mock { file, options } => mock::run(&file, options),
         Subcommand::Call { tool, arguments, json } => call::run(&config()?, &tool, arguments.as_deref(), json),
-        Subcommand::Check { directory, command, json } => check::run(&config()?, directory.as_deref(), command, json),
+        Subcommand::Check { directory, command, with_input, json } => {
+            check::run(&config()?, directory.as_deref(), command, with_input, json)
+        }
+        Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Tools { json } => tools::run(&config()?, json),
+        Subcommand::Setup { client, options } => setup::run(client, &flags, options),
+        Subcommand::Init { elsewhere } => init::run(elsewhere.as_deref()),
+        Subcommand::SetupList { json } => setup::list(json),
         Subcommand::Doctor { json } => doctor::run(&config()?, &flags, json),
     }
 }
@@ -81,5 +121,33 @@ fn print(text: &str) -> Result<Outcome, CliError> {
 
 /// Prints a value as JSON, for people as well as for programs.
 fn print_json(value: &serde_json::Value) -> Result<Outcome, CliError> {
-    print(&format!("{value:#}\n"))
+    print(&json_for_people(&format!("{value:#}\n")))
+}
+
+/// The same JSON without a character that could write to a terminal: JSON lets most of them stand in its strings as they
+/// are, and they stand nowhere else.
+fn json_for_people(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_plain(character) || matches!(character, '\n' | '\t') {
+            escaped.push(character);
+        } else {
+            let mut pair = [0; 2];
+            escaped.extend(character.encode_utf16(&mut pair).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_for_people_is_the_same_json_and_plain() {
+        let value = serde_json::json!({"a\u{9b}": "\u{1b}[31m \u{7f} \u{202e} \u{e0001} größe \n\t"});
+        let text = json_for_people(&value.to_string());
+        assert!(text.chars().all(is_plain), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
 }

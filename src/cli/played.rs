@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -11,82 +10,107 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 use super::signals::Interrupt;
-use crate::config::{Config, EnvEntry, Surroundings};
-use crate::server::{Parts, Patience, Server};
+use super::stdio;
+use crate::config::{Config, Surroundings};
+use crate::files::Beneath;
+use crate::server::{DrainTime, Parts, Server};
 use crate::transcript::{Entry, LineEnd, Peer, Placeholders, Player, Transcript};
 
-/// What a server finds of this process's environment, beside what the transcript says: enough to find programs.
-const PASSED: [&str; 3] = ["PATH", "HOME", "SystemRoot"];
+/// What a server always finds of this process's environment: enough to find programs.
+pub(super) const NEEDED: [&str; 2] = ["PATH", "SystemRoot"];
 /// For what the server itself takes: the longest wait is this much longer than the longest call.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// Plays a transcript in `directory`, which the placeholders stand for.
+/// What happened when a transcript was played.
+pub(super) struct Played {
+    pub transcript: Transcript,
+    /// Why the server did not answer, where that can be told.
+    pub problem: Option<String>,
+    /// Whether the server came to answering at all; else what happened is nothing that a transcript should say.
+    pub has_started: bool,
+}
+
+/// Plays a transcript in `directory`, which the placeholders stand for. `passed` are the variables of this process's that
+/// the server gets.
 ///
 /// The server runs on this thread, since it looks after the orphans of its commands, which fall to the main thread; the
 /// player has one of its own.
 pub(super) fn play(
     transcript: &Transcript,
-    directory: &Path,
+    directory: &Beneath,
     placeholders: &Placeholders,
-    own: &BTreeMap<OsString, OsString>,
+    passed: &BTreeMap<OsString, OsString>,
+    timeout: Option<Duration>,
     interrupt: &Interrupt,
-) -> io::Result<Transcript> {
-    let config = configure(transcript, directory, placeholders, own);
+) -> io::Result<Played> {
+    let config = configure(transcript, directory, placeholders, passed);
     let (to_server, from_player) = channel::<Vec<u8>>();
     let (to_player, from_server) = channel::<Vec<u8>>();
     let (ended, end) = channel::<i32>();
-    let deadline = config.as_ref().map_or(SLACK, |config| longest_call(config, transcript) + SLACK);
-    let player = Player::default().deadline(deadline).placeholders(placeholders.clone());
+    let longest = || config.as_ref().map_or(SLACK, |config| longest_call(config, transcript) + SLACK);
+    let player = Player::default().deadline(timeout.unwrap_or_else(longest)).placeholders(placeholders.clone());
     let copy = transcript.clone();
     let playing = std::thread::Builder::new().name("player".into()).spawn(move || {
         let peer = Peer::over_channels(to_server, from_server, move |within| end.recv_timeout(within).ok());
         player.play(&copy, peer)
     })?;
-    let status = match config {
-        Ok(config) => {
+    let mut problem = None;
+    let parts = config.and_then(|config| {
+        let parts = Parts::new(&config);
+        parts.check_start()?;
+        Ok(parts)
+    });
+    let status = match parts {
+        Ok(parts) => {
             let output = Lines { lines: to_player, line: Vec::new() };
-            let server =
-                Server::new(Parts::new(&config), Patience::FOR_CLIENTS, Box::new(|_| ()), output).ending_orphans();
-            interrupt.watch(server.ender());
+            let server = Server::new(parts, DrainTime::FOR_CLIENTS, Box::new(|_| ()), output).ending_orphans();
+            let ender = server.ender();
+            interrupt.watch(move || ender.end());
             server.serve(BufReader::new(Pieces { pieces: from_player, piece: Vec::new(), at: 0 })).map_or(2, |()| 0)
         }
         // As the program itself would end: with 2, and nothing on its output.
-        Err(_) => {
+        Err(error) => {
+            problem = Some(format!("the server did not start: {}", stdio::with_causes(&error)));
             drop(to_player);
             2
         }
     };
     // Where the transcript does not look at the end nobody listens.
     ended.send(status).ok();
-    playing.join().map_err(|_| io::Error::other("the player failed"))
+    let transcript = playing.join().map_err(|_| io::Error::other("the player failed"))?;
+    Ok(Played { transcript, has_started: problem.is_none(), problem })
 }
 
-/// What `allowexec serve` would make of the header in that directory.
+/// What the server finds in its environment: its directory as HOME, what is passed on, and what the header says.
+pub(super) fn variables(
+    transcript: &Transcript,
+    directory: &Beneath,
+    placeholders: &Placeholders,
+    passed: &BTreeMap<OsString, OsString>,
+) -> BTreeMap<OsString, OsString> {
+    let mut variables = BTreeMap::from([(OsString::from("HOME"), directory.path().into())]);
+    variables.extend(passed.clone());
+    let header = transcript.header.env().iter();
+    variables.extend(header.map(|(name, value)| (name.into(), placeholders.fill(value).into())));
+    variables
+}
+
+/// What `allowexec serve` would make of the header in that directory, which is HOME too.
+///
+/// The header is somebody else's: it may set variables, and reads none but those that are passed; the file of its `--config`
+/// lies in the directory, and is reached without a link.
 fn configure(
     transcript: &Transcript,
-    directory: &Path,
+    directory: &Beneath,
     placeholders: &Placeholders,
-    own: &BTreeMap<OsString, OsString>,
+    passed: &BTreeMap<OsString, OsString>,
 ) -> Result<Config, super::error::CliError> {
     let header = &transcript.header;
     let words = header.args().iter().map(|arg| OsString::from(placeholders.fill(arg)));
     let Arguments { flags, .. } = Arguments::parse(std::iter::once("serve".into()).chain(words))?;
-    let find =
-        |name: &str| own.get_key_value(std::ffi::OsStr::new(name)).map(|(name, value)| (name.clone(), value.clone()));
-    let mut variables: BTreeMap<OsString, OsString> = PASSED.into_iter().filter_map(find).collect();
-    variables.extend(header.env().iter().map(|(name, value)| (name.into(), placeholders.fill(value).into())));
-    let surroundings =
-        Surroundings { variables, directory: dunce::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()) };
-    let mut config = Config::resolve(&flags, surroundings)?;
-    // What is passed on by name is this process's, as the value was the recorded server's and is not in the file.
-    for entry in &config.env.value {
-        if let EnvEntry::Pass(name) = entry {
-            if config.surroundings.variable(name).is_none() {
-                config.surroundings.variables.extend(find(name));
-            }
-        }
-    }
-    Ok(config)
+    let variables = variables(transcript, directory, placeholders, passed);
+    let surroundings = Surroundings { variables, directory: directory.path().to_owned() };
+    Ok(Config::resolve_beneath(&flags, surroundings, directory)?)
 }
 
 /// The longest that any call of the transcript may take; nothing where it calls no tool.
@@ -161,6 +185,8 @@ impl Write for Lines {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -169,7 +195,8 @@ mod tests {
             let text = format!("transcript: 1\nargs: --timeout 20s --max-timeout 1m --grace 2s\n\n{lines}\n");
             let transcript = Transcript::parse("t", text).unwrap();
             let placeholders = Placeholders::version_only();
-            let config = configure(&transcript, Path::new("/"), &placeholders, &BTreeMap::new()).unwrap();
+            let root = Beneath::open(Path::new("/")).unwrap();
+            let config = configure(&transcript, &root, &placeholders, &BTreeMap::new()).unwrap();
             assert_eq!(longest_call(&config, &transcript), expected, "{lines}");
         };
         let call = |arguments: &str| {

@@ -1,30 +1,110 @@
-//! `--record`: opens the file and describes the server, so that a replay can start one like it.
+//! Where a session is recorded, and what stands in the header, so that a replay can start a server like it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
 
 use super::error::CliError;
-use super::stdio;
+use super::{log, record, stdio, time};
 use crate::config::{Config, Flags, LogLevel, Replayable};
+use crate::files::{Existing, Place, PlaceError, Replacement};
+use crate::server::LogSink;
 use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Problem, Recorder};
+
+/// The name of a recording that is given none.
+const UNNAMED: &str = "%c-%t-%p.transcript";
+/// The longest name of a client that becomes part of a file's.
+const LONGEST_CLIENT: usize = 60;
+
+/// Where a session is to be recorded.
+pub(super) struct Target {
+    /// The file as it was named, for people.
+    shown: String,
+    /// With its directory; `%` stands for what becomes known later.
+    path: PathBuf,
+    /// The directories that commands work in.
+    changeable: Vec<PathBuf>,
+    existing: Existing,
+    /// Made where it is missing.
+    directory: Option<PathBuf>,
+    /// What has named the file.
+    how: &'static str,
+}
+
+/// A file that is open, and takes its name once it is written.
+pub(super) struct Opened<'a> {
+    target: &'a Target,
+    replacement: Replacement,
+    /// With `%c` in it as long as the client is unknown.
+    name: String,
+}
+
+impl Target {
+    /// What `--record` says, if anything. Below the directories that commands work in links are not followed: a command of an
+    /// earlier session may have put them there, to have the recording written over a file that it can't write itself.
+    fn of_settings(config: &Config) -> Option<Self> {
+        let here = &config.surroundings.directory;
+        let name = config.record.value.as_ref()?;
+        let (shown, path) = (name.display().to_string(), here.join(name));
+        let changeable = config.changeable_directories();
+        let existing = if config.record_force.value { Existing::IsReplaced } else { Existing::IsKept };
+        Some(Self { shown, path, changeable, existing, directory: None, how: "`--record` or `ALLOWEXEC_RECORD`" })
+    }
+
+    /// What the flags of `allowexec record` say.
+    pub(super) fn of_record(options: &record::Options, here: &Path) -> Self {
+        let directory = options.directory.as_ref().map(|directory| here.join(directory));
+        let within = directory.clone().unwrap_or_else(|| here.to_owned());
+        let path = within.join(options.output.as_deref().unwrap_or(UNNAMED));
+        let existing = if options.force { Existing::IsReplaced } else { Existing::IsKept };
+        let shown = options.output.clone().unwrap_or_else(|| path.display().to_string());
+        Self { shown, path, changeable: Vec::new(), existing, directory, how: "`--output` or `--dir`" }
+    }
+
+    /// Opens the file. It has no name yet, except on Windows.
+    pub(super) fn open(&self) -> Result<Opened<'_>, CliError> {
+        self.directory.iter().try_for_each(fs::create_dir_all).map_err(|error| self.error(error.into()))?;
+        let (place, name) = self.place().map_err(|error| self.error(error.into()))?;
+        // Whether a name that the client is part of is free shows later.
+        let existing = if name.contains("%c") { Existing::IsReplaced } else { self.existing };
+        let replacement = place.create(existing).map_err(|error| self.error(error))?;
+        Ok(Opened { target: self, replacement, name })
+    }
+
+    /// The error for this file, with what would mend it.
+    pub(super) fn error(&self, source: PlaceError) -> CliError {
+        let how = match (&source, self.how) {
+            (PlaceError::Exists, "`--output` or `--dir`") => "put `%t` into the name, or give `--force` to replace it",
+            (PlaceError::Exists, _) => "`--record`; put `%t` into the name, or give `--force` to replace it",
+            (_, how) => how,
+        };
+        CliError::Record { file: self.shown.clone(), how, source }
+    }
+
+    /// The directory, held, and the name in it with the time and the process filled in.
+    fn place(&self) -> io::Result<(Place, String)> {
+        let name = self.path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        let name = name.to_str().ok_or_else(|| io::Error::other("the name is not UTF-8"))?;
+        let name = filled(name, SystemTime::now());
+        let changeable: Vec<&Path> = self.changeable.iter().map(PathBuf::as_path).collect();
+        let meanwhile = self.path.with_file_name(with_client(&name, None));
+        Ok((Place::open(&meanwhile, &changeable)?, name))
+    }
+}
 
 /// Begins the recording that the configuration asks for.
 pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, CliError> {
-    let Some(name) = &config.record.value else { return Ok(None) };
-    let failed = |source| CliError::Record { file: name.display().to_string(), source };
-    let directory = &config.surroundings.directory;
-    let placeholders = Placeholders::of_recording(directory).map_err(failed)?;
+    let Some(target) = Target::of_settings(config) else { return Ok(None) };
+    let placeholders = placeholders(&target, config)?;
     let settings = Replayable::new(config, flags)?;
-    let header = header(&settings, &placeholders, name)?;
+    let header = header(&settings, &placeholders, &target, &config.surroundings.directory)?;
     let on_failure = if config.record_required.value { OnFailure::End } else { OnFailure::GoOn };
-    let file = open(&directory.join(name)).map_err(failed)?;
-    let recorder =
-        Recorder::start(file, &header, placeholders.clone(), on_failure, complaint(config)).map_err(failed)?;
-    let here = directory.display().to_string();
-    if placeholders.hide_directory(&here) != here {
-        recorder.comment(&format!("Recorded in {here}, which is written [tmp]."));
-    }
+    let opened = target.open()?;
+    let recorder = opened.begin(&header, placeholders, on_failure, complaint(config.log.value, log::sink(config)?))?;
     for setting in settings.left_out {
         recorder.comment(&format!(
             "The setting `{setting}` is missing: an entry of it holds a comma, which no flag can say."
@@ -33,107 +113,209 @@ pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, 
     Ok(Some(recorder))
 }
 
+/// Begins the recording of a server that was started from its command line.
+pub(super) fn of_server(opened: Opened<'_>, options: &record::Options, here: &Path) -> Result<Recorder, CliError> {
+    let target = opened.target;
+    let placeholders = Placeholders::of_recording(here).map_err(|error| target.error(error.into()))?;
+    let basis = basis(here, &placeholders).map_err(|problem| target.unrecordable(problem))?;
+    let mut words = options.command.iter().map(|word| placeholders.hide_directory(word));
+    // A program in an argument has line breaks, and no header can hold them.
+    let whole = words.try_fold(basis.clone(), |header, word| header.with_server(&word));
+    let (header, unsaid) = match whole {
+        Ok(header) => (header, None),
+        Err(problem) => (basis, Some(problem)),
+    };
+    let spool = target.place().and_then(|(place, _)| spool(place)).map_err(|error| target.error(error.into()))?;
+    let on_failure = if options.required { OnFailure::End } else { OnFailure::GoOn };
+    let recorder = opened.begin(&header, placeholders, on_failure, complaint(LogLevel::Warn, Box::new(stdio::note)))?;
+    if let Some(problem) = unsaid {
+        recorder.comment(&format!("The command is missing, so a replay needs `--server`: {problem}"));
+    }
+    Ok(match spool {
+        Some(spool) => recorder.with_spool(spool),
+        None => recorder,
+    })
+}
+
 /// Whether a recording could begin, as far as that can be told without touching its file.
 pub(super) fn check(config: &Config, flags: &Flags) -> Result<(), CliError> {
-    let Some(name) = &config.record.value else { return Ok(()) };
-    let failed = |source| CliError::Record { file: name.display().to_string(), source };
-    let directory = &config.surroundings.directory;
-    let placeholders = Placeholders::of_recording(directory).map_err(failed)?;
-    header(&Replayable::new(config, flags)?, &placeholders, name)?;
-    could_open(&directory.join(name)).map_err(failed)
+    let Some(target) = Target::of_settings(config) else { return Ok(()) };
+    let placeholders = placeholders(&target, config)?;
+    header(&Replayable::new(config, flags)?, &placeholders, &target, &config.surroundings.directory)?;
+    let (place, name) = target.place().map_err(|error| target.error(error.into()))?;
+    let existing = if name.contains("%c") { Existing::IsReplaced } else { target.existing };
+    place.could_create(existing).map_err(|error| target.error(error))
 }
 
 /// The session's own status, or the failure of a recording that was required.
 pub(super) fn finish(recorder: &Recorder, config: &Config) -> Result<(), CliError> {
     recorder.ended(0);
-    if config.record_required.value && !recorder.is_complete() {
-        let file = config.record.value.as_deref().map_or_else(String::new, |name| name.display().to_string());
-        let source = io::Error::other("a line could not be written, so the session was ended");
-        return Err(CliError::Record { file, source });
+    match Target::of_settings(config) {
+        Some(target) if config.record_required.value && !recorder.is_complete() => {
+            Err(target.error(io::Error::other("a line could not be written, so the session was ended").into()))
+        }
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
-/// A new file in place of an old one, readable by its owner alone where the system knows modes: a session may hold secrets.
-/// Where a client starts the server twice at once, the file is the second one's, and the first one writes on without it.
-fn open(path: &Path) -> io::Result<File> {
-    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        take_away(path)?;
+impl Opened<'_> {
+    /// Writes the header. Only then is there a recording, and one of the same name gone that is not kept.
+    fn begin(
+        self,
+        header: &Header,
+        placeholders: Placeholders,
+        on_failure: OnFailure,
+        complaint: Complaint,
+    ) -> Result<Recorder, CliError> {
+        let Self { target, replacement, name } = self;
+        let failed = |error: io::Error| target.error(error.into());
+        let mut file = Named { file: replacement.file().map_err(failed)?, pending: None };
+        if name.contains("%c") {
+            file.pending = Some(Pending { replacement, name, existing: target.existing });
+            return Recorder::start(file, header, placeholders, on_failure, complaint).map_err(failed);
+        }
+        let recorder = Recorder::start(file, header, placeholders, on_failure, complaint).map_err(failed)?;
+        replacement.take_name(&OsString::from(name), target.existing).map_err(|error| target.error(error))?;
+        Ok(recorder)
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
-/// Whether [`open`] would find what it needs. Windows has no such question: there it is asked for the directory alone.
-fn could_open(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let is_new = fs::metadata(path).is_err();
-    if is_new || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        // Behind a file that is no directory there is no `.` either.
-        let directory = path.parent().unwrap_or(path).join(".");
-        fs::metadata(&directory)?;
-        return may_change(&directory);
-    }
-    may_change(path)
+/// A file that takes its name once the client has said its own.
+struct Named {
+    file: File,
+    pending: Option<Pending>,
 }
 
+struct Pending {
+    replacement: Replacement,
+    name: String,
+    existing: Existing,
+}
+
+impl Write for Named {
+    /// Gets whole lines, as a recorder writes them.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        let is_entry = |line: &&[u8]| line.starts_with(b"-->") || line.starts_with(b"<") || line.starts_with(b"==>");
+        if let Some(entry) = lines.split(|&byte| byte == b'\n').find(is_entry) {
+            if let Some(Pending { replacement, name, existing }) = self.pending.take() {
+                let name = with_client(&name, client(entry).as_deref());
+                replacement.take_name(&OsString::from(name), existing).map_err(io::Error::other)?;
+            }
+        }
+        self.file.write_all(lines)?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// What a client calls itself in the first line that it sends.
+fn client(line: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(line.strip_prefix(b"--> ")?).ok()?;
+    let params = message.get("params")?;
+    let info = params.get("_meta").and_then(|meta| meta.get("io.modelcontextprotocol/clientInfo"));
+    let name = info.or_else(|| params.get("clientInfo"))?.get("name")?.as_str()?;
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let name: String = name.chars().take(LONGEST_CLIENT).map(safe).collect();
+    let name = name.trim_start_matches('.').to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// The name with `%t`, `%p` and `%%` filled in; `%c` stays, and so does `%%` as long as that is there.
+fn filled(name: &str, now: SystemTime) -> String {
+    let mut filled = String::new();
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, characters.peek()) {
+            ('%', Some('t')) => filled.push_str(&time::basic(now)),
+            ('%', Some('p')) => filled.push_str(&std::process::id().to_string()),
+            ('%', Some('%')) => filled.push('%'),
+            (character, _) => {
+                filled.push(character);
+                continue;
+            }
+        }
+        characters.next();
+    }
+    filled
+}
+
+fn with_client(name: &str, client: Option<&str>) -> String {
+    name.replace("%c", client.unwrap_or("client"))
+}
+
+/// Opens files beside the recording that nobody finds and that are gone with their handles.
 #[cfg(unix)]
-fn may_change(path: &Path) -> io::Result<()> {
-    use rustix::fs::Access;
-    let asked = if path.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
-    Ok(rustix::fs::access(path, asked)?)
+fn spool(place: Place) -> io::Result<Option<crate::transcript::Spool>> {
+    Ok(Some(Box::new(move || place.create(Existing::IsReplaced).map_err(io::Error::other)?.file())))
 }
 
+/// A file has its name here as long as it is open, so long lines are held.
 #[cfg(not(unix))]
-fn may_change(_: &Path) -> io::Result<()> {
-    Ok(())
+fn spool(_place: Place) -> io::Result<Option<crate::transcript::Spool>> {
+    Ok(None)
 }
 
-#[cfg(not(windows))]
-fn take_away(path: &Path) -> io::Result<()> {
-    fs::remove_file(path)
+fn placeholders(target: &Target, config: &Config) -> Result<Placeholders, CliError> {
+    Placeholders::of_recording(&config.surroundings.directory).map_err(|error| target.error(error.into()))
 }
 
-/// On Windows a deleted file may keep its name as long as anybody has it open, and then nothing else can have that name.
-/// So it gets another one first, beside the old one, which is what may stay until the other server ends.
-#[cfg(windows)]
-fn take_away(path: &Path) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".replaced-{}", uuid::Uuid::new_v4()));
-    let aside = path.with_file_name(name);
-    fs::rename(path, &aside)?;
-    fs::remove_file(&aside).inspect_err(|_| {
-        // It can't be deleted, and so it keeps its place; the error that is told is the one that says why.
-        let _ = fs::rename(&aside, path);
-    })
+fn header(
+    settings: &Replayable,
+    placeholders: &Placeholders,
+    target: &Target,
+    here: &Path,
+) -> Result<Header, CliError> {
+    let header = || -> Result<Header, Problem> {
+        let header = basis(here, placeholders)?.with_version(env!("CARGO_PKG_VERSION"))?;
+        let mut args = settings.args.iter();
+        let header = args.try_fold(header, |header, arg| header.with_arg(&placeholders.hide_directory(arg)))?;
+        let mut env = settings.env.iter();
+        env.try_fold(header, |header, (name, value)| header.with_env(name, &placeholders.hide_directory(value)))
+    };
+    header().map_err(|problem| target.unrecordable(problem))
 }
 
-fn header(settings: &Replayable, placeholders: &Placeholders, file: &Path) -> Result<Header, CliError> {
-    header_of(settings, placeholders)
-        .map_err(|problem| CliError::Unrecordable { file: file.display().to_string(), problem })
-}
-
-fn header_of(settings: &Replayable, placeholders: &Placeholders) -> Result<Header, Problem> {
+/// What every recording says: the platform, and the directory where it is written `[tmp]`.
+fn basis(here: &Path, placeholders: &Placeholders) -> Result<Header, Problem> {
     let platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
-    let header = Header::default().with_version(env!("CARGO_PKG_VERSION"))?.with_platform(platform);
-    let mut args = settings.args.iter();
-    let header = args.try_fold(header, |header, arg| header.with_arg(&placeholders.hide_directory(arg)))?;
-    let mut env = settings.env.iter();
-    env.try_fold(header, |header, (name, value)| header.with_env(name, &placeholders.hide_directory(value)))
+    let header = Header::default().with_platform(platform);
+    let here = here.display().to_string();
+    if placeholders.hide_directory(&here) == here { Ok(header) } else { header.with_directory(&here) }
 }
 
-fn complaint(config: &Config) -> Complaint {
-    let level = config.log.value;
+impl Target {
+    fn unrecordable(&self, problem: Problem) -> CliError {
+        CliError::Unrecordable { file: self.shown.clone(), how: self.how, problem }
+    }
+}
+
+fn complaint(level: LogLevel, mut sink: LogSink) -> Complaint {
     let heard = level != LogLevel::Off && LogLevel::Warn <= level;
-    let mut sink = stdio::log_sink();
     Box::new(move |error| {
         if heard {
             sink(&format!("warn: the session can't be recorded any more: {error}"));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_the_time_the_process_and_the_client() {
+        let process = std::process::id();
+        assert_eq!(
+            filled("%p-%%t-%c-%t-%x%", SystemTime::UNIX_EPOCH),
+            format!("{process}-%t-%c-19700101T000000.000Z-%x%")
+        );
+        let client =
+            |name: &str| client(format!("--> {{\"params\":{{\"clientInfo\":{{\"name\":{name:?}}}}}}}").as_bytes());
+        assert_eq!(client("a/../b c").as_deref(), Some("a_.._b_c"));
+        assert_eq!(client("..x").as_deref(), Some("x"));
+        assert_eq!(client(".."), None);
+    }
 }

@@ -4,30 +4,35 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::error::CliError;
 use super::signals::Signals;
-use super::{Outcome, recording, stdio};
+use super::{Outcome, hardening, log, recording, stdio};
 use crate::config::{Config, Flags};
 use crate::exec::own_descendants;
-use crate::server::{Parts, Patience, Server};
+use crate::server::{DrainTime, LateParts, LogSink, Parts, Server};
 
 pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
+    // Who starts it by hand ends it by the keys of the terminal.
+    if !io::stdin().is_terminal() && !io::stdout().is_terminal() {
+        hardening::leave_session();
+    }
     own_descendants();
-    let parts = Parts::new(config);
-    parts.confinement.check().map_err(CliError::sandbox)?;
+    let parts = LateParts::of(config);
+    parts.at_start().map_or(Ok(()), Parts::check_start)?;
+    let log = log::sink(config)?;
     // Only a server that starts takes the place of an earlier recording.
     let recorder = recording::start(config, flags)?;
     let failed = |source| CliError::Serve { source };
     if io::stdin().is_terminal() {
         stdio::note(
-            "waiting for JSON-RPC messages on standard input, one a line; an MCP client is meant to start this. \
+            "waiting for JSON-RPC messages on standard input, one per line; usually an MCP client starts this program. \
              To try it by hand: allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
         );
     }
     let (output, closing) = stdio::client_output().map_err(failed)?;
     let (input, gate) = stdio::client_input().map_err(failed)?;
     match recorder {
-        None => serve(parts, input, gate, output, closing).map_err(failed)?,
+        None => serve((parts, log), input, gate, output, closing).map_err(failed)?,
         Some(recorder) => {
-            let served = serve(parts, recorder.input(input), gate, recorder.output(output), closing);
+            let served = serve((parts, log), recorder.input(input), gate, recorder.output(output), closing);
             // Of two failures the recording's is the cause.
             recording::finish(&recorder, config)?;
             served.map_err(failed)?;
@@ -37,7 +42,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
 }
 
 fn serve(
-    parts: Parts,
+    (parts, log): (LateParts, LogSink),
     input: impl BufRead + Send + 'static,
     gate: stdio::ClientGate,
     output: impl Write,
@@ -45,7 +50,7 @@ fn serve(
 ) -> io::Result<()> {
     // Before the server, which starts its shell.
     let signals = Signals::catch()?;
-    let server = Server::new(parts, Patience::FOR_CLIENTS, stdio::log_sink(), output).ending_orphans();
+    let server = Server::of_late(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
     signals.end(server.ender(), closing)?;
     #[cfg(unix)]
     return server.serve_polled(input, gate);

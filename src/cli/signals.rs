@@ -1,20 +1,28 @@
-//! The signals of the process: those that end it, and those that its parent has it ignore.
+//! The signals of the process: those that end it, and those that its parent made it ignore.
 //!
-//! What a parent ignores stays ignored through exec(3), see execve(2), and would be so in every command: nobody could watch
-//! a command without SIGCHLD, nor end one politely that ignores SIGTERM. A handler does not outlive exec(3), so whatever
-//! has one here is as always there.
+//! Signals that a parent ignores stay ignored through exec(3), see execve(2), and would stay so in every command: a
+//! command without SIGCHLD can't be watched, and one that ignores SIGTERM can't end in order. A handler does not
+//! survive exec(3), so a signal that has one here has its default in commands.
 
 use std::io;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::stdio::Closing;
 use crate::server::Ender;
 
-/// The signals that end the program: SIGTERM, SIGINT and SIGHUP, which are kept from now on until somebody acts on them.
-/// None on Windows, which ends the process by itself, and whose job object ends the commands.
+/// The signals that end the program: SIGTERM, SIGINT, and SIGHUP where the terminal is gone. They are kept from now on until
+/// somebody acts on them. None on Windows, which ends the process by itself, and whose job object ends the commands.
+///
+/// SIGHUP says nothing by itself. The kernel also sends it to each group that loses its last tie to the rest of its session
+/// while one of its members is stopped, see setpgid(2); any command can join the group of this process, stop, and have
+/// another one end. Without a terminal it is the end of the input that tells that the client is gone.
 pub(super) struct Signals {
     #[cfg(unix)]
     caught: signal_hook::iterator::Signals,
+    #[cfg(unix)]
+    has_terminal: bool,
 }
 
 impl Signals {
@@ -23,7 +31,8 @@ impl Signals {
     pub(super) fn catch() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         restore_ignored()?;
-        Ok(Self { caught: signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])? })
+        let caught = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+        Ok(Self { caught, has_terminal: has_terminal() })
     }
 
     #[cfg(not(unix))]
@@ -45,11 +54,46 @@ impl Signals {
         self.at_first(|| {})
     }
 
+    /// Passes them on to a process that this one has started, as long as it runs. What a terminal's keys send it gets
+    /// by itself.
+    #[cfg(unix)]
+    pub(super) fn pass_on(self, process: u32) -> io::Result<Relay> {
+        use rustix::process::{Signal, kill_process};
+        let Self { mut caught, has_terminal } = self;
+        let relay = Relay::default();
+        *relay.process.lock().unwrap_or_else(PoisonError::into_inner) = pid(process);
+        let passing = relay.clone();
+        let wait = move || {
+            for signal in caught.forever() {
+                let signal = match signal {
+                    signal_hook::consts::SIGTERM => Signal::TERM,
+                    signal_hook::consts::SIGINT if !has_terminal => Signal::INT,
+                    signal_hook::consts::SIGHUP if !has_terminal => Signal::HUP,
+                    _ => continue,
+                };
+                // Held, so that the process is not reaped meanwhile and its number given to another one.
+                match *passing.process.lock().unwrap_or_else(PoisonError::into_inner) {
+                    // It may be dead already, and then the next signal is for this process.
+                    Some(process) => drop(kill_process(process, signal)),
+                    None => passing.is_asked.store(true, Ordering::SeqCst),
+                }
+            }
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(wait)?;
+        Ok(relay)
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn pass_on(self, _process: u32) -> io::Result<Relay> {
+        self.at_first(|| {}).map(|()| Relay::default())
+    }
+
     #[cfg(unix)]
     fn at_first(self, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let Self { mut caught } = self;
+        let Self { mut caught, has_terminal: had_terminal } = self;
+        let ends = move |signal| signal != signal_hook::consts::SIGHUP || (had_terminal && !has_terminal());
         let wait = move || {
-            caught.forever().next();
+            caught.forever().find(|signal| ends(*signal));
             act();
             // Further signals change nothing: the end has its own deadline.
             caught.forever().for_each(drop);
@@ -63,6 +107,50 @@ impl Signals {
         let Self {} = self;
         Ok(())
     }
+}
+
+/// What signals are passed on to.
+#[derive(Clone, Default)]
+pub(super) struct Relay {
+    /// The process, until it has ended.
+    #[cfg(unix)]
+    process: Arc<Mutex<Option<rustix::process::Pid>>>,
+    /// Whether a signal has come since.
+    is_asked: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// Waits until the process has ended, and passes nothing on from then on.
+    pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        #[cfg(unix)]
+        {
+            use rustix::process::{WaitId, WaitIdOptions, waitid};
+            if let Some(process) = pid(child.id()) {
+                // Not reaped yet: its number is its own until nobody signals it any more.
+                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                while matches!(waitid(WaitId::Pid(process), options), Err(rustix::io::Errno::INTR)) {}
+            }
+            *self.process.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        child.wait()
+    }
+
+    /// Whether this process was asked to end, once there is no other to pass that on to.
+    pub(super) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(unix)]
+fn pid(process: u32) -> Option<rustix::process::Pid> {
+    i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+/// Whether the process has a controlling terminal, which it loses when that hangs up.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    use rustix::fs::{Mode, OFlags, open};
+    open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
 
 /// Puts a handler that does nothing in the place of what is ignored; for this process that is nearly the same. Not for the
@@ -98,7 +186,7 @@ pub(super) struct Interrupt(Arc<Mutex<Interrupted>>);
 #[derive(Default)]
 struct Interrupted {
     came: bool,
-    server: Option<Ender>,
+    end: Option<Box<dyn Fn() + Send>>,
 }
 
 impl Interrupt {
@@ -109,20 +197,18 @@ impl Interrupt {
         signals.at_first(move || {
             let mut state = at_signal.lock();
             state.came = true;
-            if let Some(server) = &state.server {
-                server.end();
-            }
+            state.end.iter().for_each(|end| end());
         })?;
         Ok(interrupt)
     }
 
-    /// Names the server that runs now.
-    pub(super) fn watch(&self, server: Ender) {
+    /// Says what ends what runs now.
+    pub(super) fn watch(&self, end: impl Fn() + Send + 'static) {
         let mut state = self.lock();
         if state.came {
-            server.end();
+            end();
         }
-        state.server = Some(server);
+        state.end = Some(Box::new(end));
     }
 
     /// Whether a signal came.

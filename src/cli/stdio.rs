@@ -15,10 +15,20 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 
 use crate::server::LogSink;
+use crate::text::escape;
+
+/// The longest error in characters: what it quotes may be as long as any input.
+const LONGEST_ERROR: usize = 4000;
 
 /// Says what went wrong, with its causes.
 pub(super) fn complain(error: &dyn Error) {
-    note(&format!("error: {}", with_causes(error)));
+    let text = with_causes(error);
+    let mut chars = text.chars();
+    let start: String = chars.by_ref().take(LONGEST_ERROR).collect();
+    match chars.as_str() {
+        "" => note(&format!("error: {text}")),
+        rest => note(&format!("error: {start}…+{}", rest.chars().count())),
+    }
 }
 
 /// An error and what is behind it, as one sentence.
@@ -32,29 +42,30 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Says one thing to the operator.
+/// Says one thing to the operator on one line, with everything escaped that could write to a terminal or begin another line.
 pub(super) fn note(text: &str) {
     // There is nobody left to tell where standard error is closed.
-    let _ = io::stderr().write_all(format!("allowexec: {text}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("allowexec: {}\n", escape(text)).as_bytes());
 }
 
-/// Where the lines of the log go: standard error, as long as somebody reads it.
+/// Writes the lines of the log, as they are `written`, to standard error, as long as somebody reads it.
 ///
 /// A line that would block is dropped, and the next one that does not tells how many were.
-pub(super) fn log_sink() -> LogSink {
+pub(super) fn log_sink(written: impl Fn(&str) -> String + Send + 'static) -> LogSink {
     let mut dropped = 0_u64;
+    // There is nobody left to tell where standard error is closed.
+    let write = move |line: &str| drop(io::stderr().write_all((written(line) + "\n").as_bytes()));
     Box::new(move |line| {
         if !can_write_error() {
             dropped += 1;
             return;
         }
         if dropped > 0 {
-            note(&format!("warn: {dropped} lines of the log were dropped, because nobody read them"));
+            write(&format!("warn: {dropped} lines of the log were dropped, because nobody read them"));
             dropped = 0;
         }
-        // Longer lines could block half-way: a pipe takes this much whole or not at all.
-        let line: String = line.chars().take(900).collect();
-        note(&line);
+        // Longer lines could block half-way: the log makes none that a pipe does not take whole.
+        write(line);
     })
 }
 
@@ -114,8 +125,8 @@ pub(super) fn progress(text: &str) {
     }
 }
 
-/// How long a client that has closed its end may take to read what is left. With the half second that commands then have
-/// to end politely it stays within what a client waits for the server.
+/// How long a client that has closed its end may take to read what is left. Together with the half second between
+/// SIGTERM and SIGKILL this stays within the time that a client waits for the server.
 #[cfg(unix)]
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -136,7 +147,7 @@ pub(super) struct ClientOutput {
 /// Opens standard output for the client, and what ends a write to it.
 #[cfg(unix)]
 pub(super) fn client_output() -> io::Result<(ClientOutput, Closing)> {
-    let (receiver, sender) = crate::exec::pipe()?;
+    let (receiver, sender) = crate::poll::pipe()?;
     let kind = kind_of_output()?;
     let chunk = match kind {
         // A file never blocks, and a socket that is writable has room for this much.

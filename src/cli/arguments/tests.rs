@@ -1,0 +1,114 @@
+//! What is typed, and what is said where it is wrong.
+
+use super::*;
+
+fn parse(arguments: &str) -> Result<Subcommand, String> {
+    let words = shlex::split(arguments).unwrap().into_iter().map(OsString::from);
+    Arguments::parse(words).map(|arguments| arguments.subcommand).map_err(|error| error.to_string())
+}
+
+#[test]
+fn subcommands_take_their_own_words_and_the_settings_anywhere() {
+    assert_eq!(parse(""), Ok(Subcommand::Serve));
+    assert_eq!(parse("--allow ls"), Ok(Subcommand::Serve));
+    assert_eq!(parse("--allow=ls serve --timeout 5s"), Ok(Subcommand::Serve));
+    assert_eq!(parse("doctor --json --allow ls"), Ok(Subcommand::Doctor { json: true }));
+    let call = Subcommand::Call { tool: "t".into(), arguments: Some("{}".into()), json: false };
+    assert_eq!(parse("--allow ls call t --structured {}"), Ok(call));
+    let check = |directory: Option<&str>, command: &[&str]| {
+        let command = command.iter().map(|&word| word.to_owned()).collect();
+        Ok(Subcommand::Check { directory: directory.map(str::to_owned), command, with_input: false, json: false })
+    };
+    assert_eq!(parse("check --allow ls --in sub -- ls --json -l"), check(Some("sub"), &["ls", "--json", "-l"]));
+    assert_eq!(parse("check -- 'ls -l'"), check(None, &["ls -l"]));
+    assert_eq!(parse("call --help"), Ok(Subcommand::Help(Name::Call, Length::Long)));
+    assert_eq!(parse("call -h"), Ok(Subcommand::Help(Name::Call, Length::Short)));
+    assert_eq!(parse("help call"), Ok(Subcommand::Help(Name::Call, Length::Long)));
+    assert_eq!(parse("help"), Ok(Subcommand::Help(Name::Program, Length::Long)));
+    let options = setup::Options::default();
+    let client = setup::Client::Zed;
+    assert_eq!(parse("setup zed --allow ls"), Ok(Subcommand::Setup { client, options }));
+    assert_eq!(parse("setup --list --json"), Ok(Subcommand::SetupList { json: true }));
+    assert_eq!(parse("completions fish"), Ok(Subcommand::Completions(Shell::Fish)));
+    assert_eq!(parse("man"), Ok(Subcommand::Man));
+    assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program, Length::Short)));
+    let pass_env = ["A", "B", "C"].map(str::to_owned).to_vec();
+    let rewriting = replay::Rewriting::Writes;
+    let directory = Some("d".into());
+    let options = replay::Options { rewriting, json: true, directory, pass_env, ..replay::Options::default() };
+    let files = vec!["a".to_owned(), "b".to_owned()];
+    let replay = "replay a --update --pass-env A,B --json --in d --pass-env=C b";
+    assert_eq!(parse(replay), Ok(Subcommand::Replay { files, options }));
+    let policy = |words: &str| match parse(words)? {
+        Subcommand::Policy { action, json: true } => Ok(action),
+        other => Err(format!("{other:?}")),
+    };
+    assert_eq!(policy("policy show --json a"), Ok(Action::Show { names: vec!["a".into()] }));
+    let test = Action::Test { files: vec!["p".into()], cases: vec!["c".into(), "d".into()] };
+    assert_eq!(policy("policy test --cases c p --json --cases=d"), Ok(test));
+    let explain =
+        Action::Explain { directory: Some("d".into()), command: vec!["ls".into(), "--json".into()], with_input: true };
+    assert_eq!(policy("policy --json explain --in d --with-input -- ls --json"), Ok(explain));
+    let diff = Action::Diff { old: "a".into(), new: "b".into(), transcripts: vec!["t".into()] };
+    assert_eq!(policy("policy diff a b t --json"), Ok(diff));
+    assert_eq!(policy("policy suggest t --json"), Ok(Action::Suggest { transcripts: vec!["t".into()] }));
+    assert_eq!(parse("mock a"), Ok(Subcommand::Mock { file: "a".into(), options: mock::Options::default() }));
+    assert_eq!(parse("--version"), Ok(Subcommand::Version));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_would_be_right() {
+    let check = |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
+    let commands =
+        "serve, call, check, policy, tools, record, replay, mock, lint, doctor, init, setup, completions, man";
+    check("srve", "unknown command `srve`; did you mean `serve`?");
+    check("rep", "unknown command `rep`; did you mean `replay`?");
+    check("start", &format!("unknown command `start`; the commands are {commands}"));
+    check("completions ksh", "no completions for `ksh`; did you mean `zsh`?");
+    check("completions xonsh", "no completions for `xonsh`; the shells are bash, zsh, fish, powershell");
+    check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
+    check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
+    check("check --in x", "`allowexec check` needs a command after `--`; see `allowexec check --help`");
+    check("serve now", "unexpected argument `now`; nothing more is expected here");
+    check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
+    check("mock a b", "unexpected argument `b`; nothing more is expected here");
+    check(
+        "replay a --pass-env A=b",
+        "`allowexec replay --pass-env` takes names of variables, found `A=b`; a transcript sets values by `env:`",
+    );
+    check("replay a --updat", "`allowexec replay` has no flag `--updat`; did you mean `--update`?");
+    check(
+        "policy",
+        "`allowexec policy` needs one of show, test, explain, diff and suggest; see `allowexec policy --help`",
+    );
+    check("policy shw", "unknown command `policy shw`; did you mean `show`?");
+    check("policy x", "unknown command `policy x`; it has show, test, explain, diff, suggest");
+    check("policy diff a", "`allowexec policy` needs two policies after `diff`; see `allowexec policy --help`");
+    check("policy explain", "`allowexec policy` needs a command after `explain --`; see `allowexec policy --help`");
+    check(
+        "policy suggest",
+        "`allowexec policy` needs the file of a transcript after `suggest`; see `allowexec policy --help`",
+    );
+    check("policy show --cases x", "`allowexec policy` has no flag `--cases`; `allowexec policy test` has");
+    check("policy test --in x y", "`allowexec policy` has no flag `--in`; `allowexec policy explain` has");
+    check(
+        "mock a --allow ls",
+        "`allowexec mock` has no flag `--allow`; its flags are `--help`, `--strict`, `--delay`, `--drop`, `--garble`, \
+         `--close-after`, `--split-writes`",
+    );
+    check("mock a --drop 1,0", "flag `--drop`: expected a number from 1, found `0`");
+    check("setup", "`allowexec setup` needs the name of a client, or `--list`; see `allowexec setup --help`");
+    check("setup claud-code", "unknown client `claud-code`; did you mean `claude-code`?");
+    check("-v", "unknown flag `-v`; `-V` prints the version, and `--log debug` has the server say more");
+    check("-allow ls", "unknown flag `-allow`; did you mean `--allow`?");
+    check(
+        "-x",
+        "unknown flag `-x`; of one letter there are `-h` (help) and `-V` (version), and all others begin with `--`",
+    );
+    let list = "unexpected argument `cargo` behind `--allow git`; lists take commas: `--allow git,cargo`";
+    check("--allow git cargo", list);
+    check("doctor --allow git cargo", list);
+    check("help start", &format!("unknown command `start`; the commands are {commands}"));
+    assert!(parse("--alow ls").unwrap_err().contains("--allow"));
+    assert!(parse("serve --json").is_err());
+}

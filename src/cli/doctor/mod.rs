@@ -1,0 +1,209 @@
+//! `allowexec doctor`: the resolved configuration, what it allows, what is wrong or risky in it, and what this platform can
+//! enforce.
+//!
+//! - `risks`: what is risky, why, and what to change
+//! - `page`: all of it as text
+
+mod page;
+mod risks;
+
+use std::io::{self, IsTerminal};
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use page::Palette;
+use risks::Risk;
+
+use super::{Outcome, print, print_json, recording, stdio};
+use crate::config::{self, Config, Flags, RootsMode, Row, Source};
+use crate::exec::Launcher;
+use crate::policy::rules::synopsis;
+use crate::sandbox::{Enforcement, Kernel, Level, Network};
+use crate::server::Parts;
+
+pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome, CliError> {
+    let parts = Parts::new(config);
+    let programs = programs(&parts);
+    let mut problems = parts.problems();
+    for (name, path) in &programs {
+        match path {
+            None if config.allow.source != Source::Default => {
+                problems.push(format!("`{name}` on the allow-list was not found in the directories of PATH"));
+            }
+            Some(_) if is_no_program(&parts, name) => {
+                problems.push(format!("`{name}` on the allow-list can't be executed"));
+            }
+            None | Some(_) => {}
+        }
+    }
+    problems.extend(recording::check(config, flags).err().map(|error| stdio::with_causes(&error)));
+    if config.record_required.value && config.record.value.is_none() {
+        problems.push("`--record-required` records nothing without `--record`".to_owned());
+    }
+    let has_project = config.project_dir.value.is_some() || config.roots.value != RootsMode::Ignore;
+    if config.allow_project_commands.value && !has_project {
+        problems.push(
+            "`--allow-project-commands` allows nothing with `--roots ignore` and without `--project-dir`".to_owned(),
+        );
+    }
+    let launcher = parts.launcher.iter().flatten().next();
+    let limits = launcher.map(Launcher::describe).unwrap_or_default();
+    let tree = end_of_tree(config, launcher);
+    let presets = parts.confinement.describe_presets();
+    let report = Report {
+        tree,
+        limits,
+        presets,
+        rows: config::rows(config),
+        commands: commands(&parts),
+        allows_any: parts.policy.allow_list().allows_any(),
+        directory: directory(config, &parts),
+        roots: roots(config),
+        sandbox: parts.confinement.describe().unwrap_or_else(|| "none".to_owned()),
+        programs,
+        problems,
+        risks: risks::find(config, &parts),
+    };
+    if json {
+        print_json(&report.to_json())?
+    } else {
+        print(&report.to_text(palette(config)))?
+    };
+    Ok(if report.problems.is_empty() { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Colours for a person who wants them: <https://no-color.org>.
+fn palette(config: &Config) -> Palette {
+    let is_set = |name| config.surroundings.variable(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = config.surroundings.variable("TERM").is_some_and(|term| term == "dumb");
+    // The console of Windows may show the sequences themselves.
+    let is_plain = cfg!(windows) || is_set("NO_COLOR") || is_dumb || !io::stdout().is_terminal();
+    if is_plain { Palette::Plain } else { Palette::Coloured }
+}
+
+/// What each allowed command takes: a line of a rule, or nothing where any arguments are allowed.
+fn commands(parts: &Parts) -> Vec<(String, Option<String>)> {
+    let allow = parts.policy.allow_list();
+    let rule = |name: &String| allow.rules().get(name).filter(|rule| !rule.is_plain_any()).map(|rule| synopsis(rule));
+    allow.names().iter().map(|name| (name.clone(), rule(name))).collect()
+}
+
+/// Where calls run that name no directory.
+fn directory(config: &Config, parts: &Parts) -> String {
+    let path = config.surroundings.directory.join(parts.policy.directories().base().path);
+    dunce::canonicalize(&path).unwrap_or(path).display().to_string()
+}
+
+/// Where the directory of a call must lie.
+fn roots(config: &Config) -> Vec<String> {
+    let workspace = config.workspace_dir.value.iter();
+    let named = config.cwd_root.value.iter().flatten().chain(workspace).chain(&config.project_dir.value);
+    named
+        .map(|path| {
+            config.surroundings.directory.join(path).components().collect::<std::path::PathBuf>().display().to_string()
+        })
+        .collect()
+}
+
+/// Where each entry of the allow-list is.
+fn programs(parts: &Parts) -> Vec<(String, Option<String>)> {
+    let find = |name: &String| {
+        let program = parts.program_of(name);
+        let built_in = parts.is_built_in(name).then(|| "built into the shell".to_owned());
+        (name.clone(), built_in.or_else(|| program.map(|program| program.path().display().to_string())))
+    };
+    parts.policy.allow_list().names().iter().map(find).collect()
+}
+
+/// Whether an entry is a path to a file that the system would not execute. On the shell it may be built in all the same.
+fn is_no_program(parts: &Parts, name: &str) -> bool {
+    let program = parts.program_of(name);
+    !parts.is_built_in(name) && program.is_some_and(|program| !program.is_executable())
+}
+
+/// What ends all that a call has started.
+fn end_of_tree(config: &Config, launcher: Option<&Launcher>) -> &'static str {
+    if config.sandbox.value != Level::Off && Kernel::current().abi() >= SCOPED_SIGNALS {
+        "certain: one signal ends all of its sandbox"
+    } else if launcher.is_some_and(Launcher::ends_trees) {
+        "its cgroup is killed at once (`cgroup.kill`); only what may write to cgroups can leave it"
+    } else if cfg!(target_os = "linux") {
+        "process group, and what leaves it is found (subreaper); a fast chain of forks can outlive the answer"
+    } else if cfg!(windows) {
+        "certain: job object, which nothing leaves"
+    } else {
+        "process group; what leaves it is not found"
+    }
+}
+
+/// The ABI of Landlock since which signals stay in a sandbox.
+const SCOPED_SIGNALS: u8 = 6;
+
+struct Report {
+    /// What ends the tree of a call.
+    tree: &'static str,
+    /// How each limit is kept that there is.
+    limits: Vec<(&'static str, &'static str)>,
+    /// What each preset grants, by its name.
+    presets: Vec<(&'static str, String)>,
+    rows: Vec<Row>,
+    programs: Vec<(String, Option<String>)>,
+    problems: Vec<String>,
+    risks: Vec<Risk>,
+    /// What each allowed command takes; `None` for any arguments.
+    commands: Vec<(String, Option<String>)>,
+    allows_any: bool,
+    /// Where calls run that name no directory.
+    directory: String,
+    /// Where others must lie; empty for no bound.
+    roots: Vec<String>,
+    sandbox: String,
+}
+
+/// What this platform does to hold commands, and what it can't.
+fn platform(tree: &str, limits: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
+    let directory = if cfg!(target_os = "linux") {
+        "held open from the check to the start of the command"
+    } else {
+        "checked, then used by its canonical path"
+    };
+    let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
+        let name = if level == Level::Strict { "sandbox strict" } else { "sandbox workspace" };
+        let enforcement = Enforcement::new(level, Network::of(level), Kernel::current(), false);
+        (name, enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe()))
+    });
+    let fixed = [("end of a command's tree", tree.to_owned()), ("working directory", directory.to_owned())];
+    let limits = limits.iter().map(|&(flag, how)| (flag, how.to_owned()));
+    fixed.into_iter().chain(sandbox).chain(limits).collect()
+}
+
+impl Report {
+    /// What this platform does here, by what it is about.
+    fn platform(&self) -> Vec<(String, String)> {
+        let fixed = platform(self.tree, &self.limits).into_iter().map(|(what, how)| (what.to_owned(), how));
+        let presets = self.presets.iter().map(|(name, granted)| (format!("grant {name}"), granted.clone()));
+        fixed.chain(presets).collect()
+    }
+
+    fn to_json(&self) -> Value {
+        let settings: Vec<Value> = self
+            .rows
+            .iter()
+            .map(|row| json!({"name": row.name, "value": row.value, "source": row.source.to_string()}))
+            .collect();
+        let programs: Vec<Value> =
+            self.programs.iter().map(|(name, path)| json!({"name": name, "path": path})).collect();
+        let platform: Vec<Value> =
+            self.platform().into_iter().map(|(what, how)| json!({"what": what, "how": how})).collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "settings": settings,
+            "programs": programs,
+            "platform": platform,
+            "directory": self.directory,
+            "warnings": self.risks.iter().map(Risk::sentence).collect::<Vec<_>>(),
+            "problems": self.problems,
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! What is risky in a configuration, why, and what to change. What would keep calls from being served is a problem, and is
+//! found elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::policy::rules::SandboxWord;
+use crate::sandbox::{Enforcement, Kernel, Level, Network, Preset};
+use crate::server::Parts;
+
+/// What should be changed, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Risk {
+    pub what: String,
+    /// What to change; none where the sentence says it.
+    pub help: Option<String>,
+}
+
+impl Risk {
+    fn new(what: String, help: String) -> Self {
+        Self { what, help: Some(help) }
+    }
+
+    /// In one sentence.
+    pub(super) fn sentence(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.what),
+            None => self.what.clone(),
+        }
+    }
+}
+
+/// All risks of a configuration.
+pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
+    let mut risks: Vec<Risk> = parts.warnings().into_iter().map(|what| Risk { what, help: None }).collect();
+    risks.extend(unconfined(config, parts));
+    risks.extend(useless_grants(config, parts));
+    risks.extend(wide_grants(config));
+    risks.extend(wide_directories(config));
+    risks.extend(tildes(config));
+    risks.extend(shims(config, parts));
+    risks.extend(files_of_tools(config, parts));
+    risks
+}
+
+/// Whether the kernel holds the commands of an entry.
+fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
+    let rule = parts.policy.allow_list().rules().get(name);
+    match rule.and_then(|rule| rule.sandbox.level) {
+        Some(level) => level != SandboxWord::Off,
+        None => config.sandbox.value != Level::Off,
+    }
+}
+
+/// Commands that can do whatever the server's user can, where the kernel could hold them.
+fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
+    let can_confine =
+        Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok();
+    let allow = parts.policy.allow_list();
+    let names: Vec<&String> = allow.names().iter().filter(|name| !is_confined(config, parts, name)).collect();
+    let allows_more = allow.allows_any() || config.allow_project_commands.value;
+    let is_open = !names.is_empty() || (allows_more && config.sandbox.value == Level::Off);
+    (can_confine && is_open).then(|| {
+        let shown: Vec<&str> = names.iter().take(3).map(|name| name.as_str()).collect();
+        let more = if names.len() > shown.len() { " and others" } else { "" };
+        let who = if shown.is_empty() { "commands".to_owned() } else { format!("`{}`{more}", shown.join("`, `")) };
+        Risk::new(
+            format!("without a sandbox {who} can read and write whatever the server's user can"),
+            "add `--sandbox workspace`, and name the directories of the work with `--cwd-root`".to_owned(),
+        )
+    })
+}
+
+/// The grants that are given, with their flags.
+fn grants(config: &Config) -> [(&'static str, &[PathBuf]); 3] {
+    [("read", &config.read.value), ("write", &config.write.value), ("exec", &config.exec.value)]
+}
+
+fn useless_grants(config: &Config, parts: &Parts) -> Vec<Risk> {
+    let names = parts.policy.allow_list().names();
+    if config.sandbox.value != Level::Off || names.iter().any(|name| is_confined(config, parts, name)) {
+        return Vec::new();
+    }
+    let given = grants(config).into_iter().filter(|(_, paths)| !paths.is_empty());
+    given
+        .map(|(flag, _)| {
+            Risk::new(
+                format!("`--{flag}` grants nothing without a sandbox, and forbids nothing either"),
+                "add `--sandbox workspace`".to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// Where a path leads, seen from the server's directory.
+fn resolved(config: &Config, path: &Path) -> PathBuf {
+    let path = config.surroundings.directory.join(path);
+    dunce::canonicalize(&path).unwrap_or(path)
+}
+
+fn is_root(path: &Path) -> bool {
+    path.parent().is_none()
+}
+
+fn home(config: &Config) -> Option<PathBuf> {
+    let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    let home = config.surroundings.variable(name).map(Path::new).filter(|home| home.is_absolute())?;
+    Some(dunce::canonicalize(home).unwrap_or_else(|_| home.to_owned()))
+}
+
+fn wide_grants(config: &Config) -> Vec<Risk> {
+    let home = home(config);
+    let mut risks = Vec::new();
+    for (flag, paths) in grants(config) {
+        for path in paths {
+            let found = resolved(config, path);
+            let what =
+                if is_root(&found) { "everything" } else { "your whole home directory, keys and settings included," };
+            let verb = match flag {
+                "read" => "read",
+                "write" => "read and write",
+                _ => "read and execute",
+            };
+            if is_root(&found) || home.as_ref() == Some(&found) {
+                risks.push(Risk::new(
+                    format!("`--{flag} {}` lets commands {verb} {what} in spite of the sandbox", path.display()),
+                    "name the directories that they need".to_owned(),
+                ));
+            }
+        }
+    }
+    risks
+}
+
+/// The directories of the work, with their flags.
+fn directories(config: &Config) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    let roots = config.cwd_root.value.iter().flatten().map(|path| ("cwd-root", path));
+    let workspace = config.workspace_dir.value.iter().map(|path| ("workspace-dir", path));
+    roots.chain(workspace).chain(config.project_dir.value.iter().map(|path| ("project-dir", path)))
+}
+
+fn wide_directories(config: &Config) -> Vec<Risk> {
+    let home = home(config);
+    let risk = |(flag, path): (&'static str, &PathBuf)| {
+        let found = resolved(config, path);
+        let what = match (is_root(&found), home.as_ref() == Some(&found)) {
+            (true, _) => "`/`, so it bounds nothing",
+            (false, true) => "your home directory, with all its keys and settings",
+            (false, false) => return None,
+        };
+        let relative =
+            if path.is_absolute() { "" } else { "; some clients start servers in `/` or in the home directory" };
+        let what = format!("`--{flag} {}` is {what}{relative}", path.display());
+        Some(Risk::new(what, "name the directory of the project by its absolute path".to_owned()))
+    };
+    directories(config).filter_map(risk).collect()
+}
+
+/// Paths that begin with `~`, which a shell expands and nobody else.
+fn tildes(config: &Config) -> Vec<Risk> {
+    let named = directories(config).chain(config.cwd.value.iter().map(|path| ("cwd", path)));
+    let granted = grants(config).into_iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path)));
+    let is_tilde =
+        |path: &Path| path.to_str().is_some_and(|text| text.starts_with('~')) && !resolved(config, path).exists();
+    let home = home(config);
+    let risk = |(flag, path): (&'static str, &PathBuf)| {
+        let rest = path.strip_prefix("~").ok();
+        let meant = home.as_ref().zip(rest).map(|(home, rest)| format!(", such as `{}`", home.join(rest).display()));
+        Risk::new(
+            format!("`--{flag} {}` names a directory `~`, since nobody expands `~` here", path.display()),
+            format!("write the whole path{}", meant.unwrap_or_default()),
+        )
+    };
+    named.chain(granted).filter(|(_, path)| is_tilde(path)).map(risk).collect()
+}
+
+/// Whether the sandbox grants that path by a flag.
+fn is_granted(config: &Config, paths: &[PathBuf], wanted: &Path) -> bool {
+    let wanted = resolved(config, wanted);
+    paths.iter().any(|path| wanted.starts_with(resolved(config, path)))
+}
+
+/// Programs that are found in PATH, but only start another one, from the home directory.
+fn shims(config: &Config, parts: &Parts) -> Vec<Risk> {
+    let rustup = config.surroundings.variable("RUSTUP_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let mut risks = Vec::new();
+    for name in parts.policy.allow_list().names().iter().filter(|name| is_confined(config, parts, name)) {
+        let Some(program) = parts.program_of(name) else { continue };
+        let found = dunce::canonicalize(program.path()).unwrap_or_else(|_| program.path().to_owned());
+        let Some(bin) = program.path().parent() else { continue };
+        if found.file_stem().is_some_and(|stem| stem == "rustup") && name != "rustup" {
+            let (toolchains, help) = match &rustup {
+                None => (None, "add `--grant rust`".to_owned()),
+                Some(rustup) => (
+                    Some(rustup.join("toolchains")),
+                    format!(
+                        "add `--exec {},{1}/toolchains --read {1}/settings.toml --env RUSTUP_HOME`",
+                        bin.display(),
+                        rustup.display()
+                    ),
+                ),
+            };
+            let is_granted = match &toolchains {
+                None => config.grant.value.contains(&Preset::Rust),
+                Some(toolchains) => is_granted(config, &config.exec.value, toolchains),
+            };
+            // Who names the usual place by hand grants it as well.
+            let usual = home(config).map(|home| home.join(".rustup/toolchains"));
+            if !is_granted && !usual.is_some_and(|usual| self::is_granted(config, &config.exec.value, &usual)) {
+                risks.push(Risk::new(
+                    format!("`{name}` is a shim of rustup, and the sandbox does not let it start the toolchain"),
+                    help,
+                ));
+            }
+        } else if let Some(manager) = bin.parent().filter(|_| bin.ends_with("shims")) {
+            let is_pyenv = home(config).is_some_and(|home| manager == home.join(".pyenv"));
+            let is_granted = is_pyenv && config.grant.value.contains(&Preset::Python)
+                || is_granted(config, &config.exec.value, &manager.join("versions"));
+            let grant =
+                if is_pyenv { "`--grant python`".to_owned() } else { format!("`--exec {}`", manager.display()) };
+            if !is_granted {
+                risks.push(Risk::new(
+                    format!(
+                        "`{name}` is a shim of the version manager in `{}`, and the sandbox does not let it start the real one",
+                        manager.display()
+                    ),
+                    format!("add {grant}, and put the directory of the real program in PATH before the shims"),
+                ));
+            }
+        }
+    }
+    risks
+}
+
+/// What well-known tools use of the home directory. A rule brings what its command needs.
+fn files_of_tools(config: &Config, parts: &Parts) -> Vec<Risk> {
+    let Some(home) = home(config) else { return Vec::new() };
+    let allow = parts.policy.allow_list();
+    let is_plain = |name: &str| {
+        let is_listed = allow.names().iter().any(|entry| entry == name);
+        is_listed && allow.rules().get(name).is_none() && is_confined(config, parts, name)
+    };
+    let risk = |(name, path, preset): (&str, &str, Preset)| {
+        let path = home.join(path);
+        let granted = [&config.read.value, &config.write.value].iter().any(|paths| is_granted(config, paths, &path));
+        let is_needed = is_plain(name) && path.exists() && !granted && !config.grant.value.contains(&preset);
+        is_needed.then(|| {
+            Risk::new(
+                format!("`{name}` reads `{}`, which the sandbox does not grant", path.display()),
+                format!("add `--grant {}`", preset.name()),
+            )
+        })
+    };
+    let known = [
+        ("git", ".gitconfig", Preset::Git),
+        ("npm", ".npmrc", Preset::Node),
+        ("cargo", ".cargo/registry", Preset::Rust),
+    ];
+    known.into_iter().filter_map(risk).collect()
+}

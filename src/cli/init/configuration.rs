@@ -1,0 +1,164 @@
+//! The settings for a project: its directories, the sandbox, and what the sandbox grants beside them.
+//!
+//! A configuration in the project's own directory must not lie where commands may write, else a command decides what the
+//! next start allows. So the directory itself is only read then, and the directories in it are written.
+
+use std::path::{Path, PathBuf};
+
+use super::project::{Kind, Project};
+use crate::config::Surroundings;
+use crate::sandbox::{Enforcement, Kernel, Level, Network};
+
+/// A text as YAML, which takes a string of JSON for what it says.
+pub(super) fn yaml(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    // YAML reads this one as the end of a line.
+    quoted.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| yaml(&path.display().to_string())).collect();
+    match paths.as_slice() {
+        [one] => format!(" [{one}]\n"),
+        several => several.iter().fold("\n".to_owned(), |text, path| format!("{text}  - {path}\n")),
+    }
+}
+
+/// A directory that a variable names, else one in the home directory.
+pub(super) fn home_of(surroundings: &Surroundings, variable: &str, usual: &str) -> Option<PathBuf> {
+    let path = |name| surroundings.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    path(variable).or_else(|| Some(path("HOME").or_else(|| path("USERPROFILE"))?.join(usual)))
+}
+
+/// What the sandbox grants beside the project.
+#[derive(Default)]
+struct Grants {
+    presets: Vec<&'static str>,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    exec: Vec<PathBuf>,
+    /// Variables that commands need to find it.
+    env: Vec<&'static str>,
+}
+
+pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path, is_beneath: bool) -> String {
+    let root = std::slice::from_ref(&project.root);
+    let mut text = format!(
+        "# Made by `allowexec init`. Paths are absolute, since clients start servers where they like.\n\
+         # `allowexec doctor --config {}` says what this comes to; `allowexec setup CLIENT --config {0}` connects a client.\n\
+         policy:{}",
+        super::CONFIGURATION,
+        list(&[policy.to_owned()])
+    );
+    if !is_enforceable() {
+        text.push_str(&format!(
+            "\n# Where calls run. This system has no sandbox, so the rules of the policy alone bound what commands reach.\n\
+             cwd_root:{}cwd: {}\n",
+            list(root),
+            yaml(&project.root.display().to_string())
+        ));
+        return text;
+    }
+    let mut grants = grants(project, surroundings);
+    text.push_str("\n# The kernel holds commands to these directories.\nsandbox: workspace\n");
+    text.push_str(&format!("cwd_root:{}cwd: {}\n", list(root), yaml(&project.root.display().to_string())));
+    if is_beneath {
+        grants.read.insert(0, project.root.clone());
+        grants.write.splice(0..0, written(project));
+        grants.exec.splice(0..0, executed(project));
+        text.push_str(
+            "\n# The project is read, and its directories below are written: a command can change neither these settings, nor\n\
+             # `.git`, nor the project's own files that name programs to run. `allowexec init --to DIR` keeps the settings\n\
+             # elsewhere, and lets commands write the whole project.\n",
+        );
+    }
+    if !grants.presets.is_empty() {
+        text.push_str(&format!("grant: [{}]\n", grants.presets.join(", ")));
+    }
+    for (key, paths) in [("read", &grants.read), ("write", &grants.write), ("exec", &grants.exec)] {
+        if !paths.is_empty() {
+            text.push_str(&format!("{key}:{}", list(paths)));
+        }
+    }
+    if !grants.env.is_empty() {
+        text.push_str(&format!("env: [{}]\n", grants.env.join(", ")));
+    }
+    text
+}
+
+fn is_enforceable() -> bool {
+    Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok()
+}
+
+fn written(project: &Project) -> Vec<PathBuf> {
+    let mut names: Vec<&str> = project.directories.iter().map(String::as_str).collect();
+    if project.needs_target() && !names.contains(&"target") {
+        names.push("target");
+    }
+    // Hidden, but made for being written.
+    let is_cache = |name: &&str| project.root.join(name).symlink_metadata().is_ok_and(|data| data.is_dir());
+    if project.is(Kind::Python) {
+        names.extend([".pytest_cache", ".mypy_cache", ".ruff_cache"].into_iter().filter(|name| is_cache(name)));
+    }
+    let lock = project.root.join("Cargo.lock");
+    let is_locked = lock.symlink_metadata().is_ok_and(|data| data.is_file());
+    names.into_iter().map(|name| project.root.join(name)).chain(is_locked.then_some(lock)).collect()
+}
+
+/// What is built there, or installed there, is run.
+fn executed(project: &Project) -> Vec<PathBuf> {
+    let mut names = Vec::new();
+    for kind in &project.kinds {
+        match kind {
+            Kind::Rust => names.push("target"),
+            Kind::Node => names.push("node_modules"),
+            Kind::Python => names.extend([".venv", "venv"]),
+            Kind::Make => names.extend(project.directories.iter().map(String::as_str)),
+            Kind::Go => {}
+        }
+    }
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok_and(|data| data.is_dir());
+    let mut paths: Vec<PathBuf> = names.into_iter().map(|name| project.root.join(name)).filter(is_there).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// The build cache of Go, where it is missing: then the sandbox can't grant it, and no build works.
+pub(super) fn missing_cache(project: &Project, surroundings: &Surroundings) -> Option<PathBuf> {
+    let cache = home_of(surroundings, "GOCACHE", ".cache/go-build").filter(|_| project.is(Kind::Go))?;
+    (is_enforceable() && !cache.exists()).then_some(cache)
+}
+
+/// What the project's tools need of the home directory: a preset of the server's, and by its path what is elsewhere.
+fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
+    let is_there = |path: &PathBuf| path.exists();
+    let below = |variable: &'static str, usual: &str, parts: &[&str]| -> Vec<PathBuf> {
+        // What a preset grants lies in the home directory.
+        let home = home_of(surroundings, variable, usual).filter(|_| surroundings.variable(variable).is_some());
+        home.iter().flat_map(|home| parts.iter().map(move |part| home.join(part))).filter(is_there).collect()
+    };
+    let mut grants = Grants::default();
+    for kind in &project.kinds {
+        match kind {
+            // Not the directory itself, which holds the credentials of registries.
+            Kind::Rust => {
+                grants.presets.push("rust");
+                grants.read.extend(below("CARGO_HOME", ".cargo", &["registry", "git", "config.toml"]));
+                grants.read.extend(below("RUSTUP_HOME", ".rustup", &["settings.toml"]));
+                grants.exec.extend(below("CARGO_HOME", ".cargo", &["bin"]));
+                grants.exec.extend(below("RUSTUP_HOME", ".rustup", &["toolchains"]));
+                let is_set = |name: &&str| surroundings.variable(name).is_some_and(|value| !value.is_empty());
+                grants.env.extend(["CARGO_HOME", "RUSTUP_HOME"].iter().filter(|name| is_set(name)));
+            }
+            Kind::Node => grants.presets.push("node"),
+            Kind::Python => grants.presets.push("python"),
+            Kind::Go => {
+                grants.presets.push("go");
+                grants.write.extend(home_of(surroundings, "GOCACHE", ".cache/go-build").filter(is_there));
+            }
+            Kind::Make => {}
+        }
+    }
+    grants
+}

@@ -1,0 +1,92 @@
+//! `allowexec init`: a starter configuration and policy for the project in the current directory.
+//!
+//! - `project`: what the project is, by its files, which are read without following a link
+//! - `policy`: the rules for its commands
+//! - `configuration`: the settings, with what the sandbox has to grant for them
+//!
+//! It makes two files, and for Rust the directory `target`. A file that is there already is never replaced.
+
+mod configuration;
+mod policy;
+mod project;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use project::Project;
+
+use super::error::CliError;
+use super::{Outcome, print, stdio};
+use crate::config::Surroundings;
+use crate::files::Beneath;
+
+const CONFIGURATION: &str = "allowexec.yaml";
+const POLICY: &str = "allowexec-policy.yaml";
+
+/// What people would stumble over.
+const WRITES_PARTS: &str = "\nIn a sandbox commands write the directories of the project that are named there, and not its own files. To let \
+                            them write all of it, keep the settings outside: allowexec init --to DIR\n";
+
+/// Writes both files into the directory of the project, or into `elsewhere`, which is made where it is missing.
+pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
+    let surroundings = Surroundings::of_this_process()?;
+    let root = surroundings.directory.clone();
+    let to = elsewhere.map_or_else(|| root.clone(), |to| root.join(to).components().collect());
+    let failed = |file: &Path| {
+        let file = file.display().to_string();
+        move |source| CliError::Write { file, source }
+    };
+    if elsewhere.is_some() {
+        std::fs::create_dir_all(&to).map_err(failed(&to))?;
+    }
+    // A directory that is reached by a link has another path for the kernel.
+    let (root, to) = (real(root), real(to));
+    let place = Beneath::open(&to).map_err(failed(&to))?;
+    let files = [to.join(POLICY), to.join(CONFIGURATION)];
+    // A link that leads nowhere is there too.
+    if let Some(file) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
+        stdio::note(&format!(
+            "`{}` is there already, so nothing was written; move it, or change it by hand",
+            file.display()
+        ));
+        return Ok(Outcome::Bad);
+    }
+    let project = Project::read(&root).map_err(failed(&root))?;
+    let is_writable = to.starts_with(&root);
+    if project.needs_target() && is_writable {
+        make_target(&project)?;
+    }
+    let policy = policy::text(&project, &surroundings);
+    let settings = configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
+    for (file, text) in [(POLICY, &policy), (CONFIGURATION, &settings)] {
+        place.create_file(Path::new(file), text.as_bytes(), false).map_err(failed(&to.join(file)))?;
+    }
+    if let Some(cache) = configuration::missing_cache(&project, &surroundings) {
+        stdio::note(&format!(
+            "warning: the build cache of Go, `{0}`, is not there yet; run `go build` once, and add `{0}` to `write` in {CONFIGURATION}",
+            cache.display()
+        ));
+    }
+    let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };
+    let next = crate::text::escape(&named).into_owned();
+    print(&format!(
+        "wrote `{POLICY}` and `{CONFIGURATION}` for {}\n\n\
+         See what they allow:  allowexec doctor --config {next}\n\
+         Connect a client:     allowexec setup CLIENT --config {next}\n{}",
+        project.description(),
+        if is_writable { WRITES_PARTS } else { "" }
+    ))
+}
+
+fn real(path: PathBuf) -> PathBuf {
+    dunce::canonicalize(&path).unwrap_or(path)
+}
+
+/// The sandbox grants what exists when the server starts.
+fn make_target(project: &Project) -> Result<(), CliError> {
+    match project.place.create_directory(Path::new("target")) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(CliError::Write { file: project.root.join("target").display().to_string(), source }),
+    }
+}

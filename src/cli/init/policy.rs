@@ -1,0 +1,143 @@
+//! The rules for a project's commands: shipped profiles, and what they leave out on purpose but a project's own work needs.
+
+use std::fmt::Write as _;
+
+use super::configuration::home_of;
+use super::project::{Kind, Project};
+use crate::config::Surroundings;
+
+pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
+    let mut profiles = vec!["coreutils-readonly", "search"];
+    if project.has_git {
+        profiles.push("git-readonly");
+    }
+    for kind in &project.kinds {
+        match kind {
+            Kind::Python => profiles.push("python-tools"),
+            Kind::Go => profiles.push("go-check"),
+            // Their rules stand below.
+            Kind::Rust | Kind::Node | Kind::Make => {}
+        }
+    }
+    let mut text = format!(
+        "# Which arguments each command may have, for {}. Everything that is not described is refused.\n\
+         # `allowexec policy show NAME` prints a profile; `allowexec policy test {}` runs the examples below.\n\
+         version: 1\nprofiles: [{}]\n",
+        project.description(),
+        super::POLICY,
+        profiles.join(", ")
+    );
+    if project.is(Kind::Rust) {
+        text.push_str(RUST_SETS);
+    }
+    let mut commands = String::new();
+    if project.is(Kind::Rust) {
+        commands.push_str(&rust(surroundings));
+    }
+    if project.is(Kind::Node) && !project.scripts.is_empty() {
+        commands.push_str(&node(&project.scripts));
+    }
+    if project.is(Kind::Make) && !project.targets.is_empty() {
+        commands.push_str(&make(&project.targets));
+    }
+    if !commands.is_empty() {
+        // Writing to a string does not fail.
+        let _ = write!(text, "commands:\n{commands}");
+    }
+    text
+}
+
+const RUST_SETS: &str = r#"sets:
+  common:
+    "--locked, --offline": flag
+    "-q, --quiet": flag
+    "-v, --verbose": flag
+  build:
+    "-p, --package": {text: {chars: "A-Za-z0-9_.:@-", max_length: 200}}
+    "--workspace, --all-targets, --lib, --bins, --tests, --examples, --benches": flag
+    "--bin, --test, --example, --bench": {text: {chars: "A-Za-z0-9_-", max_length: 100}}
+    "-F, --features": {text: {chars: "A-Za-z0-9_/,-", max_length: 500}}
+    "--all-features, --no-default-features": flag
+    "-r, --release": flag
+"#;
+
+/// What cargo-check allows, and to build and to test.
+fn rust(surroundings: &Surroundings) -> String {
+    let toolchain = toolchain(surroundings)
+        .map(|name| format!("    env: {{set: {{RUSTUP_TOOLCHAIN: {}}}}}\n", super::configuration::yaml(&name)));
+    format!(
+        r#"  cargo:
+    extends: cargo-check
+{}    subcommands:
+      build:
+        use: [common, build]
+      test:
+        use: [common, build]
+        options: {{"--no-run, --no-fail-fast, --doc": flag}}
+        operands: [{{name: FILTER, text: {{chars: "A-Za-z0-9_:", max_length: 200}}, count: "0..1"}}]
+        after_double_dash: [{{one_of: [--nocapture, --ignored, --include-ignored, --exact], count: "0.."}}]
+    timeout: 10m
+    examples:
+      allow: [cargo build --release, cargo test, "cargo test parser::", cargo test -- --nocapture, cargo clippy]
+      refuse: [cargo run, cargo publish, cargo install x, cargo test --config x]
+"#,
+        toolchain.unwrap_or_default()
+    )
+}
+
+/// The toolchain of rustup that the profile should name, where it is another one than `stable`.
+fn toolchain(surroundings: &Surroundings) -> Option<String> {
+    let home = home_of(surroundings, "RUSTUP_HOME", ".rustup")?;
+    let toolchains = std::fs::read_dir(home.join("toolchains")).ok()?;
+    let mut names: Vec<String> = toolchains.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    if names.iter().any(|name| name.starts_with("stable")) { None } else { names.pop() }
+}
+
+fn node(scripts: &[String]) -> String {
+    let list = scripts.iter().map(|name| super::configuration::yaml(name)).collect::<Vec<_>>().join(", ");
+    let first = scripts.first().map(String::as_str).unwrap_or_default();
+    let test = if scripts.iter().any(|name| name == "test") { "      test: {}\n" } else { "" };
+    format!(
+        r#"  npm:
+    # What a script does stands in package.json; the sandbox bounds it.
+    insert: [--script-shell=/bin/sh, --node-options=, --no-update-notifier, --no-fund, --no-audit, --logs-max=0]
+    subcommands:
+      run:
+        options: {{"-s, --silent": flag, "--if-present": flag}}
+        operands: [{{name: SCRIPT, one_of: [{list}]}}]
+{test}      ls:
+        options: {{"--depth": {{integer: [0, 100]}}, "--json": flag}}
+    env: {{unset: [NODE_OPTIONS, NODE_PATH, npm_config_script_shell, npm_config_prefix, npm_config_userconfig, npm_config_globalconfig]}}
+    timeout: 10m
+    sandbox: {{level: workspace, network: none}}
+    examples:
+      allow: [{}]
+      refuse: [npm install, npm publish, npm exec x, {}]
+"#,
+        super::configuration::yaml(&format!("npm run {first}")),
+        super::configuration::yaml(&format!("npm run {first} --script-shell=x"))
+    )
+}
+
+fn make(targets: &[String]) -> String {
+    let list = targets.iter().map(|name| super::configuration::yaml(name)).collect::<Vec<_>>().join(", ");
+    let first = targets.first().map(String::as_str).unwrap_or_default();
+    format!(
+        r#"  make:
+    # What a target does stands in the Makefile; the sandbox bounds it.
+    options:
+      "-j, --jobs": {{integer: [1, 64], optional: true}}
+      "-k, --keep-going": flag
+      "-s, --silent": flag
+    operands: [{{name: TARGET, one_of: [{list}], count: "0.."}}]
+    env: {{unset: [MAKEFLAGS, GNUMAKEFLAGS, MFLAGS, MAKEFILES, MAKELEVEL, MAKEOVERRIDES]}}
+    timeout: 10m
+    sandbox: {{level: workspace, network: none}}
+    examples:
+      allow: [make, {}]
+      refuse: [make SHELL=x, make -f x, make -C .. all, make --eval=x]
+"#,
+        super::configuration::yaml(&format!("make {first}"))
+    )
+}

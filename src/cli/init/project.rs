@@ -1,0 +1,165 @@
+//! What a project is, by the files in its directory. No link is followed, and no more is read than such files hold.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::files::Beneath;
+
+/// The longest file that is read.
+const LARGEST: u64 = 1024 * 1024;
+/// The most names that are taken from a file or a directory.
+const MOST: usize = 60;
+
+/// A language or a tool whose files were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Rust,
+    Node,
+    Python,
+    Go,
+    Make,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Rust, Self::Node, Self::Python, Self::Go, Self::Make];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Rust => "Rust",
+            Self::Node => "Node",
+            Self::Python => "Python",
+            Self::Go => "Go",
+            Self::Make => "Make",
+        }
+    }
+
+    /// The files of which one is enough.
+    fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Rust => &["Cargo.toml"],
+            Self::Node => &["package.json"],
+            Self::Python => &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini"],
+            Self::Go => &["go.mod"],
+            Self::Make => &["GNUmakefile", "makefile", "Makefile"],
+        }
+    }
+}
+
+/// The project in a directory.
+pub(super) struct Project {
+    pub root: PathBuf,
+    pub place: Beneath,
+    pub kinds: Vec<Kind>,
+    pub has_git: bool,
+    /// Of package.json.
+    pub scripts: Vec<String>,
+    /// Of the Makefile.
+    pub targets: Vec<String>,
+    /// The directories in it that are not hidden.
+    pub directories: Vec<String>,
+}
+
+impl Project {
+    pub(super) fn read(root: &Path) -> io::Result<Self> {
+        let place = Beneath::open(root)?;
+        let mut directories = Vec::new();
+        for entry in std::fs::read_dir(root)? {
+            let entry = entry?;
+            // Not that of what a link leads to.
+            let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'));
+            directories.extend(name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())));
+        }
+        directories.sort_unstable();
+        let is_there = |file: &&&str| root.join(file).symlink_metadata().is_ok_and(|data| data.is_file());
+        let text = |kind: Kind| {
+            let file = kind.files().iter().find(is_there)?;
+            String::from_utf8(place.read_regular(Path::new(file), LARGEST).ok()?).ok()
+        };
+        Ok(Self {
+            kinds: Kind::ALL.into_iter().filter(|kind| kind.files().iter().any(|file| is_there(&file))).collect(),
+            has_git: root.join(".git").symlink_metadata().is_ok_and(|data| !data.is_symlink()),
+            scripts: text(Kind::Node).map(|text| scripts(&text)).unwrap_or_default(),
+            targets: text(Kind::Make).map(|text| targets(&text)).unwrap_or_default(),
+            directories: directories.into_iter().take(MOST).collect(),
+            root: root.to_owned(),
+            place,
+        })
+    }
+
+    pub(super) fn is(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    pub(super) fn needs_target(&self) -> bool {
+        self.is(Kind::Rust)
+    }
+
+    /// In words, for people.
+    pub(super) fn description(&self) -> String {
+        let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.title()).collect();
+        match kinds.as_slice() {
+            [] => "a directory without files that are known; add what you need to the policy".to_owned(),
+            kinds => format!("a project with {}", kinds.join(", ")),
+        }
+    }
+}
+
+/// A name that may stand in a rule as it is.
+fn is_name(name: &str) -> bool {
+    let is_first = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    name.len() <= 60
+        && name.starts_with(is_first)
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || "_.:-".contains(character))
+}
+
+/// The scripts of a package.json; those that npm runs around others, and what publishes, are left out.
+fn scripts(text: &str) -> Vec<String> {
+    let package: Option<Value> = serde_json::from_str(text).ok();
+    let scripts = package.as_ref().and_then(|package| package.get("scripts")).and_then(Value::as_object);
+    let names: Vec<&String> = scripts.into_iter().flatten().map(|(name, _)| name).collect();
+    let is_around = |name: &str| {
+        let rest = name.strip_prefix("pre").or(name.strip_prefix("post"));
+        let of = rest.filter(|rest| !rest.is_empty());
+        of.is_some_and(|of| names.iter().any(|name| *name == of) || ["install", "publish", "pack"].contains(&of))
+    };
+    let leads_out =
+        |name: &str| ["deploy", "publish", "release", "install", "prepare"].iter().any(|word| name.contains(word));
+    let kept = names.iter().filter(|name| is_name(name) && !is_around(name) && !leads_out(name));
+    kept.map(|name| (*name).clone()).take(MOST).collect()
+}
+
+/// The targets of a Makefile that are plain names; what installs or publishes is left out.
+fn targets(text: &str) -> Vec<String> {
+    let mut targets: Vec<String> = Vec::new();
+    let leads_out = |name: &str| ["deploy", "publish", "release", "install"].iter().any(|word| name.contains(word));
+    for line in text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])) {
+        let Some((names, rest)) = line.split_once(':') else { continue };
+        // `NAME := VALUE`, and `NAME = a:b`.
+        if rest.starts_with('=') || rest.starts_with(":=") || names.contains('=') {
+            continue;
+        }
+        for name in names.split_whitespace().filter(|name| is_name(name) && !leads_out(name)) {
+            if !targets.iter().any(|known| known == name) && targets.len() < MOST {
+                targets.push(name.to_owned());
+            }
+        }
+    }
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_and_targets_are_plain_names_of_what_stays_here() {
+        let package = r#"{"scripts": {"test": "x", "pretest": "x", "test:unit": "x", "deploy": "x", "a b": "x", "prettier": "x", "-x": ""}}"#;
+        assert_eq!(scripts(package), ["prettier", "test", "test:unit"]);
+        assert_eq!(scripts("{"), <[&str; 0]>::default());
+        let makefile = ".PHONY: all\nCC := cc\nX = a:b\nall: main.o | dir\n\tcc: x\nmain.o: main.c\n%.o: %.c\ninstall: all\n\
+                        test lint:: all\n$(X): y\nall: more\n";
+        assert_eq!(targets(makefile), ["all", "main.o", "test", "lint"]);
+    }
+}

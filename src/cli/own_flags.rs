@@ -1,0 +1,85 @@
+//! The flags that commands have beside the settings, in one table: what is read, completed and suggested.
+
+use super::arguments::Name;
+use super::completions::Value;
+
+/// A flag of some commands.
+pub(super) struct OwnFlag {
+    pub name: &'static str,
+    /// The commands that have it.
+    pub of: &'static [Name],
+    pub value: Value,
+    pub help: &'static str,
+}
+
+const fn flag(name: &'static str, of: &'static [Name], value: Value, help: &'static str) -> OwnFlag {
+    OwnFlag { name, of, value, help }
+}
+
+const PLAYED: &[Name] = &[Name::Replay];
+
+const TABLE: &[OwnFlag] = &[
+    flag(
+        "json",
+        &[Name::Call, Name::Check, Name::Policy, Name::Tools, Name::Doctor, Name::Setup, Name::Replay, Name::Lint],
+        Value::None,
+        "Print JSON",
+    ),
+    flag("to", &[Name::Init], Value::Directory, "Write the files there"),
+    flag("list", &[Name::Setup], Value::None, "Say which clients are found on this system"),
+    flag("snippet", &[Name::Setup], Value::None, "Print the part of the client's file, also where it has a command"),
+    flag("in", &[Name::Check, Name::Policy], Value::Directory, "The directory that the call would name"),
+    flag("with-input", &[Name::Check, Name::Policy], Value::None, "Ask about a call that brings input"),
+    flag("cases", &[Name::Policy], Value::File, "Cases to test too, as JSON lines"),
+    flag("in", PLAYED, Value::Directory, "Play in that directory"),
+    flag("update", &[Name::Replay], Value::None, "Rewrite what differs"),
+    flag("dry-run", &[Name::Replay], Value::None, "Show what would be rewritten, and write nothing"),
+    flag("schema", &[Name::Lint], Value::Directory, "The directory of the official schemas"),
+    flag("strict", PLAYED, Value::None, "Allow no difference that the transcript does not name"),
+    flag("strict", &[Name::Mock], Value::None, "End with 1 if a request was not recorded or not sent"),
+    flag("delay", &[Name::Mock], Value::Any, "Wait before each message"),
+    flag("drop", &[Name::Mock], Value::Any, "Leave out the N-th message"),
+    flag("garble", &[Name::Mock], Value::Any, "Cut the N-th message in the middle"),
+    flag("close-after", &[Name::Mock], Value::Any, "Close the output after the N-th message"),
+    flag("split-writes", &[Name::Mock], Value::None, "Write each message in pieces"),
+    flag("server", PLAYED, Value::Program, "The command of another server"),
+    flag("timeout", PLAYED, Value::Any, "How long each wait may last"),
+    flag("jobs", &[Name::Replay], Value::Any, "How many transcripts are played at once"),
+    flag("junit", &[Name::Replay], Value::File, "Write the verdicts as JUnit's XML"),
+    flag("tap", &[Name::Replay], Value::None, "Print the verdicts as TAP"),
+    flag("pass-env", PLAYED, Value::Any, "Your variables that servers get"),
+    flag("output", &[Name::Record], Value::File, "The file of the recording"),
+    flag("dir", &[Name::Record], Value::Directory, "The directory for a file of each session"),
+    flag("force", &[Name::Record, Name::Serve], Value::None, "Replace an existing file"),
+    flag("required", &[Name::Record], Value::None, "End the session when it can't be recorded any more"),
+    flag("timing", &[Name::Record], Value::None, "Write the time before each line"),
+];
+
+/// The flags of a command.
+pub(super) fn of(name: Name) -> impl Iterator<Item = &'static OwnFlag> {
+    TABLE.iter().filter(move |flag| flag.of.contains(&name))
+}
+
+/// What was given of them: their values, empty for those that take none.
+#[derive(Default)]
+pub(super) struct Given(Vec<(&'static str, String)>);
+
+impl Given {
+    pub(super) fn add(&mut self, flag: &'static str, value: String) {
+        self.0.push((flag, value));
+    }
+
+    pub(super) fn is_given(&self, flag: &str) -> bool {
+        self.0.iter().any(|(name, _)| *name == flag)
+    }
+
+    /// Every value of a flag, in their order.
+    pub(super) fn all<'a>(&'a self, flag: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(name, _)| *name == flag).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a flag; the last one where there are several.
+    pub(super) fn one(&self, flag: &str) -> Option<String> {
+        self.all(flag).last().map(str::to_owned)
+    }
+}

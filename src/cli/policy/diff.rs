@@ -1,0 +1,278 @@
+//! `allowexec policy diff`: what is wider and what is narrower in another policy.
+//!
+//! Both decide about the same command lines: the examples of both, recorded calls, and probes made of both grammars. What
+//! they set for calls (inserted words, the environment, the sandbox) is compared by itself. No file is looked at.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use serde_json::{Value, json};
+
+use super::super::error::CliError;
+use super::super::{Outcome, print, print_json};
+use super::{cases, explain, probes, recorded, rules_of};
+use crate::config::Surroundings;
+use crate::policy::rules::{Arguments, CommandRule, Expected, Rules, SandboxWord, words_of, written};
+use crate::text::escape;
+
+/// How many command lines are shown of each kind; JSON has all.
+const MOST_SHOWN: usize = 40;
+
+/// A command line about which the two disagree.
+struct Change {
+    words: Vec<String>,
+    /// Where the line comes from: an example, a recorded call or a probe.
+    from: String,
+    old: Expected,
+    new: Expected,
+}
+
+/// Something that the two set otherwise for the calls of a command.
+struct Setting {
+    command: String,
+    what: &'static str,
+    old: String,
+    new: String,
+    is_wider: bool,
+}
+
+pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> Result<Outcome, CliError> {
+    let (old_rules, new_rules) = (rules_of(old)?, rules_of(new)?);
+    let mut lines: BTreeMap<Vec<String>, String> = BTreeMap::new();
+    for command in old_rules.iter().chain(new_rules.iter()) {
+        for example in &command.examples {
+            // An example that is no command line is refused by both.
+            if let Ok(words) = words_of(&example.line) {
+                lines.entry(words).or_insert_with(|| format!("example, {}", example.origin));
+            }
+        }
+    }
+    let directory = Surroundings::of_this_process()?.directory;
+    for file in transcripts {
+        for call in recorded::read(file, &directory).map_err(|why| CliError::Transcript { why })? {
+            lines.entry(call.words).or_insert(call.at);
+        }
+    }
+    let (probes, has_more) = probes::probes(&old_rules, &new_rules);
+    for words in probes {
+        lines.entry(words).or_insert_with(|| "probe".to_owned());
+    }
+    let count = lines.len();
+    let changes: Vec<Change> = lines
+        .into_iter()
+        .filter_map(|(words, from)| {
+            let (old, new) = (cases::decide(&old_rules, &words).came, cases::decide(&new_rules, &words).came);
+            (old != new).then_some(Change { words, from, old, new })
+        })
+        .collect();
+    let settings = settings(&old_rules, &new_rules);
+    let is_wider = changes.iter().any(Change::is_wider) || settings.iter().any(|setting| setting.is_wider);
+    if json {
+        let wider = |wanted: bool| {
+            let changes = changes.iter().filter(|change| change.is_wider() == wanted);
+            changes.map(Change::to_json).collect::<Vec<Value>>()
+        };
+        print_json(&json!({
+            "compared": count,
+            "bounded": has_more,
+            "wider": wider(true),
+            "narrower": wider(false),
+            "settings": settings.iter().map(Setting::to_json).collect::<Vec<Value>>(),
+        }))?;
+    } else {
+        print(&text(&changes, &settings, count, has_more))?;
+    }
+    Ok(if is_wider { Outcome::Bad } else { Outcome::Good })
+}
+
+fn text(changes: &[Change], settings: &[Setting], count: usize, has_more: bool) -> String {
+    let mut lines = Vec::new();
+    for (title, wanted) in [("wider", true), ("narrower", false)] {
+        let changes: Vec<&Change> = changes.iter().filter(|change| change.is_wider() == wanted).collect();
+        let settings: Vec<&Setting> = settings.iter().filter(|setting| setting.is_wider == wanted).collect();
+        if changes.is_empty() && settings.is_empty() {
+            continue;
+        }
+        lines.push(title.to_owned());
+        lines.extend(settings.iter().map(|setting| format!("  {}", setting.to_text())));
+        lines.extend(changes.iter().take(MOST_SHOWN).map(|change| format!("  {}", change.to_text())));
+        if changes.len() > MOST_SHOWN {
+            lines.push(format!("  … and {} more; `--json` has all", changes.len() - MOST_SHOWN));
+        }
+    }
+    let bounded = if has_more { "; there would be more" } else { "" };
+    let verdict = if lines.is_empty() { "no difference" } else { "compared" };
+    lines.push(format!("{verdict}: {count} command lines{bounded}"));
+    lines.iter().map(|line| format!("{}\n", escape(line))).collect()
+}
+
+impl Change {
+    fn is_wider(&self) -> bool {
+        rank(self.new) > rank(self.old)
+    }
+
+    fn to_text(&self) -> String {
+        let line = shortened(&written(&self.words));
+        format!("{line}: {} → {} ({})", self.old.name(), self.new.name(), self.from)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"argv": self.words, "from": self.from, "old": self.old.name(), "new": self.new.name()})
+    }
+}
+
+/// A line of thousands of characters is a probe of a length.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}… ({} characters)", line.get(..end).unwrap_or_default(), line.chars().count()),
+        None => line.to_owned(),
+    }
+}
+
+fn rank(decision: Expected) -> u8 {
+    match decision {
+        Expected::Refuse => 0,
+        Expected::Ask => 1,
+        Expected::Allow => 2,
+    }
+}
+
+impl Setting {
+    fn to_text(&self) -> String {
+        format!("{} of `{}`: {} → {}", self.what, self.command, self.old, self.new)
+    }
+
+    fn to_json(&self) -> Value {
+        let Self { command, what, old, new, is_wider } = self;
+        json!({"command": command, "what": what, "old": old, "new": new, "wider": is_wider})
+    }
+}
+
+/// What the two set otherwise. What can't be told to be narrower counts as wider.
+fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
+    let mut all = Vec::new();
+    for (before, after) in old.iter().filter_map(|before| Some((before, new.get(&before.name)?))) {
+        let mut add = |what, old: String, new: String, is_narrower: bool| {
+            if old != new {
+                all.push(Setting { command: after.name.clone(), what, old, new, is_wider: !is_narrower });
+            }
+        };
+        let inserted = |rule: &CommandRule| {
+            let levels = rule.level.levels().into_iter().filter(|level| !level.insert.is_empty());
+            levels.map(|level| format!("{}: {}", level.title(), written(&level.insert))).collect::<Vec<_>>()
+        };
+        let (was, is) = (inserted(before), inserted(after));
+        // More words inserted behind the same ones are narrower by intent; any other change deserves a look.
+        let keeps = was.iter().all(|was| is.iter().any(|is| is.starts_with(was.as_str())) || level_is_gone(was, after));
+        add("inserted words", none_or(&was.join("; ")), none_or(&is.join("; ")), keeps);
+        let keeps_env = before.env.set.iter().all(|(name, value)| after.env.set.get(name) == Some(value))
+            && before.env.unset.iter().all(|name| after.env.unset.contains(name));
+        add("environment", shown(&before.env), shown(&after.env), keeps_env);
+        add("input", shown(&before.stdin), shown(&after.stdin), !after.stdin);
+        let cwd_is_narrower = before.cwd_under.is_empty()
+            || (!after.cwd_under.is_empty() && after.cwd_under.iter().all(|under| before.cwd_under.contains(under)));
+        add("`cwd`", none_or(&before.cwd_under.join(", ")), none_or(&after.cwd_under.join(", ")), cwd_is_narrower);
+        let sandbox = |rule: &CommandRule| explain::sandbox(&rule.sandbox).unwrap_or_else(|| "none".to_owned());
+        add("sandbox", sandbox(before), sandbox(after), sandbox_is_narrower(before, after));
+        let limits = |rule: &CommandRule| explain::limits(&rule.limits).unwrap_or_else(|| "none".to_owned());
+        add("limits", limits(before), limits(after), limits_are_narrower(before, after));
+        add("program", shown(&before.program), shown(&after.program), false);
+        let timeout_is_shorter = before.timeout.is_none_or(|was| after.timeout.is_some_and(|is| is <= was));
+        add("timeout", shown(&before.timeout), shown(&after.timeout), timeout_is_shorter);
+        add("`read_only`", shown(&before.read_only), shown(&after.read_only), !after.read_only);
+    }
+    all
+}
+
+/// Whether the level whose inserted words these are is not described any more, so that nothing runs without them.
+fn level_is_gone(was: &str, after: &CommandRule) -> bool {
+    let title = was.split(": ").next().unwrap_or_default();
+    let is_there = |title: &str| after.level.levels().iter().any(|level| level.title() == title);
+    let has_any = after
+        .level
+        .levels()
+        .iter()
+        .any(|level| matches!(level.arguments, Arguments::Any { .. }) && title.starts_with(&level.title()));
+    !is_there(title) && !has_any
+}
+
+fn sandbox_is_narrower(before: &CommandRule, after: &CommandRule) -> bool {
+    let rank = |level: Option<SandboxWord>| match level {
+        Some(SandboxWord::Off) => 0,
+        None => 1,
+        Some(SandboxWord::Workspace) => 2,
+        Some(SandboxWord::Strict) => 3,
+    };
+    let network = |network: Option<bool>| match network {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
+    };
+    let (was, is) = (&before.sandbox, &after.sandbox);
+    rank(is.level) >= rank(was.level)
+        && network(is.network) >= network(was.network)
+        && is.exec_own >= was.exec_own
+        && is.paths_claimed >= was.paths_claimed
+}
+
+fn limits_are_narrower(before: &CommandRule, after: &CommandRule) -> bool {
+    fn keeps<T: PartialOrd>(was: Option<T>, is: Option<T>) -> bool {
+        was.is_none_or(|was| is.is_some_and(|is| is <= was))
+    }
+    let (was, is) = (&before.limits, &after.limits);
+    keeps(was.memory, is.memory)
+        && keeps(was.file_size, is.file_size)
+        && keeps(was.cpu, is.cpu)
+        && keeps(was.processes, is.processes)
+        && keeps(was.open_files, is.open_files)
+}
+
+fn none_or(text: &str) -> String {
+    if text.is_empty() { "none".to_owned() } else { text.to_owned() }
+}
+
+fn shown(value: &impl Debug) -> String {
+    format!("{value:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::rules::PolicyText;
+
+    fn rules(command: &str) -> Rules {
+        let text = format!("version: 1\ncommands:\n  a: {command}\n");
+        Rules::load(&[PolicyText { file: "p.yaml".into(), text }], &[], &[]).unwrap()
+    }
+
+    #[test]
+    fn each_setting_is_told_to_be_wider_or_narrower() {
+        let check = |narrow: &str, wide: &str, what: &str| {
+            let (narrow, wide) = (rules(narrow), rules(wide));
+            let found = |old, new| settings(old, new).into_iter().map(|s| (s.what, s.is_wider)).collect::<Vec<_>>();
+            assert_eq!(found(&narrow, &wide), [(what, true)], "{what}");
+            assert_eq!(found(&wide, &narrow), [(what, false)], "{what}");
+            assert_eq!(found(&wide, &wide), [], "{what}");
+        };
+        check("{insert: [-x]}", "{}", "inserted words");
+        check("{insert: [-x, -y]}", "{insert: [-x]}", "inserted words");
+        check("{env: {set: {A: b}}}", "{}", "environment");
+        check("{env: {unset: [A]}}", "{}", "environment");
+        check("{}", "{stdin: true}", "input");
+        check("{cwd: {under: [src]}}", "{}", "`cwd`");
+        check("{cwd: {under: [src]}}", "{cwd: {under: [src, docs]}}", "`cwd`");
+        check("{sandbox: {level: strict}}", "{sandbox: {level: workspace}}", "sandbox");
+        check("{sandbox: {level: workspace}}", "{}", "sandbox");
+        check("{sandbox: {exec: own}}", "{}", "sandbox");
+        check("{sandbox: {network: none}}", "{sandbox: {network: full}}", "sandbox");
+        check("{limits: {memory: 1MiB}}", "{limits: {memory: 2MiB}}", "limits");
+        check("{timeout: 1s}", "{}", "timeout");
+        check("{}", "{read_only: true}", "`read_only`");
+    }
+
+    #[test]
+    fn another_program_is_never_narrower() {
+        let (old, new) = (rules("{program: /bin/a}"), rules("{program: /bin/b}"));
+        assert!(settings(&old, &new)[0].is_wider && settings(&new, &old)[0].is_wider);
+    }
+}

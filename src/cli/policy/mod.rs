@@ -1,0 +1,181 @@
+//! `allowexec policy`: the shipped profiles, and what policies decide, before any client asks.
+//!
+//! - `show`: the profiles
+//! - `test`: the examples and cases of a policy, and what none of them uses
+//! - `explain`: what each word of a command is, and what its call would get
+//! - `diff`: what is wider and what is narrower in another policy
+//! - `suggest`: rules for the calls that recorded sessions were refused
+//! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what recorded ones have in common
+
+mod cases;
+mod diff;
+mod explain;
+mod probes;
+mod recorded;
+mod seen;
+mod show;
+mod suggest;
+mod test;
+
+use std::path::{Path, PathBuf};
+
+use super::Outcome;
+use super::error::CliError;
+use crate::config::{Config, Surroundings};
+use crate::files::read_regular;
+use crate::policy::rules::{LARGEST_POLICY, Origin, PolicyText, Rules, profile_text};
+use crate::text::nearest;
+
+/// What `allowexec policy` does, with its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Prints shipped profiles, or lists them.
+    Show {
+        /// Those to print; all are listed where there are none.
+        names: Vec<String>,
+    },
+    /// Runs the examples of policies, and cases.
+    Test {
+        /// The policies; the configured ones where there are none.
+        files: Vec<String>,
+        /// Files of cases.
+        cases: Vec<String>,
+    },
+    /// Explains a command.
+    Explain {
+        /// The directory that the call would name.
+        directory: Option<String>,
+        /// The command.
+        command: Vec<String>,
+        /// Whether the call would bring input.
+        with_input: bool,
+    },
+    /// Compares two policies.
+    Diff {
+        /// What was.
+        old: String,
+        /// What would be.
+        new: String,
+        /// Recorded sessions, whose calls are compared too.
+        transcripts: Vec<String>,
+    },
+    /// Suggests rules.
+    Suggest {
+        /// Recorded sessions.
+        transcripts: Vec<String>,
+    },
+}
+
+/// What each action is called on the command line.
+pub(super) const ACTIONS: [&str; 5] = ["show", "test", "explain", "diff", "suggest"];
+
+impl Action {
+    /// Reads the words behind `policy`, with the flags that some actions have.
+    pub(super) fn parse(words: Vec<String>, flags: ActionFlags) -> Result<Self, CliError> {
+        let missing = |what| CliError::Missing { subcommand: "policy", what };
+        let ActionFlags { directory, with_input, cases } = flags;
+        let mut words = words.into_iter();
+        let name = words.next().ok_or(missing("one of show, test, explain, diff and suggest"))?;
+        let foreign = [
+            ("cases", !cases.is_empty() && name != "test"),
+            ("in", directory.is_some() && name != "explain"),
+            ("with-input", with_input && name != "explain"),
+        ];
+        if let Some((flag, _)) = foreign.into_iter().find(|(_, is_foreign)| *is_foreign) {
+            let help = format!("; `allowexec policy {}` has", if flag == "cases" { "test" } else { "explain" });
+            return Err(CliError::UnknownOwnFlag { flag: flag.to_owned(), subcommand: "policy", help });
+        }
+        match name.as_str() {
+            "show" => Ok(Self::Show { names: words.collect() }),
+            "test" => Ok(Self::Test { files: words.collect(), cases }),
+            "explain" => {
+                let command: Vec<String> = words.collect();
+                if command.is_empty() {
+                    return Err(missing("a command after `explain --`"));
+                }
+                Ok(Self::Explain { directory, command, with_input })
+            }
+            "diff" => {
+                let both = words.next().zip(words.next());
+                let (old, new) = both.ok_or(missing("two policies after `diff`"))?;
+                Ok(Self::Diff { old, new, transcripts: words.collect() })
+            }
+            "suggest" => {
+                let transcripts: Vec<String> = words.collect();
+                if transcripts.is_empty() {
+                    return Err(missing("the file of a transcript after `suggest`"));
+                }
+                Ok(Self::Suggest { transcripts })
+            }
+            found => {
+                let help = nearest(found, ACTIONS).map_or_else(
+                    || format!("; it has {}", ACTIONS.join(", ")),
+                    |nearest| format!("; did you mean `{nearest}`?"),
+                );
+                Err(CliError::UnknownCommand { found: format!("policy {}", found.escape_debug()), help })
+            }
+        }
+    }
+}
+
+/// The flags that stand for themselves on the command line until the action is known.
+#[derive(Debug, Default)]
+pub(super) struct ActionFlags {
+    pub directory: Option<String>,
+    pub with_input: bool,
+    pub cases: Vec<String>,
+}
+
+/// Does it. `config` is called only by those that settings concern.
+pub(super) fn run(
+    action: &Action,
+    json: bool,
+    config: impl FnOnce() -> Result<Config, CliError>,
+) -> Result<Outcome, CliError> {
+    match action {
+        Action::Show { names } => show::run(names, json),
+        Action::Test { files, cases } if files.is_empty() => {
+            let config = config()?;
+            let files: Vec<String> = config.policy.value.iter().map(|file| file.display().to_string()).collect();
+            let files: Vec<String> = files.into_iter().chain(config.profile.value.iter().cloned()).collect();
+            if files.is_empty() {
+                return Err(CliError::Missing {
+                    subcommand: "policy test",
+                    what: "the file of a policy, or `--policy`",
+                });
+            }
+            test::run(&files, cases, json)
+        }
+        Action::Test { files, cases } => test::run(files, cases, json),
+        Action::Explain { directory, command, with_input } => {
+            explain::run(&config()?, directory.as_deref(), command, *with_input, json)
+        }
+        Action::Diff { old, new, transcripts } => diff::run(old, new, transcripts, json),
+        Action::Suggest { transcripts } => suggest::run(&config()?, transcripts, json),
+    }
+}
+
+/// The rules of a policy file, or of the shipped profile of this name where there is no such file. The examples are not run.
+fn rules_of(file: &str) -> Result<Rules, CliError> {
+    let wrong = |why: String| CliError::Policy { why };
+    let directory = Surroundings::of_this_process()?.directory;
+    let path = directory.join(file);
+    if profile_text(file).is_some() && !path.exists() {
+        return Rules::read(&[], &[file.to_owned()], &[]).map_err(|error| wrong(error.to_string()));
+    }
+    let text =
+        text_of(&path, LARGEST_POLICY).map_err(|why| wrong(format!("cannot read the policy `{file}`: {why}")))?;
+    let text = PolicyText { file: PathBuf::from(file), text };
+    Rules::read(&[text], &[], &[]).map_err(|error| wrong(error.to_string()))
+}
+
+/// The text of a file of at most so many bytes, or why there is none.
+fn text_of(path: &Path, most: u64) -> Result<String, String> {
+    let bytes = read_regular(path, most).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "it is no UTF-8".to_owned())
+}
+
+/// A place as JSON has it: the file or profile, and the line where it has lines.
+fn place(origin: &Origin) -> (String, Option<usize>) {
+    (origin.source.to_string(), Some(origin.line).filter(|line| *line > 0))
+}

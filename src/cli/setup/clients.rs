@@ -1,0 +1,207 @@
+//! The clients: how each is told of a server, where its file is, and how it is found on this system.
+
+use std::path::{Path, PathBuf};
+
+use super::snippet::Snippet;
+use crate::config::Surroundings;
+use crate::policy::{Programs, SearchPath};
+
+/// A client that `setup` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Codex,
+    Copilot,
+    Cursor,
+    Gemini,
+    Opencode,
+    Vscode,
+    Zed,
+}
+
+/// The client's own command for adding a server; what stands before the server's program and arguments.
+#[derive(Clone, Copy)]
+pub(super) enum Command {
+    /// The server's command line follows.
+    Words(&'static [&'static str]),
+    /// The server's program follows, then `--`, then its arguments.
+    ProgramFirst(&'static [&'static str]),
+    /// The server follows as JSON in one word.
+    Json(&'static [&'static str]),
+}
+
+/// How a client is told of a server.
+pub(super) struct Form {
+    pub command: Option<Command>,
+    pub snippet: Snippet,
+    /// What its users should know, one line each.
+    pub notes: &'static [&'static str],
+}
+
+impl Client {
+    pub(in crate::cli) const ALL: [Self; 9] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Codex,
+        Self::Copilot,
+        Self::Cursor,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Vscode,
+        Self::Zed,
+    ];
+
+    /// The word on the command line.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::Codex => "codex",
+            Self::Copilot => "copilot",
+            Self::Cursor => "cursor",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Vscode => "vscode",
+            Self::Zed => "zed",
+        }
+    }
+
+    /// What people call it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Codex => "Codex",
+            Self::Copilot => "GitHub Copilot CLI",
+            Self::Cursor => "Cursor",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
+            Self::Vscode => "VS Code",
+            Self::Zed => "Zed",
+        }
+    }
+
+    pub(super) fn form(self) -> Form {
+        let form = |command, snippet, notes| Form { command, snippet, notes };
+        match self {
+            Self::ClaudeCode => form(
+                Some(Command::Words(&["claude", "mcp", "add", "allowexec", "--"])),
+                Snippet::McpServers { is_typed: false },
+                &[
+                    "It is added for the current directory and for you alone; `--scope user` in front of the name adds it for all.",
+                ],
+            ),
+            Self::ClaudeDesktop => form(
+                None,
+                Snippet::McpServers { is_typed: false },
+                &["Quit and start Claude Desktop to have it read the file."],
+            ),
+            Self::Codex => form(
+                Some(Command::Words(&["codex", "mcp", "add", "allowexec", "--"])),
+                Snippet::Codex,
+                &[
+                    "`codex exec` refuses tools that may write, unless config.toml has `default_tools_approval_mode = \"approve\"` \
+                   below `[mcp_servers.allowexec]`.",
+                ],
+            ),
+            Self::Copilot => form(None, Snippet::McpServers { is_typed: true }, &[]),
+            Self::Cursor => form(
+                None,
+                Snippet::McpServers { is_typed: false },
+                &["For one project alone it goes into `.cursor/mcp.json` there."],
+            ),
+            Self::Gemini => form(
+                Some(Command::ProgramFirst(&["gemini", "mcp", "add", "--scope", "user", "allowexec"])),
+                Snippet::McpServers { is_typed: false },
+                &["Gemini CLI starts servers only in folders that you trust."],
+            ),
+            Self::Opencode => {
+                form(None, Snippet::Opencode, &["For one project alone it goes into `opencode.json` there."])
+            }
+            Self::Vscode => form(
+                Some(Command::Json(&["code", "--add-mcp"])),
+                Snippet::Vscode,
+                &["For one project alone the snippet (`--snippet`) goes into `.vscode/mcp.json` there."],
+            ),
+            Self::Zed => form(None, Snippet::Zed, &[]),
+        }
+    }
+
+    /// The program that is looked for in PATH; none for what has no command of its own.
+    fn program(self) -> Option<&'static str> {
+        match self {
+            Self::ClaudeCode => Some("claude"),
+            Self::ClaudeDesktop => None,
+            Self::Codex => Some("codex"),
+            Self::Copilot => Some("copilot"),
+            Self::Cursor => Some("cursor"),
+            Self::Gemini => Some("gemini"),
+            Self::Opencode => Some("opencode"),
+            Self::Vscode => Some("code"),
+            Self::Zed => Some(if cfg!(target_os = "linux") { "zeditor" } else { "zed" }),
+        }
+    }
+}
+
+/// Where a user keeps settings on this system.
+pub(super) struct ClientFiles {
+    home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, or what stands for it.
+    configuration: Option<PathBuf>,
+    /// Where desktop programs keep theirs.
+    desktop: Option<PathBuf>,
+    codex: Option<PathBuf>,
+    directory: PathBuf,
+}
+
+impl ClientFiles {
+    pub(super) fn new(surroundings: &Surroundings) -> Self {
+        let path = |name| surroundings.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = path("HOME").or_else(|| path("USERPROFILE"));
+        let below = |part: &str| home.as_deref().map(|home| home.join(part));
+        let configuration = path("XDG_CONFIG_HOME").or_else(|| below(".config"));
+        let desktop = if cfg!(windows) {
+            path("APPDATA").or_else(|| below("AppData/Roaming"))
+        } else if cfg!(target_os = "macos") {
+            below("Library/Application Support")
+        } else {
+            configuration.clone()
+        };
+        let codex = path("CODEX_HOME").or_else(|| below(".codex"));
+        Self { desktop, codex, configuration, directory: surroundings.directory.clone(), home }
+    }
+
+    /// The file that a snippet belongs in; `None` where no home directory is known.
+    pub(super) fn file(&self, client: Client) -> Option<String> {
+        let below = |place: &Option<PathBuf>, part: &str| place.as_deref().map(|place| place.join(part));
+        let file = match client {
+            // Its own file holds much else, and is written by its command; this one is for the project.
+            Client::ClaudeCode => Some(self.directory.join(".mcp.json")),
+            Client::ClaudeDesktop => below(&self.desktop, "Claude/claude_desktop_config.json"),
+            Client::Codex => below(&self.codex, "config.toml"),
+            Client::Copilot => below(&self.home, ".copilot/mcp-config.json"),
+            Client::Cursor => below(&self.home, ".cursor/mcp.json"),
+            Client::Gemini => below(&self.home, ".gemini/settings.json"),
+            Client::Opencode => below(&self.configuration, "opencode/opencode.json"),
+            Client::Vscode => below(&self.desktop, "Code/User/mcp.json"),
+            Client::Zed if cfg!(windows) => below(&self.desktop, "Zed/settings.json"),
+            Client::Zed => below(&self.configuration, "zed/settings.json"),
+        };
+        // One kind of separator, also on Windows.
+        file.map(|file| file.components().collect::<PathBuf>().display().to_string())
+    }
+
+    /// The client's program or the directory of its settings, where one of them is there.
+    pub(super) fn found(&self, client: Client, search_path: &SearchPath) -> Option<String> {
+        let programs = Programs::new(search_path.clone(), self.directory.clone());
+        let program = client.program().and_then(|name| programs.find_listed(name));
+        if let Some(program) = program {
+            return Some(program.path().display().to_string());
+        }
+        // That of a project is no sign of it.
+        let file = self.file(client).filter(|_| client != Client::ClaudeCode)?;
+        let settings = Path::new(&file).parent().filter(|settings| settings.is_dir())?;
+        Some(settings.display().to_string())
+    }
+}

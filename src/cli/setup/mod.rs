@@ -1,0 +1,124 @@
+//! `allowexec setup CLIENT`: what to do so that a client starts this server with the flags given. It edits nobody's files.
+//!
+//! - `clients`: the clients, how each is told of a server, and where its file is on this system
+//! - `snippet`: commands, JSON and TOML, each with its own quoting
+//!
+//! What explains stands in lines that begin with `# `, so that the rest can be given to a shell or appended to a file.
+
+mod clients;
+mod snippet;
+
+pub(super) use clients::Client;
+use clients::{ClientFiles, Command};
+use snippet::Server;
+
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::{Outcome, print, print_json, stdio};
+use crate::config::{Config, Flags, Surroundings, absolute_arguments};
+use crate::policy::SearchPath;
+use crate::server::Parts;
+use crate::text::escape;
+
+/// What was asked for beside the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Options {
+    /// The snippet for the file, also where the client has a command.
+    pub snippet: bool,
+    pub json: bool,
+}
+
+/// Prints what to do for one client.
+pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Outcome, CliError> {
+    let here = Surroundings::of_this_process()?;
+    let files = ClientFiles::new(&here);
+    let unused: Vec<&str> = here.setting_variables().collect();
+    // The client's process has an environment of its own.
+    let surroundings = here.clone().without_settings();
+    let config = Config::resolve(flags, surroundings.clone())?;
+    let parts = Parts::new(&config);
+    parts.check_start()?;
+    for problem in parts.problems() {
+        stdio::note(&format!("warning: {problem}"));
+    }
+    for variable in unused {
+        stdio::note(&format!(
+            "warning: `{variable}` is set here, and the client's servers may not get it; give the flag instead"
+        ));
+    }
+    let program = std::env::current_exe().map_err(|source| CliError::OwnProgram { source })?;
+    let program = program.to_str().ok_or_else(|| CliError::OwnProgramName { name: program.display().to_string() })?;
+    let server = Server { program: program.to_owned(), arguments: absolute_arguments(&config, flags, &surroundings)? };
+    let form = client.form();
+    let command = form.command.map(|command| command_line(command, &server));
+    let snippet = form.snippet.text(&server);
+    let file = files.file(client);
+    if options.json {
+        return print_json(&json!({
+            "client": client.name(),
+            "command": command,
+            "file": file,
+            "format": form.snippet.format(),
+            "snippet": snippet,
+            "server": {"command": server.program, "args": server.arguments},
+            "notes": form.notes,
+        }));
+    }
+    let what = match &command {
+        Some(command) if !options.snippet => format!("# {}: run this.\n{command}\n", client.title()),
+        Some(_) | None => {
+            let file = file.as_deref().map_or_else(|| "its file of settings".into(), escape);
+            format!("# {}: put this into {file}, beside what is there.\n{snippet}\n", client.title())
+        }
+    };
+    print(&format!("{what}{}", form.notes.iter().map(|note| format!("# {note}\n")).collect::<String>()))
+}
+
+fn command_line(command: Command, server: &Server) -> String {
+    let words: Vec<String> = match command {
+        Command::Words(before) => before
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain([server.program.clone()])
+            .chain(server.arguments.iter().cloned())
+            .collect(),
+        Command::ProgramFirst(before) => before
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain([server.program.clone(), "--".to_owned()])
+            .chain(server.arguments.iter().cloned())
+            .collect(),
+        Command::Json(before) => before
+            .iter()
+            .map(|word| (*word).to_owned())
+            .chain([snippet::compact(&json!({
+                "name": snippet::NAME,
+                "command": server.program,
+                "args": server.arguments,
+            }))])
+            .collect(),
+    };
+    snippet::command_line(&words)
+}
+
+/// Says which clients there are on this system.
+pub(super) fn list(json: bool) -> Result<Outcome, CliError> {
+    let surroundings = Surroundings::of_this_process()?;
+    let files = ClientFiles::new(&surroundings);
+    let search_path = SearchPath::new(surroundings.variable("PATH")).with_endings(surroundings.variable("PATHEXT"));
+    let found: Vec<(Client, Option<String>)> =
+        Client::ALL.into_iter().map(|client| (client, files.found(client, &search_path))).collect();
+    if json {
+        let clients: Vec<Value> = found
+            .iter()
+            .map(|(client, at)| json!({"client": client.name(), "title": client.title(), "found": at, "file": files.file(*client)}))
+            .collect();
+        return print_json(&json!({ "clients": clients }));
+    }
+    let lines = found.iter().map(|(client, at)| {
+        let at = at.as_deref().map_or_else(|| "not found".into(), escape);
+        format!("{:<16}{:<20}{at}\n", client.name(), client.title())
+    });
+    print(&lines.collect::<String>())
+}
