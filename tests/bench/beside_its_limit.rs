@@ -27,6 +27,7 @@ mod report;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use allowexec::policy::rules::profile_names;
 use client::Client;
 use measure::{in_turns, median};
 use report::{Bound, Report};
@@ -34,8 +35,17 @@ use report::{Bound, Report};
 /// What the benchmark calls itself with, to be a server that holds a ballast of so many megabytes.
 const SERVE: &str = "--serve-with-ballast";
 
+/// What the benchmark calls itself with once its environment is plain.
+const PLAIN: &str = "--in-plain-environment";
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_none_or(|argument| argument != SERVE && argument != PLAIN) {
+        return in_plain_environment(&arguments);
+    }
+    if arguments.first().is_some_and(|argument| argument == PLAIN) {
+        arguments.remove(0);
+    }
     if arguments.first().is_some_and(|argument| argument == SERVE) {
         return serve_with_ballast(arguments[1].parse().expect("megabytes"), &arguments[2..]);
     }
@@ -56,6 +66,21 @@ fn main() -> ExitCode {
         std::fs::write(file, report.to_svg()).expect("the plot can be written");
     }
     ExitCode::SUCCESS
+}
+
+/// Runs the benchmark anew in the very environment that the server builds for commands. Cargo sets `LD_LIBRARY_PATH`, with
+/// which the loader of a plain spawn would search four more directories, while the commands of the server never see it.
+fn in_plain_environment(arguments: &[String]) -> ExitCode {
+    let (this, call) = (std::env::current_exe().expect("this very program"), r#"{"command":"env"}"#);
+    let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    server.args(["call", "execute_command", call, "--allow", "env", "--json", "--structured", "--log", "off"]);
+    let output = server.output().expect("the server runs `env`");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a result");
+    let environment = result["structuredContent"]["stdout"].as_str().expect("what `env` has printed");
+    let variables = environment.lines().map(|line| line.split_once('=').expect("a variable a line"));
+    let mut benchmark = std::process::Command::new(this);
+    let status = benchmark.env_clear().envs(variables).arg(PLAIN).args(arguments).status().expect("it runs");
+    if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// A server that holds so much memory of its own, all of it touched: were it forked for a call, the fork would copy the
@@ -94,6 +119,9 @@ const SUBJECTS: &[Subject] = &[
     Subject { name: "5 MB of its own", ballast: Some(5), flags: &[] },
     Subject { name: "50 MB of its own", ballast: Some(50), flags: &[] },
 ];
+
+/// What a server is started with that runs nothing special.
+const ALLOWED: [&str; 2] = ["--allow", "true"];
 
 /// What one server is measured with.
 struct Run<'a> {
@@ -173,10 +201,16 @@ impl Run<'_> {
         let subject = self.subject;
         let (limit, rounds) = ("a spawn of `true`", self.rounds(300));
         let bound = self.plain(Bound::AtMost(3.0));
-        let work = (|| client::start_to_answer(subject, client::INITIALIZE), || limits::spawn(&program, &[]));
+        let work = (|| client::start_to_answer(subject, &ALLOWED, client::INITIALIZE), || limits::spawn(&program, &[]));
         self.ratio("start to `initialize` answered", limit, rounds, work, bound);
-        let work = (|| client::start_to_answer(subject, client::DISCOVER), || limits::spawn(&program, &[]));
+        let work = (|| client::start_to_answer(subject, &ALLOWED, client::DISCOVER), || limits::spawn(&program, &[]));
         self.ratio("start to `server/discover` answered", limit, rounds, work, None);
+        let profiles: Vec<&str> = profile_names().collect();
+        let profiles = ["--profile", &profiles.join(",")];
+        let bound = self.plain(Bound::AtMost(3.0));
+        let work =
+            (|| client::start_to_answer(subject, &profiles, client::INITIALIZE), || limits::spawn(&program, &[]));
+        self.ratio("start with all profiles to `initialize` answered", limit, rounds, work, bound);
     }
 
     /// Requests that run nothing.

@@ -33,8 +33,8 @@ pub struct Client {
 }
 
 /// Starts a server, waits for the answer to this one line, and has it end.
-pub fn start_to_answer(subject: &Subject, line: &str) -> usize {
-    let mut client = Client::spawn(&mut command(subject, &["--allow", "true"]));
+pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> usize {
+    let mut client = Client::spawn(&mut command(subject, arguments));
     client.round_trip(line)
     // The end is a part of what is measured on both sides: a plain spawn waits for its child too.
 }

@@ -14,17 +14,26 @@
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use allowexec::exec::{Captured, End, Output};
 use allowexec::jsonrpc::{Incoming, encode};
 use allowexec::mcp::Revision;
+use allowexec::policy::rules::{PolicyText, Rules, profile_names};
 use allowexec::policy::{AllowList, CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
 use allowexec::tools::{ReportSettings, execute_result};
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
-const BOUNDS: [(&str, u64); 4] = [("parse", 64_000), ("split", 37_000), ("decide", 20_000), ("encode", 830_000)];
+const BOUNDS: [(&str, u64); 6] = [
+    ("parse", 64_000),
+    ("split", 37_000),
+    ("decide", 20_000),
+    ("rules", 109_000),
+    ("encode", 830_000),
+    ("name profiles", 450_000),
+];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -70,16 +79,53 @@ fn work(part: &str, count: usize) {
             let policy = Policy::new(AllowList::new(["ls".to_owned()]), Directories::new(settings), programs);
             repeat(count, || policy.examine(CommandLine::parse(black_box("ls -l")), black_box(None)).outcome.is_ok());
         }
+        "rules" => {
+            let settings = DirectorySettings { server: PathBuf::from("/"), ..DirectorySettings::default() };
+            let programs = Programs::new(SearchPath::new(None), Path::new("/").to_owned());
+            let text = PolicyText { file: "p.yaml".into(), text: thirty_commands() };
+            let rules = Arc::new(Rules::load(&[text], &[], &[]).unwrap());
+            let allow = AllowList::default().with_rules(rules);
+            let policy = Policy::new(allow, Directories::new(settings), programs);
+            let line = "ls log --oneline -n5 --color=always main..topic HEAD~3";
+            repeat(count, || policy.examine(CommandLine::parse(black_box(line)), black_box(None)).outcome.is_ok());
+        }
+        // What a start with all profiles does before it answers: reading them takes a hundred times as much.
+        "name profiles" => repeat(count, || all_profiles().names().count() > 50),
         "encode" => {
             let stdout = Captured { head: "a line of output\n".repeat(60).into_bytes(), ..Captured::default() };
-            let output = Output { end: End::Exited(0), stdout, stderr: Captured::default(), elapsed: Duration::ZERO };
+            let output = Output {
+                end: End::Exited(0),
+                stdout,
+                stderr: Captured::default(),
+                elapsed: Duration::ZERO,
+                limit: None,
+            };
             repeat(count, || {
-                let result = execute_result(black_box(&output).clone(), None, ReportSettings::default());
-                encode::result(&7.into(), &encode::to_json(&result.for_revision(Revision::V2025_06_18))).len() > 1000
+                let result = execute_result(black_box(&output).clone(), None, &[], ReportSettings::default());
+                encode::result(&7.into(), result.encode(Revision::V2025_06_18)).len() > 1000
             });
         }
         other => panic!("unknown part {other}"),
     }
+}
+
+/// A policy of thirty commands, each with subcommands and twenty options.
+fn thirty_commands() -> String {
+    let options: String = (0..16).map(|number| format!("          \"--option-{number}\": flag\n")).collect();
+    let command = |name: &str| {
+        format!(
+            "  {name}:\n    insert: [-c, a=b]\n    subcommands:\n      status: any\n      log:\n        options:\n{options}          \
+             \"--oneline\": flag\n          \"-n, --max-count\": {{integer: [1, 1000]}}\n          \"--color\": {{one_of: [always, never], \
+             optional: true}}\n        operands: [{{text: {{chars: \"A-Za-z0-9_./@{{}}^~:-\", relative: true}}, count: \"0..\"}}]\n"
+        )
+    };
+    let others: String = (0..29).map(|number| command(&format!("c{number}"))).collect();
+    format!("commands:\n{others}{}", command("ls"))
+}
+
+fn all_profiles() -> Rules {
+    let names: Vec<String> = profile_names().map(str::to_owned).collect();
+    Rules::load(&[], black_box(&names), &[]).unwrap()
 }
 
 fn repeat(count: usize, work: impl Fn() -> bool) {

@@ -18,6 +18,8 @@ META = "io.modelcontextprotocol/"
 # Clients wait two seconds before they send SIGTERM; the server is to be gone before.
 LATEST_END = 1.5
 ENDED_FIRST = "the server ended before its client did"
+# What a server may ask of a client that declares it.
+ASKS = {"roots/list": "roots", "elicitation/create": "elicitation"}
 RESULTS = {
     "initialize": "InitializeResult",
     "server/discover": "DiscoverResult",
@@ -70,7 +72,7 @@ class Session:
         self.open = {}
         self.cancelled = set()
         self.asked = {}
-        self.declares_roots = False
+        self.declared = set()
         self.roots_asked = self.roots_told = self.roots_changed = 0
         self.lines = 0
         self.cancels = 0
@@ -126,12 +128,13 @@ class Session:
                 self.roots_told += self.asked.pop(token(message.get("id")), None) == "roots/list" and "result" in message
             elif "id" in message:
                 if message["method"] == "initialize":
-                    self.declares_roots = "roots" in params.get("capabilities", {})
+                    self.declared = set(params.get("capabilities", {}))
                 has_told = "roots" in params.get("inputResponses", {})
                 self.roots_told += has_told
                 self.open[token(message["id"])] = {
                     "method": message["method"],
-                    "may be asked": "roots" in meta.get(META + "clientCapabilities", {}) and not has_told,
+                    "declared": set(meta.get(META + "clientCapabilities", {})),
+                    "has told roots": has_told,
                     "revision": MODERN if META + "protocolVersion" in meta else None,
                     "token": token(meta["progressToken"]) if "progressToken" in meta else None,
                     "progress": 0,
@@ -173,7 +176,7 @@ class Session:
                 self.complain("a second request of this id", line)
             self.asked[id] = method
             self.roots_asked += method == "roots/list"
-            if method != "roots/list" or not self.declares_roots:
+            if ASKS.get(method) not in self.declared:
                 self.complain("a request that the client does not declare to answer", line)
             if revision == MODERN:
                 self.complain("a request of the server without a handshake", line)
@@ -209,7 +212,9 @@ class Session:
         if result.get("resultType") == "input_required":
             name = "InputRequiredResult"
             asked = [one.get("method") for one in result.get("inputRequests", {}).values()]
-            if asked != ["roots/list"] or not request["may be asked"]:
+            # Beside another question roots are asked for again, since the next call stands for itself.
+            again = asked == ["roots/list"] and request["has told roots"]
+            if not asked or again or any(ASKS.get(one) not in request["declared"] for one in asked):
                 self.complain("a question that the client does not declare to answer, or has answered", line)
         if name is None or validator(self.schemas, revision, name) is None:
             return self.complain(f"a result for `{request['method']}`, which {revision} does not know", line)

@@ -47,14 +47,16 @@ const roots = async () => {
   return { roots: offered.map((root) => ({ uri: pathToFileURL(root).href, name: basename(root) })) };
 };
 
-async function connect(args) {
-  const options = { capabilities: { roots: { listChanged: true } } };
+// `elicited` answers the server's forms; without it the client does not show any.
+async function connect(args, elicited) {
+  const options = { capabilities: { roots: { listChanged: true }, ...(elicited && { elicitation: {} }) } };
   if (second) {
     const { Client } = await load("dist/index.mjs");
     const { StdioClientTransport } = await load("dist/stdio.mjs");
     const versionNegotiation = mode === "legacy" || mode === "auto" ? { mode } : { mode: { pin: mode } };
     const client = new Client(info, { ...options, versionNegotiation });
     client.setRequestHandler("roots/list", roots);
+    if (elicited) client.setRequestHandler("elicitation/create", elicited);
     client.setNotificationHandler("notifications/message", ({ params }) => void messages.push(params));
     client.onerror = (error) => errors.push(error.message);
     await client.connect(new StdioClientTransport({ command, args }));
@@ -65,6 +67,7 @@ async function connect(args) {
   const types = await load("dist/esm/types.js");
   const client = new Client(info, options);
   client.setRequestHandler(types.ListRootsRequestSchema, roots);
+  if (elicited) client.setRequestHandler(types.ElicitRequestSchema, elicited);
   client.setNotificationHandler(types.LoggingMessageNotificationSchema, ({ params }) => void messages.push(params));
   client.onerror = (error) => errors.push(error.message);
   await client.connect(new StdioClientTransport({ command, args }));
@@ -210,6 +213,36 @@ try {
     } finally {
       await requiring.close();
     }
+  });
+  // `echo` runs only where the user says so, and for the session without being asked again.
+  await step("approval", async () => {
+    const asking = [...args, "--ask", "echo"];
+    const showsForms = second || (await load("dist/esm/types.js")).ElicitRequestSchema !== undefined;
+    if (showsForms) {
+      const answers = [["accept", "once"], ["decline"], ["cancel"], ["accept", "session"]];
+      const asked = await connect(asking, async ({ params }) => {
+        expect(params.message.startsWith("Run this command?\ncommand: "), params);
+        const [action, remember] = answers.shift();
+        return remember ? { action, content: { remember } } : { action };
+      });
+      try {
+        for (const runs of [true, false, false, true, true]) {
+          const result = await callOn(asked, "echo approved");
+          expect(!result.isError === runs && text(result).includes("approved\n") === runs, result);
+        }
+        expect(answers.length === 0, answers);
+      } finally {
+        await asked.close();
+      }
+    }
+    const unasked = await connect(asking);
+    try {
+      const result = await callOn(unasked, "echo approved");
+      expect(result.isError && text(result).includes("nobody can be asked"), result);
+    } finally {
+      await unasked.close();
+    }
+    return showsForms ? "ok" : "ok, refused: this version shows no forms";
   });
   const begun = performance.now();
   await client.close();

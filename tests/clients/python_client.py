@@ -186,6 +186,34 @@ def requiring():
     return [{"use": "require"}.get(argument, argument) for argument in SERVER[1:]]
 
 
+# What the user of this client answers, one after the other.
+answers = []
+
+
+async def elicited(_context, params):
+    expect(params.message.startswith("Run this command?\ncommand: "), params)
+    action, remember = answers.pop(0)
+    return types.ElicitResult(action=action, content={"remember": remember} if remember else None)
+
+
+def asking():
+    return [*SERVER[1:], "--ask", "echo"]
+
+
+async def approved(call):
+    """`echo` runs only where the user says so, and for the session without being asked again."""
+    answers[:] = [("accept", "once"), ("decline", None), ("cancel", None), ("accept", "session")]
+    for runs in [True, False, False, True, True]:
+        result = await call("echo approved")
+        expect(failed(result) != runs and ("approved\n" in text(result)) == runs, result)
+    expect(answers == [], answers)
+
+
+async def unasked(call):
+    result = await call("echo approved")
+    expect(failed(result) and "nobody can be asked" in text(result), result)
+
+
 async def first():
     parameters = StdioServerParameters(command=SERVER[0], args=SERVER[1:])
     async with stdio_client(parameters) as streams, ClientSession(
@@ -222,6 +250,7 @@ async def first():
         await exercise(session, revision, has_progress, call, cancel)
         await step("logging", log)
     await step("roots required", first_required)
+    await step("approval", first_approval)
     return revision
 
 
@@ -230,6 +259,17 @@ async def first_required():
     async with stdio_client(parameters) as streams, ClientSession(*streams, list_roots_callback=list_roots) as session:
         await session.initialize()
         await required(lambda command, **more: session.call_tool("execute_command", {"command": command, **more}))
+
+
+async def first_approval():
+    parameters = StdioServerParameters(command=SERVER[0], args=asking())
+    shows_forms = "elicitation_callback" in inspect.signature(ClientSession.__init__).parameters
+    for callback in [{"elicitation_callback": elicited}, {}] if shows_forms else [{}]:
+        async with stdio_client(parameters) as streams, ClientSession(*streams, **callback) as session:
+            await session.initialize()
+            work = approved if callback else unasked
+            await work(lambda command: session.call_tool("execute_command", {"command": command}))
+    return "ok" if shows_forms else "ok, refused: this version shows no forms"
 
 
 async def second():
@@ -277,6 +317,7 @@ async def second():
         if MODE != "legacy":
             await step("listen", listen)
     await step("roots required", second_required)
+    await step("approval", second_approval)
     return revision
 
 
@@ -284,6 +325,14 @@ async def second_required():
     parameters = StdioServerParameters(command=SERVER[0], args=requiring())
     async with mcp.Client(parameters, mode=MODE, list_roots_callback=list_roots) as client:
         await required(lambda command, **more: client.call_tool("execute_command", {"command": command, **more}))
+
+
+async def second_approval():
+    parameters = StdioServerParameters(command=SERVER[0], args=asking())
+    for callback in [{"elicitation_callback": elicited}, {}]:
+        async with mcp.Client(parameters, mode=MODE, **callback) as client:
+            work = approved if callback else unasked
+            await work(lambda command: client.call_tool("execute_command", {"command": command}))
 
 
 async def main():

@@ -5,7 +5,7 @@ usage: tap.py RECORD SERVER [ARGUMENT...]
 RECORD is a directory; each start of the tap writes one file of its own there (clients may start a server twice). A line of the
 file is one JSON array: ["-->", LINE] from the client, ["<--", LINE] from the server, ["eof", SECONDS] at the end of the client's
 stream, ["signal", NUMBER] for a signal that the client sent, ["end", STATUS, SECONDS] at the server's end, with the seconds since
-the client left. Bytes that are no UTF-8 stand in the record as surrogates. The tap checks nothing: see check.py.
+the client left. Bytes that are not UTF-8 stand in the record as surrogates. The tap checks nothing: see check.py.
 """
 
 import json

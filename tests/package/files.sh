@@ -36,7 +36,7 @@ expect() {
     [ "$1" = "$2" ] || { printf 'expected: %s\nfound:    %s\n' "$2" "$1" >&2; exit 1; }
 }
 expect "$(offered doc)" doctor
-expect "$(offered --max-o)" --max-output
+expect "$(offered --max-ou)" --max-output
 expect "$(offered completions f)" fish
 expect "$(offered check --i | sort | tr '\n' ' ')" "--in --inherit-env "
 expect "$(offered doctor --js)" --json
@@ -48,7 +48,7 @@ asked() {
     fish --no-config -c "source $work/allowexec.fish; complete -C '$1'" | cut -f 1 | sort | tr '\n' ' '
 }
 expect "$(asked 'allowexec doc')" "doctor "
-expect "$(asked 'allowexec --max-o')" "--max-output "
+expect "$(asked 'allowexec --max-ou')" "--max-output "
 expect "$(asked 'allowexec check --i')" "--in --inherit-env "
 zsh -f -c "autoload -Uz compinit; compinit -D -d $work/dump; . $work/allowexec.zsh; [[ \$_comps[allowexec] == _allowexec ]]"
 

@@ -21,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 type Outcome = Result<String, String>;
 
 struct Handler {
+    has_roots: bool,
     offered: Arc<Mutex<String>>,
     roots_asked: Arc<AtomicUsize>,
     progress: UnboundedSender<ProgressNotificationParam>,
@@ -29,7 +30,8 @@ struct Handler {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = serde_json::from_value(json!({"roots": {"listChanged": true}})).unwrap();
+        let capabilities = if self.has_roots { json!({"roots": {"listChanged": true}}) } else { json!({}) };
+        let capabilities = serde_json::from_value(capabilities).unwrap();
         ClientConfig::new(capabilities, Implementation::new("allowexec-test", "0"))
     }
 
@@ -92,14 +94,37 @@ async fn call(client: &Client, arguments: Value) -> Result<CallToolResult, Strin
     client.call_tool(params(arguments)).await.map_err(|error| error.to_string())
 }
 
-async fn cancel(client: &Client, cwd: &str, progress: &mut UnboundedReceiver<ProgressNotificationParam>) -> Outcome {
-    // The crate answers `input_required` for `call_tool` alone; with an absolute directory the server has nothing to ask.
-    let request = ClientRequest::CallToolRequest(Request::new(params(json!({"command": "sleep 299", "cwd": cwd}))));
+async fn connect(mode: &str, server: &[String], handler: Handler) -> Result<Client, String> {
+    let mut command = tokio::process::Command::new(&server[0]);
+    command.args(&server[1..]);
+    let transport = TokioChildProcess::new(command).map_err(|error| error.to_string())?;
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    let lifecycle = match mode {
+        "legacy" => ClientLifecycleMode::Initialize,
+        "auto" => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        _ => ClientLifecycleMode::Discover { preferred_versions },
+    };
+    handler.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| error.to_string())
+}
+
+async fn cancel(mode: &str, server: &[String]) -> Outcome {
+    // The crate answers `input_required` for `call_tool` alone; a client without roots is asked for nothing.
+    let (sender, mut progress) = unbounded_channel();
+    let handler = Handler {
+        has_roots: false,
+        offered: Arc::default(),
+        roots_asked: Arc::default(),
+        progress: sender,
+        messages: Arc::default(),
+    };
+    let client = connect(mode, server, handler).await?;
+    let request = ClientRequest::CallToolRequest(Request::new(params(json!({"command": "sleep 299"}))));
     let options = PeerRequestOptions::no_options();
     let handle = client.send_cancellable_request(request, options).await.map_err(|error| error.to_string())?;
     progress.recv().await.ok_or("no progress")?;
     handle.cancel(Some("test".to_owned())).await.map_err(|error| error.to_string())?;
     client.list_all_tools().await.map_err(|error| error.to_string())?;
+    client.cancel().await.map_err(|error| error.to_string())?;
     ok()
 }
 
@@ -193,21 +218,17 @@ async fn run(
     server: &[String],
     tried: &mut Map<String, Value>,
 ) -> Result<String, String> {
-    let mut command = tokio::process::Command::new(&server[0]);
-    command.args(&server[1..]);
-    let transport = TokioChildProcess::new(command).map_err(|error| error.to_string())?;
     let (progress, mut heard) = unbounded_channel();
     let (roots_asked, messages) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
     let offered = Arc::new(Mutex::new(root.to_owned()));
-    let handler =
-        Handler { offered: offered.clone(), roots_asked: roots_asked.clone(), progress, messages: messages.clone() };
-    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-    let lifecycle = match mode {
-        "legacy" => ClientLifecycleMode::Initialize,
-        "auto" => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
-        _ => ClientLifecycleMode::Discover { preferred_versions },
+    let handler = Handler {
+        has_roots: true,
+        offered: offered.clone(),
+        roots_asked: roots_asked.clone(),
+        progress,
+        messages: messages.clone(),
     };
-    let client = handler.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| error.to_string())?;
+    let client = connect(mode, server, handler).await?;
     let revision = client.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     let legacy = revision != "2026-07-28";
     step(tried, "list", async {
@@ -234,7 +255,7 @@ async fn run(
         ok()
     })
     .await;
-    step(tried, "cancel", cancel(&client, root, &mut heard)).await;
+    step(tried, "cancel", cancel(mode, server)).await;
     step(tried, "progress", hear(&client, &mut heard)).await;
     step(tried, "prompts", prompts(&client)).await;
     step(tried, "completion", async {

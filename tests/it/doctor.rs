@@ -1,0 +1,281 @@
+//! `allowexec doctor`: a configuration that it calls sound serves calls, and it names what keeps another from it.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The exit status, and the problems.
+fn doctor(directory: &Path, arguments: &str) -> (i32, Vec<String>) {
+    let (status, report) = report(directory, arguments);
+    (status, sentences(&report["problems"]))
+}
+
+fn sentences(of: &Value) -> Vec<String> {
+    of.as_array().unwrap().iter().map(|sentence| sentence.as_str().unwrap().to_owned()).collect()
+}
+
+fn report(directory: &Path, arguments: &str) -> (i32, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(["doctor", "--json"]).args(arguments.split_whitespace()).current_dir(directory);
+    let output = command.env_clear().env("PATH", "/usr/bin:/bin").output().unwrap();
+    (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_command_can_prepare_for_a_later_start_or_call_is_a_warning() {
+    let place = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(place.path()).unwrap();
+    fs::create_dir_all(base.join("inner/bin")).unwrap();
+    let policy = "version: 1\ncommands:\n  ls: any\n";
+    let confined = "version: 1\ncommands:\n  ls: {sandbox: {level: workspace}}\n";
+    let files =
+        [("inner/p.yaml", policy), ("p.yaml", policy), ("confined.yaml", confined), ("inner/c.yaml", "allow: ls\n")];
+    for (file, text) in files {
+        fs::write(base.join(file), text).unwrap();
+    }
+    fs::write(base.join("inner/ask.sh"), "#!/bin/sh\n").unwrap();
+    std::os::unix::fs::symlink(base.join("p.yaml"), base.join("inner/link.yaml")).unwrap();
+    let warned = |path: &str, arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(["doctor", "--json", "--project-dir", "inner"]).args(arguments.split(' ')).current_dir(&base);
+        let path = path.replace("[base]", base.to_str().unwrap());
+        let output = command.env_clear().env("PATH", path).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warnings =
+            sentences(&report["warnings"]).into_iter().filter(|warning| warning.ends_with("; keep it elsewhere"));
+        warnings.collect::<Vec<_>>()
+    };
+    let clean = "/usr/bin:/bin";
+    for (arguments, expected) in [
+        (
+            "--sandbox workspace --policy inner/p.yaml",
+            Some("the policy `[base]/inner/p.yaml` lies where commands may write"),
+        ),
+        (
+            "--sandbox strict --policy inner/link.yaml",
+            Some("the policy `[base]/inner/link.yaml` is reached through the link"),
+        ),
+        ("--sandbox strict --config inner/c.yaml", Some("the configuration file `[base]/inner/c.yaml` lies where")),
+        (
+            "--sandbox strict --allow ls --ask date --ask-with inner/ask.sh",
+            Some("the `--ask-with` file `[base]/inner/ask.sh` lies where commands may write"),
+        ),
+        ("--policy inner/p.yaml --policy confined.yaml", Some("the policy `[base]/inner/p.yaml` lies where")),
+        (
+            "--sandbox strict --allow ls --log-file inner/l.log",
+            Some("the log file `inner/l.log` lies where commands may write"),
+        ),
+        ("--sandbox strict --allow ls --log-file l.log", None),
+        ("--sandbox workspace --policy p.yaml", None),
+        ("--policy inner/p.yaml", None),
+    ] {
+        // One command is described twice in one of these cases, which is an error of its own.
+        if arguments.contains("confined") {
+            fs::write(base.join("inner/p.yaml"), policy.replace("ls", "cat")).unwrap();
+        }
+        let found = warned(clean, arguments);
+        assert_eq!(found.len(), usize::from(expected.is_some()), "{arguments}: {found:?}");
+        let expected = expected.map(|expected| expected.replace("[base]", base.to_str().unwrap()));
+        assert!(expected.is_none_or(|expected| found[0].starts_with(&expected)), "{arguments}: {found:?}");
+    }
+    let found = warned("[base]/inner/bin:/usr/bin:/bin", "--allow ls --sandbox workspace");
+    let expected =
+        format!("the directory of `PATH` `{}/inner/bin` lies where commands may write, so that", base.display());
+    assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn roots_that_count_for_nothing_are_a_warning_with_the_flags_that_mend_it() {
+    let place = tempfile::tempdir().unwrap();
+    let advice = "name one with `--workspace-dir`, `--project-dir` or `--cwd-root`, or say `--roots ignore`";
+    for (arguments, is_warned) in [
+        ("--allow ls", false),
+        ("--allow ls --sandbox workspace", true),
+        ("--allow ls --sandbox strict", true),
+        ("--allow-project-commands", true),
+        ("--allow ls --sandbox workspace --roots ignore", false),
+        ("--allow ls --sandbox workspace --workspace-dir .", false),
+        ("--allow ls --sandbox workspace --project-dir .", false),
+        ("--allow ls --sandbox workspace --cwd-root .", false),
+    ] {
+        let (_, report) = report(place.path(), arguments);
+        let warnings = sentences(&report["warnings"]);
+        let found = warnings.iter().any(|warning| warning.contains(advice));
+        assert_eq!(found, is_warned, "{arguments}: {warnings:?}");
+    }
+}
+
+#[test]
+fn what_keeps_calls_from_being_served_is_a_problem_with_a_name() {
+    let place = tempfile::tempdir().unwrap();
+    let base = dunce::canonicalize(place.path()).unwrap();
+    for directory in ["work/project", "other"] {
+        fs::create_dir_all(base.join(directory)).unwrap();
+    }
+    fs::write(base.join("file"), "not a program").unwrap();
+    fs::write(base.join("recorded"), "an earlier session").unwrap();
+    let check = |arguments: &str, expected: &[&str]| {
+        let (status, problems) = doctor(&base, arguments);
+        assert_eq!(problems.len(), expected.len(), "{arguments}: {problems:?}");
+        for (problem, part) in problems.iter().zip(expected) {
+            assert!(problem.contains(part), "{arguments}: {problems:?}");
+        }
+        assert_eq!(status, i32::from(!expected.is_empty()), "{arguments}");
+    };
+    check("--allow ls", &[]);
+    check("", &["no command is allowed"]);
+    check("--allow ls,/bin/sh,./file", &["`./file` on the allow-list can't be executed"]);
+    check("--allow-project-commands --project-dir work", &[]);
+    check("--allow ls --allow-project-commands --roots ignore", &["`--allow-project-commands` allows nothing"]);
+
+    check("--allow ls --record new", &[]);
+    check("--allow ls --record recorded --record-force", &[]);
+    check("--allow ls --record recorded", &["it exists already"]);
+    check(
+        "--allow ls --record /dev/null",
+        &["can't record to `/dev/null` (`--record` or `ALLOWEXEC_RECORD`): it is a device"],
+    );
+    std::os::unix::fs::symlink(base.join("recorded"), base.join("link")).unwrap();
+    check("--allow ls --record link", &["(`--record` or `ALLOWEXEC_RECORD`): it is a link; expected a regular file"]);
+    check("--allow ls --record missing/new", &["can't record to `missing/new`"]);
+    check("--allow ls --record file/new", &["can't record to `file/new`"]);
+    check(
+        "--allow ls --record other",
+        &["can't record to `other` (`--record` or `ALLOWEXEC_RECORD`): it is a directory"],
+    );
+    check("--allow ls --record-required", &["`--record-required` records nothing without `--record`"]);
+    assert_eq!(fs::read_to_string(base.join("recorded")).unwrap(), "an earlier session");
+    assert!(!base.join("new").exists());
+
+    check("--allow ls --tools shell", &[]);
+    check("--allow ls --tools shell --shell ./file", &["the shell `./file` of `--shell` can't be executed"]);
+    check("--allow ls --tools shell --shell missing", &["the shell `missing` of `--shell` was not found"]);
+    // Nobody starts it.
+    check("--allow ls --shell ./file", &[]);
+
+    check("--allow ls --workspace-dir work --project-dir work/project --cwd-root work --cwd .", &[]);
+    check("--allow ls --workspace-dir work --project-dir other", &["of `--project-dir` lies outside"]);
+    check("--allow ls --workspace-dir work --project-dir work --cwd ..", &["of `--cwd` lies outside"]);
+    check("--allow ls --project-dir work --cwd ..", &["of `--cwd` lies outside"]);
+    check("--allow ls --workspace-dir work --cwd-root other", &["so every `cwd` is refused"]);
+    check("--allow ls --workspace-dir work --cwd-root other,work/project", &[]);
+    check("--allow ls --project-dir missing", &["can't be used"]);
+}
+
+#[test]
+fn a_value_of_any_length_and_content_is_shown_or_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.arg("doctor").args(arguments).current_dir(place.path()).env_clear().env("PATH", "/usr/bin:/bin");
+        let output = command.output().unwrap();
+        (output.status.code().unwrap(), output.stdout, String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, shown, error) = run(&["--allow", "ls", "--cwd", &"x".repeat(65_536)]);
+    assert_eq!((status, error.as_str()), (1, ""));
+    assert!(shown.len() > 65_536);
+    let (status, _, error) = run(&["--allow", &"x".repeat(70_000)]);
+    let expected = "allowexec: error: flag `--allow`: expected at most 65536 bytes, found 70000\n";
+    assert_eq!((status, error.as_str()), (2, expected));
+    let (_, shown, _) = run(&["--allow", "ls", "--cwd", "\u{1b}[2J\u{9b}\u{202e}\n"]);
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains(r"\u{1b}[2J\u{9b}\u{202e}\n"), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{shown}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_risky_is_a_warning_that_says_what_to_change() {
+    let place = tempfile::tempdir().unwrap();
+    let base = dunce::canonicalize(place.path()).unwrap();
+    fs::create_dir_all(base.join("home/.rustup/toolchains")).unwrap();
+    fs::create_dir_all(base.join("home/.cargo/bin")).unwrap();
+    fs::create_dir_all(base.join("work")).unwrap();
+    let cargo = base.join("home/.cargo/bin/cargo");
+    fs::copy("/bin/true", base.join("home/.cargo/bin/rustup")).unwrap();
+    std::os::unix::fs::symlink("rustup", &cargo).unwrap();
+    let warned = |directory: &Path, arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(["doctor", "--json"]).args(arguments.split_whitespace()).current_dir(directory).env_clear();
+        command.env("PATH", format!("{}:/usr/bin:/bin", base.join("home/.cargo/bin").display()));
+        let output = command.env("HOME", base.join("home")).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (sentences(&report["warnings"]), report)
+    };
+    let work = base.join("work");
+    let sound = "--allow ls --sandbox workspace --cwd-root . --cwd .";
+    assert_eq!(warned(&work, sound).0, <[&str; 0]>::default());
+    let sandboxed = "--allow ls --sandbox workspace";
+    for (directory, arguments, expected) in [
+        (
+            work.as_path(),
+            "--allow ls",
+            "without a sandbox `ls` can read and write whatever the server's user can; add `--sandbox workspace`",
+        ),
+        (&work, "--allow ls --read /opt", "`--read` grants nothing without a sandbox"),
+        (
+            &work,
+            &format!("{sandboxed} --cwd-root . --write /"),
+            "`--write /` lets commands read and write everything in spite of the sandbox; name",
+        ),
+        (&work, &format!("{sandboxed} --cwd-root . --exec /"), "`--exec /` lets commands read and execute everything"),
+        (
+            &work,
+            &format!("{sandboxed} --cwd-root . --read ../home"),
+            "`--read ../home` lets commands read your whole home directory",
+        ),
+        (
+            &work,
+            &format!("{sandboxed} --cwd-root ~/x"),
+            "`--cwd-root ~/x` names a directory `~`, since nobody expands `~` here; write the whole path, such as",
+        ),
+        (
+            Path::new("/"),
+            &format!("{sandboxed} --cwd-root ."),
+            "`--cwd-root .` is `/`, so it bounds nothing; some clients start servers in `/`",
+        ),
+        (&base.join("home"), &format!("{sandboxed} --project-dir ."), "`--project-dir .` is your home directory"),
+        (
+            &work,
+            "--allow cargo --sandbox workspace --cwd-root .",
+            "`cargo` is a shim of rustup, and the sandbox does not let it start the toolchain; add `--grant rust`",
+        ),
+    ] {
+        let (warnings, _) = warned(directory, arguments);
+        assert!(warnings.iter().any(|warning| warning.contains(expected)), "{arguments}: {warnings:#?}");
+    }
+    // The flags that it names mend it.
+    let (warnings, _) = warned(&work, "--allow cargo --sandbox workspace --cwd-root .");
+    let advice = warnings.iter().find(|warning| warning.contains("shim")).unwrap();
+    let flags = advice.split('`').find(|part| part.starts_with("--grant")).unwrap();
+    fs::write(base.join("home/.rustup/settings.toml"), "").unwrap();
+    let mended = format!("--allow cargo --sandbox workspace --cwd-root . {flags}");
+    let (warnings, _) = warned(&work, &mended);
+    assert!(!warnings.iter().any(|warning| warning.contains("shim")), "{warnings:?}");
+    // What holds nothing is named with the directory that it comes to.
+    let (_, report) = warned(&work, sound);
+    assert_eq!(report["directory"], work.to_str().unwrap());
+}
+
+#[test]
+fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(["doctor", "--allow", "ls", "--profile", "ripgrep"]).current_dir(place.path()).env_clear();
+    let output = command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm").output().unwrap();
+    let page = String::from_utf8(output.stdout).unwrap();
+    let (_, allowed) = page.split_once("\nallowed\n").unwrap();
+    assert!(allowed.starts_with("  with any arguments: ls\n  rg "), "{allowed}");
+    assert!(allowed.lines().count() < 24, "{allowed}");
+    let directory = dunce::canonicalize(place.path()).unwrap();
+    assert!(allowed.contains(&format!("  calls run in   {}\n", directory.display())), "{allowed}");
+    assert!(!page.contains('\u{1b}'));
+    let last = page.lines().last().unwrap();
+    assert!(last.starts_with("sound") || last.starts_with("not sound: "), "{page}");
+}

@@ -1,0 +1,195 @@
+//! Presets of grants with the real tools, and what a call is told whose command the sandbox has refused something.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::server::spawning;
+use crate::support::world::{User, World, is_installed, text};
+
+const LEVELS: [&str; 2] = ["workspace", "strict"];
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A tool that reads a file of the home directory.
+struct Tool {
+    preset: &'static str,
+    /// The program that must be there, and all that is allowed.
+    allow: &'static str,
+    file: String,
+    holds: &'static str,
+    line: &'static [&'static str],
+    said: &'static str,
+    /// Whether the tool says so where it may not read the file; some take it for missing.
+    complains: bool,
+}
+
+fn tools() -> Vec<Tool> {
+    let version =
+        Command::new("/usr/bin/python3").args(["-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).output();
+    let version = version.map(|output| String::from_utf8(output.stdout).unwrap().trim().to_owned()).unwrap_or_default();
+    vec![
+        Tool {
+            preset: "git",
+            allow: "git",
+            file: ".gitconfig".to_owned(),
+            holds: "[user]\n\tname = Grace-41\n",
+            line: &["git", "config", "user.name"],
+            said: "Grace-41",
+            complains: true,
+        },
+        Tool {
+            preset: "rust",
+            allow: "cargo",
+            file: ".cargo/config.toml".to_owned(),
+            holds: "[alias]\ngreet = \"version\"\n",
+            line: &["cargo", "greet"],
+            said: "cargo 1.",
+            complains: true,
+        },
+        Tool {
+            preset: "node",
+            allow: "npm,node,sh",
+            file: ".npmrc".to_owned(),
+            holds: "greeting=hello-41\n",
+            line: &["npm", "config", "get", "greeting"],
+            said: "hello-41",
+            complains: false,
+        },
+        Tool {
+            preset: "python",
+            allow: "python3",
+            file: format!(".local/lib/python{version}/site-packages/greeting.py"),
+            holds: "text = 'hello-41'\n",
+            line: &["python3", "-c", "import greeting; print(greeting.text)"],
+            said: "hello-41",
+            complains: false,
+        },
+        Tool {
+            preset: "go",
+            allow: "go",
+            file: ".config/go/env".to_owned(),
+            holds: "GOPRIVATE=hello-41\n",
+            line: &["go", "env", "GOPRIVATE"],
+            said: "hello-41",
+            complains: false,
+        },
+    ]
+}
+
+fn put(world: &World, file: &str, holds: &str) {
+    let path = world.base.join("home").join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, holds).unwrap();
+}
+
+#[test]
+fn a_preset_lets_its_tool_use_its_files_and_without_it_the_hint_names_it() {
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
+    let sysroot = sysroot.map(|output| String::from_utf8(output.stdout).unwrap().trim().to_owned()).unwrap_or_default();
+    for tool in tools() {
+        let program = tool.line[0];
+        let is_cargo = program == "cargo";
+        let is_there = SYSTEM_PATH.split(':').any(|entry| Path::new(entry).join(program).is_file());
+        if !(is_there || is_cargo && is_installed("rustc")) {
+            eprintln!("{program} is not installed here, so nothing is shown of it");
+            continue;
+        }
+        let toolchain: &[&str] = if is_cargo { &["--exec", &sysroot] } else { &[] };
+        let path = if is_cargo { format!("{sysroot}/bin:{SYSTEM_PATH}") } else { SYSTEM_PATH.to_owned() };
+        for level in LEVELS {
+            for is_granted in [true, false] {
+                let world = World::new();
+                put(&world, &tool.file, tool.holds);
+                let project = world.fill("[base]/project");
+                let args = ["--sandbox", level, "--allow", tool.allow, "--project-dir", &project];
+                let grant: &[&str] = if is_granted { &["--grant", tool.preset] } else { &[] };
+                let args = [&args[..], toolchain, grant].concat();
+                let mut server = world.command(User::Own, &args).env("PATH", &path).start();
+                server.initialize("2025-06-18");
+                let call = json!({"file": program, "args": tool.line[1..]});
+                let output = text(&server.call("execute_process", call));
+                let case = format!("{level}, granted: {is_granted}, {:?}: {output}", tool.line);
+                assert_eq!(output.contains(tool.said), is_granted, "{case}");
+                let hints = output.contains(&format!("ask the operator to add `--grant {}`", tool.preset));
+                assert_eq!(hints, tool.complains && !is_granted, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_preset_lets_nothing_be_written_and_gives_no_credentials() {
+    for user in User::all() {
+        for level in LEVELS {
+            let world = World::new();
+            put(&world, ".cargo/registry/index", "granted-41\n");
+            put(&world, ".cargo/credentials.toml", "secret-41\n");
+            put(&world, ".git-credentials", "secret-41\n");
+            let mut server = world.server_of(user, level, "cat,cp", &["--grant", "git, rust,node,python,go"]);
+            let mut run = |line: &str| text(&server.call("execute_command", json!({"command": world.fill(line)})));
+            assert!(run("cat [base]/home/.cargo/registry/index").contains("granted-41"), "{user:?}, {level}");
+            for secret in ["[base]/home/.cargo/credentials.toml", "[base]/home/.git-credentials"] {
+                let output = run(&format!("cat {secret}"));
+                assert!(!output.contains("secret-41"), "{user:?}, {level}: {output}");
+                assert!(output.contains(&world.fill(&format!("add `--read {secret}`"))), "{user:?}, {level}: {output}");
+            }
+            let output = run("cp file [base]/home/.cargo/registry/new");
+            assert!(!world.base.join("home/.cargo/registry/new").exists(), "{user:?}, {level}: {output}");
+            assert!(output.contains("add `--write "), "{user:?}, {level}: {output}");
+        }
+    }
+}
+
+#[test]
+fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
+    let world = World::new();
+    let denial = "sh -c 'echo /srv/x: Permission denied >&2; exit 1'";
+    let hint_of = |level, line: &str| {
+        let output = text(&world.server(level, "sh", &[]).call("execute_command", json!({"command": line})));
+        output.contains("the sandbox has probably refused this")
+    };
+    assert!(hint_of("workspace", denial));
+    assert!(!hint_of("off", denial));
+    assert!(!hint_of("workspace", &denial.replace("exit 1", "exit 0")));
+    let mut shell = world.server("workspace", "sh", &["--tools", "shell"]);
+    let output = text(&shell.call("sh", json!({"arguments": "-c 'echo /srv/x: Permission denied >&2; exit 1'"})));
+    assert!(output.contains("ask the operator to add `--read /srv/x`"), "{output}");
+}
+
+#[test]
+fn doctor_says_what_each_preset_grants() {
+    let world = World::new();
+    put(&world, ".gitconfig", "");
+    put(&world, ".cargo/registry/index", "");
+    put(&world, ".cargo/bin/tool", "");
+    let doctor = |level: &str, home: &str| {
+        let _no_child_inherits_it = spawning();
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        doctor.args(["doctor", "--json", "--allow", "true", "--sandbox", level, "--grant", "git,rust,go"]);
+        doctor.args(["--project-dir", "project"]);
+        let output = doctor.env("HOME", home).current_dir(&world.base).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let report = doctor("workspace", world.base.join("home").to_str().unwrap());
+    let says = |what: &str| {
+        let row = report["platform"].as_array().unwrap().iter().find(|row| row["what"] == what);
+        row.map(|row| row["how"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    assert_eq!(says("grant git"), world.fill("to be read: [base]/home/.gitconfig"));
+    let rust = "to be read: [base]/home/.cargo/registry; to be read and executed: [base]/home/.cargo/bin";
+    assert_eq!(says("grant rust"), world.fill(rust));
+    assert_eq!(says("grant go"), "nothing of it is in the home directory");
+    let setting = report["settings"].as_array().unwrap().iter().find(|row| row["name"] == "grant").unwrap();
+    assert_eq!(setting["value"], "git, rust, go");
+    // A home directory in the project, where a command can make a link for the next start.
+    let home = world.base.join("project/home");
+    fs::create_dir(&home).unwrap();
+    std::os::unix::fs::symlink(world.base.join("outside"), home.join(".gitconfig")).unwrap();
+    let problems = doctor("workspace", home.to_str().unwrap())["problems"].to_string();
+    assert!(problems.contains("`--grant` names") && problems.contains("lies where commands may write"), "{problems}");
+    let report = doctor("workspace", "nowhere");
+    assert!(report["problems"].to_string().contains("`HOME` names none"), "{report}");
+}

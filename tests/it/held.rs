@@ -1,0 +1,361 @@
+//! What a client can have the server hold: floods of a bounded size, after each of which the server answers `ping` and has
+//! never used more memory than `spec/architecture.md` says.
+
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::Server;
+use crate::support::server::modern_meta;
+use serde_json::{Value, json};
+
+/// The most memory that a server with default settings takes, in KiB, whatever its client sends.
+const MOST_MEMORY: u64 = 256 * 1024;
+/// How long a flood may take to be answered, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server whose client sends whatever it likes, and reads all that comes.
+struct Flooded {
+    child: Child,
+    input: Option<Box<dyn Write>>,
+    answers: Receiver<Value>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+impl Flooded {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Server::command(args).env("ALLOWEXEC_LOG", "off").spawn();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, answers) = channel();
+        let reader = thread::spawn(move || {
+            for line in output.lines() {
+                let line = line.unwrap();
+                // A server that is ended may leave half of a line.
+                let Ok(answer) = serde_json::from_str(&line) else { return };
+                if sender.send(answer).is_err() {
+                    return;
+                }
+            }
+        });
+        let input: Box<dyn Write> = Box::new(child.stdin.take().unwrap());
+        Self { child, input: Some(input), answers, reader: Some(reader) }
+    }
+
+    fn send(&mut self, line: impl AsRef<[u8]>) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_ref()).unwrap();
+        input.write_all(b"\n").unwrap();
+    }
+
+    fn request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params});
+        self.send(message.to_string());
+    }
+
+    fn initialize(&mut self, revision: &str, capabilities: Value) {
+        let info = json!({"name": "flood", "version": "0"});
+        self.request(
+            "init",
+            "initialize",
+            json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": info}),
+        );
+        self.until(|answer| answer["id"] == "init");
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    }
+
+    /// All answers up to the one that is wanted.
+    fn until(&self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut before = Vec::new();
+        loop {
+            let answer = self.answers.recv_timeout(PATIENCE).expect("the server answers");
+            let is_last = wanted(&answer);
+            before.push(answer);
+            if is_last {
+                return before;
+            }
+        }
+    }
+
+    /// Asks for an answer behind all that was sent; gives those before it.
+    fn ping(&mut self) -> Vec<Value> {
+        self.request("alive", "ping", json!({}));
+        let mut answers = self.until(|answer| answer["id"] == "alive");
+        assert_eq!(answers.pop().unwrap()["result"], json!({}));
+        answers
+    }
+
+    fn most_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn assert_bounded(&self, flood: &str) {
+        let most = self.most_memory();
+        assert!(most < MOST_MEMORY, "{flood}: {} MiB", most / 1024);
+    }
+}
+
+impl Drop for Flooded {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // Its end may be awaited however the test goes: it ends what runs by itself.
+        let _ = self.child.wait();
+        drop(self.reader.take().map(thread::JoinHandle::join));
+    }
+}
+
+fn refusals(answers: &[Value]) -> usize {
+    let says = |answer: &&Value| {
+        let text = answer["error"]["message"].as_str().or(answer["result"]["content"][0]["text"].as_str());
+        text.is_some_and(|text| text.starts_with("pending requests take 64 MiB already"))
+    };
+    answers.iter().filter(says).count()
+}
+
+/// A member of a message that takes a hundred times its bytes.
+fn padding(objects: usize) -> Value {
+    vec![json!({"a": {}}); objects].into()
+}
+
+/// A server with the one call that runs, so that all others wait.
+fn busy() -> Flooded {
+    let mut server =
+        Flooded::start(&["--allow", "sleep", "--max-concurrent", "1", "--timeout", "10m", "--max-timeout", "10m"]);
+    server.initialize("2025-06-18", json!({}));
+    server.request("runs", "tools/call", json!({"name": "execute_command", "arguments": {"command": "sleep 600"}}));
+    server
+}
+
+#[test]
+fn calls_that_wait_are_charged_with_all_that_they_bring() {
+    let mut server = busy();
+    let id = |number: usize| format!("{number}{}", "i".repeat(1000));
+    let padding = padding(100);
+    for number in 0..1_500 {
+        let call = json!({"name": "execute_command", "arguments": {"command": "sleep 1"}, "more": padding});
+        server.request(id(number), "tools/call", call);
+    }
+    let answers = server.ping();
+    assert!(refusals(&answers) > 500, "{}", refusals(&answers));
+    server.assert_bounded("calls with unknown members");
+    // Cancelled calls give back what they held.
+    for number in 0..1_500 {
+        let params = json!({"requestId": id(number)});
+        server.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).to_string());
+    }
+    server.request(
+        "again",
+        "tools/call",
+        json!({"name": "execute_command", "arguments": {"command": "sleep 1"}, "more": padding}),
+    );
+    assert_eq!(refusals(&server.ping()), 0);
+}
+
+#[test]
+fn words_and_inputs_and_tokens_of_calls_are_charged() {
+    let mut server = busy();
+    let words = format!("sleep{}", " 1".repeat(130_000));
+    for number in 0..40 {
+        server.request(number, "tools/call", json!({"name": "execute_command", "arguments": {"command": words}}));
+    }
+    let answers = server.ping();
+    assert!(refusals(&answers) > 20, "{}", refusals(&answers));
+    server.assert_bounded("one-letter words");
+    let too_many = format!("sleep{}", " 1".repeat(4_000_000));
+    for number in 100..103 {
+        server.request(number, "tools/call", json!({"name": "execute_command", "arguments": {"command": too_many}}));
+    }
+    for answer in server.ping() {
+        let is_refused =
+            answer.to_string().contains("more than 131072 words") || refusals(std::slice::from_ref(&answer)) == 1;
+        assert!(is_refused, "{answer}");
+    }
+    let input = "i".repeat(12 * 1024 * 1024);
+    for number in 200..206 {
+        let arguments = json!({"command": "sleep 1", "input": input});
+        server.request(number, "tools/call", json!({"name": "execute_command", "arguments": arguments}));
+    }
+    assert!(refusals(&server.ping()) >= 2);
+    for number in 300..310 {
+        let meta = json!({"progressToken": "t".repeat(1024 * 1024)});
+        let arguments = json!({"command": "sleep 1"});
+        server.request(number, "tools/call", json!({"name": "execute_command", "arguments": arguments, "_meta": meta}));
+    }
+    server.ping();
+    server.assert_bounded("words, inputs and tokens");
+}
+
+#[test]
+fn calls_that_wait_for_roots_are_charged() {
+    let mut server = Flooded::start(&["--allow", "echo"]);
+    server.initialize("2025-06-18", json!({"roots": {}}));
+    server.until(|message| message["method"] == "roots/list");
+    for number in 0..200 {
+        let call = json!({"name": "execute_command", "arguments": {"command": "echo"}, "more": padding(2_000)});
+        server.request(number, "tools/call", call);
+    }
+    // How many are refused depends on how long the server waits for the roots; what it takes does not.
+    server.ping();
+    server.assert_bounded("calls that wait for roots");
+}
+
+#[test]
+fn a_long_id_is_refused_and_comes_back_nowhere() {
+    let mut server = Flooded::start(&["--allow", "echo"]);
+    server.initialize("2025-06-18", json!({}));
+    for method in ["ping", "tools/call", "nonsense"] {
+        server.request("i".repeat(15 * 1024 * 1024), method, json!({}));
+        let answers = server.ping();
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0]["error"]["message"], "invalid request: `id` must be no longer than 1024 bytes");
+        assert_eq!((answers[0]["error"]["code"].clone(), answers[0].get("id")), (json!(-32600), None));
+    }
+    server.request("i".repeat(1024), "ping", json!({}));
+    assert_eq!(server.ping()[0]["id"], "i".repeat(1024));
+    server.assert_bounded("long ids");
+}
+
+#[test]
+fn a_request_that_is_too_long_is_answered_with_its_id() {
+    let mut server = Flooded::start(&["--allow", "echo"]);
+    server.initialize("2025-06-18", json!({}));
+    let padding = "x".repeat(17 * 1024 * 1024);
+    for line in [
+        format!(r#"{{"id":"first","method":"ping","params":{{"id":1,"x":"{padding}"}}}}"#),
+        format!(r#"{{"method":"tools/call","params":{{"id":1,"x":"{padding}"}},"jsonrpc":"2.0","id":"first"}}"#),
+        // A response is not answered.
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"x":"{padding}"}}}}"#),
+    ] {
+        server.send(&line);
+        let answers = server.ping();
+        if !line.contains("first") {
+            assert!(answers.is_empty(), "{answers:?}");
+            continue;
+        }
+        assert_eq!((answers.len(), &answers[0]["id"]), (1, &json!("first")));
+        assert_eq!(answers[0]["error"]["message"], "invalid request: the line is longer than 16777216 bytes");
+    }
+    server.assert_bounded("long lines");
+}
+
+#[test]
+fn subscriptions_are_charged_and_counted() {
+    let mut server = Flooded::start(&["--allow", "echo"]);
+    let mut listen = |number: usize, padding: Value| {
+        let params = json!({"notifications": {}, "_meta": modern_meta(), "more": padding});
+        server.request(number, "subscriptions/listen", params);
+    };
+    (0..500).for_each(|number| listen(number, padding(200)));
+    (1_000..3_000).for_each(|number| listen(number, json!([])));
+    let answers = server.ping();
+    assert!(refusals(&answers) > 100);
+    assert!(
+        answers.iter().filter(|answer| answer["method"] == "notifications/subscriptions/acknowledged").count() <= 1_000
+    );
+    server.assert_bounded("subscriptions");
+}
+
+#[test]
+fn batches_are_bounded_in_number_and_in_length() {
+    let mut server = Flooded::start(&["--allow", "sleep", "--max-concurrent", "1"]);
+    server.initialize("2025-03-26", json!({}));
+    let call = json!({"jsonrpc": "2.0", "id": "w", "method": "tools/call",
+        "params": {"name": "execute_command", "arguments": {"command": "sleep 600"}}});
+    let lists = vec![json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}); 50];
+    for _ in 0..400 {
+        let mut batch = vec![call.clone()];
+        batch.extend(lists.clone());
+        server.send(Value::from(batch).to_string());
+    }
+    server.ping();
+    server.assert_bounded("open batches");
+    let element = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    server.send(format!("[{}]", vec![element; 1_001].join(",")));
+    let answers = server.ping();
+    let why = "invalid request: the batch holds more than 1000 messages; send several";
+    assert_eq!((answers.len(), &answers[0]["error"]["message"]), (1, &json!(why)));
+    server.send(format!("[{}]", vec![element; 1_000].join(",")));
+    let answers = server.ping();
+    assert_eq!(answers[0].as_array().unwrap().len(), 1_000);
+    server.assert_bounded("long batches");
+}
+
+/// A line of nearly 16 MiB, of as many of these values as fit.
+fn filled(before: &str, value: &str, behind: &str) -> String {
+    let count = (16 * 1024 * 1024 - 1024 - before.len() - behind.len()) / (value.len() + 1);
+    let mut line = String::with_capacity(16 * 1024 * 1024);
+    line.push_str(before);
+    for place in 0..count {
+        if place > 0 {
+            line.push(',');
+        }
+        line.push_str(value);
+    }
+    line.push_str(behind);
+    line
+}
+
+#[test]
+fn no_line_costs_many_times_its_bytes() {
+    let mut server = Flooded::start(&["--allow", "echo"]);
+    server.initialize("2025-03-26", json!({}));
+    let call = r#"{"jsonrpc":"2.0","id":"h","method":"tools/call","params":{"name":"execute_process","arguments":{"file":"echo","args":["#;
+    let response = r#"{"jsonrpc":"2.0","id":"roots-1","result":{"roots":["#;
+    let lines = [
+        filled("[", "0", "]"),
+        filled("[", "[]", "]"),
+        filled("[", r#"{"":0}"#, "]"),
+        filled("[", r#"{"method":"a","id":1}"#, "]"),
+        filled(call, r#""""#, "]}}}"),
+        filled(call, r#"{"a":{}}"#, "]}}}"),
+        filled(call, r#""\ud800""#, "]}}}"),
+        filled(response, r#"{"uri":""}"#, "]}}"),
+        filled(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"a":["#, "[[]]", "]}}"),
+        format!(r#"{{"jsonrpc":"2.0","id":"h","method":"m","params":{{"a":"{}"}}}}"#, r"\n".repeat(8_000_000)),
+        "[".repeat(16 * 1024 * 1024 - 1),
+        format!("{}{}", "[".repeat(8_000_000), "]".repeat(8_000_000)),
+        "{\"a\":".repeat(3_000_000),
+        // As heavy as is taken.
+        format!("[{}]", vec!["0"; 480_000].join(",")),
+        format!("[{}]", vec!["[]"; 140_000].join(",")),
+        format!("[{}]", vec!["\"\""; 320_000].join(",")),
+        format!("{call}{}]}}}}}}", vec![r#"{"a":{"a":0}}"#; 18_000].join(",")),
+        format!("{response}{}]}}}}", vec![r#"{"uri":""}"#; 36_000].join(",")),
+    ];
+    for (place, line) in lines.iter().enumerate() {
+        server.send(line);
+        server.ping();
+        server.assert_bounded(&format!("line {place}: {}", &line[..60]));
+    }
+    // A call that does not look for trouble, with as many arguments as a system takes.
+    server.send(filled(call, r#""x""#, "]}}}"));
+    let answers = server.ping();
+    assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&json!("h"), &json!(-32600)));
+    let capabilities: String = filled(
+        r#"{"jsonrpc":"2.0","id":"c","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"more":""#,
+        "x",
+        r#""}}}"#,
+    );
+    server.send(capabilities);
+    server.ping();
+    server.assert_bounded("capabilities");
+}
+
+#[test]
+fn many_outputs_at_once_stay_within_the_bound() {
+    let mut server = Flooded::start(&["--allow", "head"]);
+    server.initialize("2025-06-18", json!({}));
+    for number in 0..64 {
+        let command = "head -c 3000000 /dev/zero";
+        server.request(number, "tools/call", json!({"name": "execute_command", "arguments": {"command": command}}));
+    }
+    for _ in 0..64 {
+        server.until(|answer| answer["id"].is_number());
+    }
+    server.assert_bounded("outputs");
+}

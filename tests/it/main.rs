@@ -1,0 +1,61 @@
+//! Every integration test, in one binary: it links once, and its tests run side by side.
+//!
+//! A file is about one area and is named after it; `cargo test --test it sandbox::` runs those of `sandbox.rs`. The
+//! harness that starts the real binary is `support`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and clippy's own exception does not cover the helpers of tests"
+)]
+
+mod support;
+
+mod approval;
+mod ask_scripts;
+mod clients;
+mod dependencies;
+mod directories;
+mod doctor;
+mod embedding;
+mod ends;
+mod fuzz;
+mod grants;
+mod guide;
+mod harness;
+mod held;
+mod hostile;
+mod init;
+mod layers;
+mod limits;
+mod lint;
+mod log;
+mod mock;
+mod moving;
+mod packaging;
+mod policy;
+mod policy_commands;
+mod processes;
+mod profiles;
+mod public_interface;
+mod reach;
+mod readme;
+mod record;
+mod recording;
+mod replay;
+mod replay_any;
+mod roots;
+mod sandbox;
+mod sandbox_calls;
+mod sandbox_handles;
+mod sandbox_shell;
+mod sandbox_tools;
+mod scenarios;
+mod session;
+mod setup;
+mod shell;
+mod size;
+mod windows;
+mod windows_shell;

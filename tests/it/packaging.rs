@@ -1,0 +1,170 @@
+//! What stands under `.github` is pinned, asks for little, and agrees with the program.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn github(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(".github").join(path)
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(github(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The workflows by name, as values.
+fn workflows() -> Vec<(String, Value)> {
+    let files = std::fs::read_dir(github("workflows")).expect("workflows");
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let workflow = |name: String| {
+        let value = serde_yaml::from_str(&text(&format!("workflows/{name}"))).expect("a workflow is YAML");
+        (name, value)
+    };
+    names.map(workflow).collect()
+}
+
+/// The steps of all jobs of a workflow.
+fn steps(workflow: &Value) -> impl Iterator<Item = &Value> {
+    let jobs = workflow["jobs"].as_object().expect("jobs");
+    jobs.values().flat_map(|job| job["steps"].as_array().expect("steps"))
+}
+
+#[test]
+fn every_action_is_pinned_by_a_full_hash_and_names_its_version() {
+    let mut pinned = 0;
+    for (name, workflow) in workflows() {
+        for action in steps(&workflow).filter_map(|step| step["uses"].as_str()) {
+            let (repository, hash) = action.split_once('@').expect("an action has a version");
+            let full = hash.len() == 40 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            assert!(full, "{name}: `{action}` is not pinned by a full hash");
+            assert!(repository.starts_with("actions/"), "{name}: `{action}` is not one of the platform's own");
+            assert!(text(&format!("workflows/{name}")).contains(&format!("{action} # v")), "{name}: `{action}`");
+            pinned += 1;
+        }
+    }
+    assert!(pinned >= 8, "the workflows were not read: {pinned}");
+}
+
+#[test]
+fn workflows_may_only_read_and_what_a_job_may_write_is_known() {
+    let mut writes = Vec::new();
+    for (name, workflow) in workflows() {
+        assert_eq!(workflow["permissions"], serde_json::json!({"contents": "read"}), "{name}");
+        for (job, value) in workflow["jobs"].as_object().unwrap() {
+            assert!(value["timeout-minutes"].is_u64(), "{name}: {job} has no time limit");
+            for (scope, access) in value["permissions"].as_object().into_iter().flatten() {
+                if access != "read" {
+                    writes.push(format!("{name}: {job}: {scope}"));
+                }
+            }
+        }
+        for step in steps(&workflow) {
+            if step["uses"].as_str().is_some_and(|action| action.starts_with("actions/checkout@")) {
+                assert_eq!(step["with"]["persist-credentials"], false, "{name}: a checkout leaves its token behind");
+            }
+            // What others choose (titles, branches) would be read by a shell.
+            let script = step["run"].as_str().unwrap_or_default();
+            assert!(!script.contains("${{ github."), "{name}: {script}");
+        }
+    }
+    writes.sort();
+    let release = ["attestations", "contents", "id-token"].map(|scope| format!("release.yml: release: {scope}"));
+    assert_eq!(writes, release);
+}
+
+#[test]
+fn the_workflows_cover_each_system_and_the_minimum_rust() {
+    let check = text("workflows/check.yml");
+    for system in ["ubuntu-", "macos-", "windows-"] {
+        assert!(check.contains(system), "no tests on {system}");
+    }
+    let minimum = concat!("cargo +", env!("CARGO_PKG_RUST_VERSION"), ".0 check --locked --all-targets");
+    assert!(check.contains(minimum), "{minimum}");
+    // What is more than a line is the project's own script, which CI runs beside the workflows.
+    for script in ["tests/package/vendor.sh", "tests/package/files.sh", "tests/remote/ssh.sh"] {
+        assert!(check.contains(script), "{script}");
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(script).is_file(), "{script}");
+    }
+    let release = text("workflows/release.yml");
+    for part in
+        ["cargo auditable build", "cargo cyclonedx", "attest-build-provenance@", "SHA256SUMS", "completions", "pack.sh"]
+    {
+        assert!(release.contains(part), "the release lacks {part}");
+    }
+}
+
+#[test]
+fn the_image_holds_the_binary_alone_and_does_not_run_as_root() {
+    let instructions: Vec<String> = text("Dockerfile")
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let expected = ["FROM scratch", "COPY allowexec /allowexec", "USER 65534:65534", "ENTRYPOINT [\"/allowexec\"]"];
+    assert_eq!(instructions, expected);
+}
+
+#[test]
+fn the_bundle_starts_the_server_with_what_its_user_chose() {
+    let manifest = json("bundle/manifest.json");
+    assert_eq!(manifest["version"], VERSION);
+    let config = &manifest["server"]["mcp_config"];
+    let asked: Vec<&String> = manifest["user_config"].as_object().unwrap().keys().collect();
+    assert_eq!(asked, ["allow", "directory"]);
+    for (_, question) in manifest["user_config"].as_object().unwrap() {
+        assert_eq!(question["required"], true, "without an answer the text of the placeholder would be the value");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let arguments: Vec<String> = config["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|argument| {
+            let argument = argument.as_str().unwrap().replace("${user_config.allow}", "ls, cat");
+            argument.replace("${user_config.directory}", directory.path().to_str().unwrap())
+        })
+        .collect();
+    assert!(!arguments.concat().contains("${"), "{arguments:?}");
+    let mut server = crate::support::Server::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    server.initialize("2025-06-18");
+    let listed = server.request("tools/list", serde_json::json!({}));
+    let names =
+        |tools: &Value| -> Vec<Value> { tools.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect() };
+    assert_eq!(names(&listed["result"]["tools"]), names(&manifest["tools"]));
+    let inside = |path: &str| text("bundle/pack.sh").contains(path.trim_start_matches("${__dirname}/"));
+    assert!(inside(config["command"].as_str().unwrap()));
+    assert_eq!(config["command"], format!("${{__dirname}}/{}", manifest["server"]["entry_point"].as_str().unwrap()));
+    for (system, replaced) in config["platform_overrides"].as_object().unwrap() {
+        assert!(inside(replaced["command"].as_str().unwrap()), "{system}");
+    }
+}
+
+#[test]
+fn the_registry_s_entry_follows_its_schema_and_names_real_variables() {
+    let entry = json("server.json");
+    assert_eq!(entry["version"], VERSION);
+    assert_eq!(entry["packages"][0]["version"], VERSION);
+    for variable in entry["packages"][0]["environmentVariables"].as_array().unwrap() {
+        let name = variable["name"].as_str().unwrap();
+        assert!(allowexec::config::SETTINGS.iter().any(|spec| spec.variable == name), "no setting reads {name}");
+    }
+    // The registry's own rules, which hold without its schema.
+    let name = entry["name"].as_str().unwrap();
+    assert!(name.starts_with("io.github.") && name.matches('/').count() == 1, "{name}");
+    assert!(entry["description"].as_str().unwrap().len() <= 100);
+    assert_eq!(entry["packages"][0]["fileSha256"].as_str().unwrap().len(), 64);
+    // The schema is no part of the project; it lies beside the protocol's where they are had.
+    let Some(directory) = std::env::var_os("MCP_SCHEMA_DIR") else { return };
+    let Ok(schema) = std::fs::read(Path::new(&directory).join("registry/server.schema.json")) else { return };
+    let schema: Value = serde_json::from_slice(&schema).expect("the schema is JSON");
+    assert_eq!(entry["$schema"], schema["$id"], "another version of the schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = validator.iter_errors(&entry).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}

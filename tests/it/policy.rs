@@ -1,0 +1,429 @@
+//! Policies by the real binary: what `check` says, what a call does, and that both agree.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::Duration;
+
+use allowexec::config::{Config, Surroundings};
+use allowexec::exec::{Captured, End, ExecError, Executor, Invocation, Output as Ran};
+use allowexec::server::{Asked, Parts};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Server, modern_meta};
+
+/// A project beside what lies outside of it.
+struct Project(TempDir);
+
+impl Project {
+    fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        for directory in ["project/src", "project/.git", "project/out", "outside"] {
+            fs::create_dir_all(project.path(directory)).unwrap();
+        }
+        for (file, text) in [
+            ("project/a", "text of a\n"),
+            ("project/src/b", "text of b\n"),
+            ("project/.git/config", ""),
+            ("outside/secret", "the secret\n"),
+        ] {
+            fs::write(project.path(file), text).unwrap();
+        }
+        for (target, link) in [
+            ("../outside/secret", "leak"),
+            ("../outside", "away"),
+            ("src/b", "inside"),
+            ("new", "dangling"),
+            ("../outside/new", "dangling_out"),
+            ("/proc/self/root", "magic"),
+            (".git", "repository"),
+        ] {
+            symlink(target, project.path("project").join(link)).unwrap();
+        }
+        project
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn policy(&self, text: &str) -> String {
+        let file = self.path("policy.yaml");
+        fs::write(&file, text).unwrap();
+        file.into_os_string().into_string().unwrap()
+    }
+
+    fn run(&self, words: &[&str], policy: &str, last: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.0.path());
+        command.env("CANARY", "sings").current_dir(self.path("project"));
+        command.args(words).args(["--log", "off", "--policy", policy]).args(last);
+        command.output().unwrap()
+    }
+
+    /// The decision of `check`, with its exit status.
+    fn check(&self, policy: &str, words: &[&str]) -> (Value, i32) {
+        let output = self.run(&["check", "--json"], policy, &[&["--"], words].concat());
+        let value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        (value, output.status.code().unwrap())
+    }
+
+    fn call(&self, policy: &str, flags: &[&str], line: &str) -> String {
+        let arguments = json!({"command": line}).to_string();
+        let output = self.run(&["call", "execute_command", &arguments], policy, flags);
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+    }
+}
+
+const PATHS: &str = r#"
+version: 1
+commands:
+  cat: {operands: [{name: FILE, path: read, count: "1.."}]}
+  touch: {operands: [{name: FILE, path: write}]}
+  head: {operands: [{path: {access: read, exists: true, except: [.git]}}]}
+  tail: {operands: [{path: {access: read, under: [src]}}]}
+  tee:
+    forms:
+      - operands: [{path: write}]
+      - {decision: deny, reason: out is for the build, operands: [{path: {access: write, under: [out]}}]}
+"#;
+
+#[test]
+fn a_path_passes_by_where_it_leads_and_not_by_how_it_is_written() {
+    let project = Project::new();
+    let policy = project.policy(PATHS);
+    let inside = project.path("project/a");
+    let outside = project.path("outside/secret");
+    let (inside, outside) = (inside.to_str().unwrap(), outside.to_str().unwrap());
+    let rows: &[(&[&str], Option<&str>)] = &[
+        (&["cat", "a"], None),
+        (&["cat", "./src/../a", "src/b"], None),
+        (&["cat", inside], None),
+        (&["cat", "inside"], None),
+        (&["cat", "missing"], None),
+        (&["cat", "dangling"], None),
+        (&["cat", ".git/config"], None),
+        (&["cat", outside], Some("leads outside the allowed directories")),
+        (&["cat", "a", "leak"], Some("`leak` leads outside the allowed directories")),
+        (&["cat", "../outside/secret"], Some("leads outside the allowed directories")),
+        (&["cat", "away/secret"], Some("leads outside the allowed directories")),
+        (&["cat", "away/missing/x"], Some("leads outside the allowed directories")),
+        (&["cat", "dangling_out"], Some("leads outside the allowed directories")),
+        (&["cat", "/proc/self/environ"], Some("leads outside the allowed directories")),
+        (&["cat", "magic/etc/passwd"], Some("leads outside the allowed directories")),
+        (&["cat", "/dev/null"], Some("leads outside the allowed directories")),
+        (&["cat", "/sys/kernel"], Some("leads outside the allowed directories")),
+        (&["cat", "-"], Some("`cat` takes a path as FILE, not `-`")),
+        (&["cat", ""], Some("`cat` takes a path as FILE, not ``, which is empty")),
+        (&["touch", "new"], None),
+        (&["touch", "src/new"], None),
+        (&["touch", "dangling"], None),
+        (&["touch", "a"], None),
+        (&["touch", "src"], None),
+        (&["touch", "."], Some("`.` is a whole allowed directory; name something in it")),
+        (&["touch", "src/.."], Some("is a whole allowed directory; name something in it")),
+        (&["touch", "none/new"], Some("the directory that it lies in does not exist")),
+        (&["touch", ".git/hooks"], Some("lies in `.git`, where nothing may be written")),
+        (&["touch", "repository/hooks"], Some("lies in `.git`, where nothing may be written")),
+        (&["touch", ".git"], Some("lies in `.git`, where nothing may be written")),
+        (&["touch", "dangling_out"], Some("leads outside the allowed directories")),
+        (&["touch", "away/new"], Some("leads outside the allowed directories")),
+        (&["head", "a"], None),
+        (&["head", "missing"], Some("`missing` does not exist")),
+        (&["head", "away/missing"], Some("leads outside the allowed directories")),
+        (&["head", ".git/config"], Some("lies in `.git`, where nothing may be read")),
+        (&["tail", "src/b"], None),
+        (&["tail", "inside"], None),
+        (&["tail", "a"], Some("leads outside the allowed directories")),
+        (&["tee", "a"], None),
+        (&["tee", "out/x"], Some("the operator does not allow `tee out/x`: out is for the build")),
+        (&["tee", "src/../out/x"], Some("out is for the build")),
+    ];
+    for (words, refused) in rows {
+        let (said, status) = project.check(&policy, words);
+        match refused {
+            None => assert_eq!((&said["decision"], status), (&json!("allowed"), 0), "{words:?}: {said}"),
+            Some(why) => {
+                assert_eq!((&said["decision"], status), (&json!("refused"), 1), "{words:?}: {said}");
+                assert!(said["reason"].as_str().unwrap().contains(why), "{words:?}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn check_names_the_rule_with_its_file_and_line() {
+    let project = Project::new();
+    let policy = project.policy(
+        "commands:\n  git:\n    subcommands:\n      log: any\n      push: {decision: ask, operands: [{text: {}}]}\n",
+    );
+    let (said, status) = project.check(&policy, &["git", "push", "origin"]);
+    assert_eq!(
+        (&said["decision"], &said["file"], &said["line"], status),
+        (&json!("ask"), &json!(policy), &json!(5), 3)
+    );
+    assert!(said["reason"].as_str().unwrap().starts_with("a person has to approve this call of `git push`"), "{said}");
+    let (said, status) = project.check(&policy, &["git", "log", "-p"]);
+    assert_eq!((&said["decision"], &said["line"], status), (&json!("allowed"), &json!(4), 0));
+    assert_eq!(said["rule"], json!(format!("the rule for `git log` in {policy}:4")));
+    let with_input = project.run(&["check", "--with-input"], &policy, &["--", "git", "log", "-p"]);
+    assert_eq!(with_input.status.code(), Some(1), "{with_input:?}");
+    assert!(String::from_utf8_lossy(&with_input.stdout).contains("`git` takes no `input`"), "{with_input:?}");
+    let twice = project.run(&["check", "--allow", "git"], &policy, &["--", "git log"]);
+    let said = String::from_utf8_lossy(&twice.stderr);
+    assert!(said.contains(&format!("`git` is described in {policy}:2, and stands in `--allow`")), "{said}");
+    let wrong = project.policy("commands:\n  git: nothing\n");
+    let output = project.run(&["check"], &wrong, &["--", "git log"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains(&format!("the policy can't be used: {wrong}:2: `git`: expected `any`")), "{said}");
+}
+
+/// Runs nothing, and says the words that it would run.
+struct Fake;
+
+impl Executor for Fake {
+    fn run(&self, invocation: Invocation) -> Result<Ran, ExecError> {
+        let stdout = Captured { head: invocation.command.words().join(" ").into_bytes(), ..Captured::default() };
+        Ok(Ran { end: End::Exited(0), stdout, stderr: Captured::default(), limit: None, elapsed: Duration::ZERO })
+    }
+}
+
+#[test]
+fn check_and_calls_decide_alike() {
+    let project = Project::new();
+    let policy = project.policy(
+        "commands:\n  echo:\n    insert: [--]\n    options: {-n: {integer: [1, 9]}}\n    forms:\n      - operands: [{path: read, count: \"0..\"}]\n      - {decision: ask, operands: [{one_of: [a]}]}\n  pwd: any\n",
+    );
+    let surroundings = Surroundings::of_this_process().unwrap();
+    let base = project.path("project");
+    let config = Config::builder(surroundings).setting("policy", [&policy]).project_dir(&base).build().unwrap();
+    let mut parts = Parts::new(&config);
+    parts.executor = Arc::new(Fake);
+    let words = ["echo", "pwd", "-n", "-n5", "5", "a", "src/b", "leak", "../outside", "--", "", "-", "@x", "src"];
+    let mut allowed = 0;
+    for first in words {
+        for second in words {
+            for third in words {
+                let arguments = [second.to_owned(), third.to_owned()];
+                let verdict = parts.examine(Asked::Words(first.to_owned(), arguments.to_vec()), None);
+                let call = json!({"file": first, "args": arguments}).as_object().cloned().unwrap();
+                let called = parts.call("execute_process", call);
+                match (&verdict.refusal, &called) {
+                    (None, Ok(_)) => allowed += 1,
+                    (Some(refusal), Err(error)) => assert_eq!(refusal.to_string(), error.to_string()),
+                    (one, other) => panic!("{first} {second} {third}: {one:?}, {other:?}"),
+                }
+            }
+        }
+    }
+    assert!(allowed > words.len() * words.len(), "{allowed}");
+    let called =
+        parts.call("execute_command", json!({"command": "echo -n 5 src"}).as_object().cloned().unwrap()).unwrap();
+    assert!(called.text.contains("echo -- -n 5 src"), "{}", called.text);
+}
+
+#[test]
+fn a_rule_has_the_last_word_on_the_environment_the_input_the_time_and_the_exit_code() {
+    let project = Project::new();
+    fs::write(project.path("project/run.sh"), "echo \"FOO=$FOO CANARY=$CANARY\"; exit 3\n").unwrap();
+    fs::write(project.path("project/sleep.sh"), "sleep 30\n").unwrap();
+    let policy = project.policy(
+        "commands:\n  sh:\n    operands: [{one_of: [run.sh, sleep.sh]}]\n    env: {set: {FOO: bar}, unset: [CANARY]}\n    timeout: 500ms\n    success_exit_codes: [0, 3]\n    cwd: {under: [.]}\n",
+    );
+    let said = project.call(&policy, &["--inherit-env", "--env", "FOO=other", "--exit-error"], "sh run.sh");
+    assert!(said.contains("exit_code: 3") && said.contains("FOO=bar CANARY=\n"), "{said}");
+    let output = project.run(&["call", "execute_command", r#"{"command":"sh run.sh"}"#, "--exit-error"], &policy, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = project.call(&policy, &[], "sh sleep.sh");
+    assert!(said.contains("timed_out: true"), "{said}");
+    let away = project.run(&["check", "--in", "/"], &policy, &["--", "sh", "run.sh"]);
+    let away = String::from_utf8_lossy(&away.stdout).into_owned();
+    assert!(away.contains("`sh` may not run in this directory"), "{away}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sandbox_of_a_rule_holds_its_own_program_and_the_paths_of_the_call_alone() {
+    let project = Project::new();
+    fs::write(
+        project.path("project/run.sh"),
+        "/bin/cat a; echo \"cat: $?\"\nread line < src/b; echo \"read: $line\"\n",
+    )
+    .unwrap();
+    // The same lines without a sandbox of theirs do it all.
+    let open = project.policy("commands:\n  sh:\n    operands: [{one_of: [run.sh]}]\n");
+    let said = project.call(&open, &[], "sh run.sh");
+    assert!(said.contains("text of a") && said.contains("read: text of b"), "{said}");
+    let policy = project.policy(
+        "commands:\n  sh:\n    operands: [{one_of: [run.sh]}]\n    sandbox: {level: strict, exec: own}\n  cat:\n    operands: [{path: read, count: \"0..\"}]\n    sandbox: {level: strict, exec: own, paths: claimed}\n  dash:\n    operands: [{one_of: [run.sh]}, {path: read}]\n    sandbox: {level: strict, exec: own, paths: claimed}\n  tail: {operands: [{path: read}], limits: {cpu: 5s}}\n",
+    );
+    let said = project.call(&policy, &[], "sh run.sh");
+    assert!(!said.contains("text of a") && said.contains("cat: 126") && said.contains("read: text of b"), "{said}");
+    let said = project.call(&policy, &[], "cat a src/b");
+    assert!(said.contains("exit_code: 0") && said.contains("text of a") && said.contains("text of b"), "{said}");
+    // The script is no path of the call, so nothing may read it; what is named may be read.
+    let said = project.call(&policy, &[], "dash run.sh a");
+    assert!(!said.contains("exit_code: 0") && !said.contains("text of"), "{said}");
+    let said = project.call(&policy, &[], "tail a");
+    assert!(said.contains("exit_code: 0") && said.contains("text of a"), "{said}");
+}
+
+#[test]
+fn a_model_learns_from_the_tools_what_it_may_call() {
+    let project = Project::new();
+    let policy = project.policy(
+        "commands:\n  git:\n    read_only: true\n    subcommands:\n      log: {options: {\"--oneline\": flag}, operands: [{name: REVISION, text: {}, count: \"0..\"}]}\n    examples: {allow: [git log --oneline]}\n",
+    );
+    let mut server = Server::command(&["--policy", &policy]).dir(project.path("project")).start();
+    server.initialize("2025-11-25");
+    let id = server.send_request("tools/list", json!({}));
+    let tools = server.response(&json!(id))["result"]["tools"].clone();
+    let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["execute_command", "execute_process", "list_commands"]);
+    assert!(tools[0]["description"].as_str().unwrap().contains("\n  git log\n"), "{}", tools[0]["description"]);
+    assert_eq!(tools[0]["annotations"]["readOnlyHint"], json!(true));
+    let mut call = |name: &str, arguments: Value| {
+        let id = server.send_request("tools/call", json!({"name": name, "arguments": arguments}));
+        let result = server.response(&json!(id))["result"].clone();
+        (result["isError"] == true, result["content"][0]["text"].as_str().unwrap().to_owned())
+    };
+    let (_, text) = call("list_commands", json!({"command": "git"}));
+    assert!(text.contains("git log [--oneline] [REVISION...]") && text.contains("- git log --oneline"), "{text}");
+    assert!(call("list_commands", json!({"command": "rm"})).0);
+    let (is_error, text) = call("execute_command", json!({"command": "git log --onelin"}));
+    let refused =
+        "`git log` does not take `--onelin`; write options in full; usage: `git log [--oneline] [REVISION...]`";
+    assert_eq!((is_error, text.as_str()), (true, refused));
+    let (is_error, text) = call("execute_command", json!({"command": "git log", "input": "x"}));
+    assert!(is_error && text.starts_with("`git` takes no `input`"), "{text}");
+}
+
+/// The tools that run commands, each with whether it says that it changes nothing, by a client of each era.
+fn read_only_hints(args: &[&str]) -> Vec<(String, bool)> {
+    let project = Project::new();
+    let hints = |is_modern: bool| -> Vec<(String, bool)> {
+        let mut server = Server::command(args).dir(project.path("project")).start();
+        let params = if is_modern {
+            json!({"_meta": modern_meta()})
+        } else {
+            server.initialize("2025-11-25");
+            json!({})
+        };
+        let id = server.send_request("tools/list", params);
+        let tools = server.response(&json!(id))["result"]["tools"].clone();
+        let hint = |tool: &Value| {
+            let read_only = tool["annotations"]["readOnlyHint"] == true;
+            assert_eq!(tool["annotations"]["destructiveHint"], json!(!read_only), "{tool}");
+            (tool["name"].as_str().unwrap().to_owned(), read_only)
+        };
+        let own = ["list_commands", "restart"];
+        tools.as_array().unwrap().iter().map(hint).filter(|(name, _)| !own.contains(&name.as_str())).collect()
+    };
+    let legacy = hints(false);
+    assert_eq!(legacy, hints(true), "{args:?}");
+    legacy
+}
+
+#[test]
+fn a_tool_is_annotated_as_reading_only_where_all_that_it_can_run_only_reads() {
+    let both = |hint: bool| vec![("execute_command".to_owned(), hint), ("execute_process".to_owned(), hint)];
+    for (args, expected) in [
+        (&["--allow", "ls,cat"][..], false),
+        (&["--allow", "ls,cat", "--read-only", "ls"], false),
+        (&["--allow", "ls,cat", "--read-only", "ls,cat"], true),
+        (&["--allow", "*", "--read-only", "ls"], false),
+        (&["--allow", "ls,*", "--read-only", "ls"], false),
+        (&["--allow", "ls", "--read-only", "ls", "--allow-project-commands"], false),
+        (&["--profile", "search,ripgrep"], true),
+        (&["--profile", "search,ripgrep", "--allow", "ls"], false),
+        (&["--profile", "search,ripgrep", "--allow", "ls", "--read-only", "ls"], true),
+        (&["--profile", "search,make-targets"], false),
+        (&["--allow", "git status"], false),
+        (&["--allow", "git status", "--read-only", "git"], true),
+    ] {
+        assert_eq!(read_only_hints(args), both(expected), "{args:?}");
+    }
+    // Each tool of the persistent shell is for one command.
+    let shell = read_only_hints(&["--tools", "all", "--allow", "ls,rm", "--read-only", "ls"]);
+    let alone = [("ls".to_owned(), true), ("rm".to_owned(), false)];
+    assert_eq!(shell, [both(false), alone.to_vec()].concat());
+}
+
+#[test]
+fn a_command_that_is_said_to_only_read_and_is_not_allowed_is_warned_of() {
+    let config = Config::builder(Surroundings::of_this_process().unwrap()).allow(["ls"]);
+    let config = config.setting("read-only", ["ls", "cat"]).build().unwrap();
+    assert_eq!(Parts::new(&config).warnings(), ["`--read-only` names `cat`, which is not allowed"]);
+}
+
+#[test]
+fn a_start_with_profiles_answers_the_handshake_and_then_whatever_needs_the_rules() {
+    let project = Project::new();
+    let args = ["--profile", "git-readonly,coreutils-readonly,search", "--allow", "git-lfs"];
+    let mut server = Server::command(&args).dir(project.path("project")).start();
+    let greeting = server.initialize("2025-11-25");
+    let instructions = greeting["instructions"].as_str().or(greeting["result"]["instructions"].as_str()).unwrap();
+    assert!(instructions.contains("Allowed: git-lfs, git, ls, cat,"), "{instructions}");
+    let result = server.call("execute_command", json!({"command": "cat a src/b"}));
+    assert_eq!(
+        result["content"][0]["text"], "exit_code: 0\nstdout: |\n  text of a\n  text of b\nstderr: ''\n",
+        "{result}"
+    );
+    let result = server.call("execute_command", json!({"command": "cat ../outside/secret"}));
+    assert_eq!(result["isError"], true, "{result}");
+    let id = server.send_request("tools/list", json!({}));
+    let tools = server.response(&json!(id))["result"]["tools"].clone();
+    assert!(tools[0]["description"].as_str().unwrap().contains("\n  git "), "{tools}");
+}
+
+#[test]
+fn a_server_that_ends_before_its_rules_are_read_leaves_nothing_behind() {
+    for round in 0..8 {
+        let project = Project::new();
+        fs::create_dir(project.path("temporary")).unwrap();
+        let mut server = Server::command(&["--profile", "git-readonly,coreutils-readonly"])
+            .env("TMPDIR", project.path("temporary"))
+            .dir(project.path("project"))
+            .start();
+        server.initialize("2025-11-25");
+        // Later and later, so that the end comes at each point of the start.
+        std::thread::sleep(Duration::from_millis(round));
+        server.close_stdin();
+        assert_eq!(server.wait_exit(), 0, "{}", server.stderr());
+        let left: Vec<_> = fs::read_dir(project.path("temporary")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn in_the_persistent_shell_rules_hold_where_it_stands() {
+    let project = Project::new();
+    let policy = project.policy(
+        "commands:\n  cd: any\n  cat: {operands: [{path: read}]}\n  head: {operands: [{path: read}], env: {unset: [X]}}\n  ls: {options: {-l: flag}}\n",
+    );
+    let mut server = Server::command(&["--policy", &policy, "--tools", "shell"]).dir(project.path("project")).start();
+    server.initialize("2025-11-25");
+    let mut call = |name: &str, arguments: &str| {
+        let id = server.send_request("tools/call", json!({"name": name, "arguments": {"arguments": arguments}}));
+        let result = server.response(&json!(id))["result"].clone();
+        (result["isError"] == true, result["content"][0]["text"].as_str().unwrap().to_owned())
+    };
+    let (is_error, text) = call("cat", "b");
+    assert!(!is_error && text.contains("exit_code: 1"), "{text}");
+    assert!(!call("cd", "src").0);
+    let (is_error, text) = call("cat", "b");
+    assert!(!is_error && text.contains("text of b"), "{text}");
+    let (is_error, text) = call("cat", "../leak");
+    assert!(is_error && text.contains("leads outside the allowed directories"), "{text}");
+    let (is_error, text) = call("ls", "-R");
+    assert!(is_error && text.starts_with("`ls` does not take `-R`"), "{text}");
+    let (is_error, text) = call("head", "b");
+    assert!(is_error && text.contains("the persistent shell has one for all commands"), "{text}");
+}

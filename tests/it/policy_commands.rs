@@ -1,0 +1,286 @@
+//! `allowexec policy`: show, test, explain, diff and suggest, with the real binary.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const POLICY: &str = "version: 1
+commands:
+  ls:
+    options: {\"-l\": flag, \"-n, --number\": {integer: [1, 5]}}
+    operands: [{name: FILE, path: read, count: \"0..\"}]
+    examples: {allow: [ls -l], refuse: [ls -x]}
+  cat:
+    decision: ask
+    insert: [-v]
+    operands: [{name: FILE, path: read}]
+    env: {set: {A: b}}
+";
+
+/// A directory with a policy.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+}
+
+fn allowexec(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(arguments).current_dir(place.0.path()).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).output().unwrap()
+}
+
+/// The exit status and what is printed; what stands on standard error where nothing is printed.
+fn run(place: &Place, arguments: &[&str]) -> (i32, String) {
+    let output = allowexec(place, arguments);
+    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+fn json(place: &Place, arguments: &[&str]) -> (i32, Value) {
+    let (status, text) = run(place, &[arguments, &["--json"]].concat());
+    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+fn place() -> Place {
+    let place = Place(tempfile::tempdir().unwrap());
+    place.write("p.yaml", POLICY);
+    place
+}
+
+#[test]
+fn show_lists_the_profiles_and_prints_what_loads_again() {
+    let place = place();
+    let (status, text) = run(&place, &["policy", "show"]);
+    assert_eq!((status, text.lines().count()), (0, 12), "{text}");
+    assert!(text.starts_with("git-readonly "), "{text}");
+    let (_, listed) = json(&place, &["policy", "show"]);
+    for profile in listed["profiles"].as_array().unwrap() {
+        let name = profile["name"].as_str().unwrap();
+        let (status, text) = run(&place, &["policy", "show", name]);
+        assert_eq!(status, 0);
+        place.write("copy.yaml", &text);
+        let (status, text) = run(&place, &["policy", "test", "copy.yaml"]);
+        assert_eq!(status, 0, "{name}: {text}");
+        assert!(!profile["commands"].as_array().unwrap().is_empty());
+    }
+    let (status, text) = run(&place, &["policy", "show", "git-readony"]);
+    assert_eq!(status, 2);
+    assert!(text.contains("no profile is called `git-readony`; did you mean `git-readonly`?"), "{text}");
+}
+
+#[test]
+fn test_runs_every_example_and_case_and_names_what_none_uses() {
+    let place = place();
+    place.write(
+        "cases",
+        "{\"argv\":[\"ls\",\"-n\",\"5\"],\"expect\":\"allow\"}\n\n{\"argv\":\"cat x\",\"expect\":\"ask\"}\n",
+    );
+    let (status, text) = run(&place, &["policy", "test", "p.yaml"]);
+    let expected = "p.yaml: 2 examples: all as expected\n  p.yaml:4: no example uses `-n, --number` of `ls`\n  p.yaml:7: no \
+                    example uses a form of `cat`\n";
+    assert_eq!((status, text.as_str()), (0, expected));
+    let with_cases = run(&place, &["policy", "test", "--cases", "cases", "--policy", "p.yaml"]);
+    assert_eq!(with_cases, (0, "p.yaml: 2 examples, 2 cases: all as expected\n".to_owned()));
+    place.write("cases", "{\"argv\":[\"ls\",\"-n\",\"6\"],\"expect\":\"allow\"}\n{\"argv\":[\"cat\",\"x\"],\"expect\":\"ask\",\"input\":\"y\"}\n");
+    let (status, report) = json(&place, &["policy", "test", "p.yaml", "--cases", "cases"]);
+    let wrong = report["files"][0]["wrong"].as_array().unwrap();
+    assert_eq!((status, wrong.len()), (1, 2), "{report}");
+    assert_eq!((&wrong[0]["file"], &wrong[0]["line"]), (&"cases".into(), &1.into()));
+    assert_eq!((&wrong[0]["expected"], &wrong[0]["came"]), (&"allow".into(), &"refuse".into()));
+    assert!(wrong[0]["reason"].as_str().unwrap().contains("a whole number from 1 to 5"), "{report}");
+}
+
+#[test]
+fn test_tells_of_every_example_that_comes_out_otherwise() {
+    let place = place();
+    place.write("bad.yaml", &POLICY.replace("allow: [ls -l]", "allow: [ls -x, ls -y]"));
+    let (status, text) = run(&place, &["policy", "test", "bad.yaml", "p.yaml"]);
+    assert_eq!(status, 1);
+    assert!(text.starts_with("bad.yaml: 3 examples: 2 otherwise\n"), "{text}");
+    for line in [
+        "bad.yaml:6: `ls -x`: expected allow, came refuse",
+        "bad.yaml:6: `ls -y`: expected allow",
+        "p.yaml: 2 examples: all",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    for (arguments, said) in [
+        (&["policy", "test"][..], "needs the file of a policy"),
+        (&["policy", "test", "none.yaml"], "cannot read the policy `none.yaml`"),
+        (&["policy", "test", "p.yaml", "--cases", "p.yaml"], "p.yaml:1: no JSON"),
+    ] {
+        let (status, text) = run(&place, arguments);
+        assert!(status == 2 && text.contains(said), "{arguments:?}: {text}");
+    }
+    place.write("broken.yaml", "version: 1\ncommand: {}\n");
+    let (status, text) = run(&place, &["policy", "test", "broken.yaml"]);
+    assert!(status == 2 && text.contains("broken.yaml:2") && text.contains("`commands`"), "{text}");
+}
+
+/// What `explain` says of a command under the policy.
+fn explain(place: &Place, more: &[&str], command: &[&str]) -> (i32, Value) {
+    let flags = ["policy", "explain", "--json", "--policy", "p.yaml"];
+    let (status, text) = run(place, &[&flags, more, &["--"], command].concat());
+    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+#[test]
+fn explain_says_what_each_word_is_and_what_the_call_would_get() {
+    let place = place();
+    let (status, report) = explain(&place, &[], &["ls", "-ln5", "--number=3", "--", "a b"]);
+    let part = |part: &Value| {
+        format!("{} {} {}", part["text"].as_str().unwrap(), part["role"].as_str().unwrap(), part["line"])
+    };
+    let parts: Vec<String> = report["words"].as_array().unwrap().iter().map(part).collect();
+    let expected = [
+        "ls command 3",
+        "-l option 4",
+        "-n option 4",
+        "5 value 4",
+        "--number option 4",
+        "3 value 4",
+        "-- double_dash null",
+        "a b operand 5",
+    ];
+    assert_eq!((status, report["decision"].as_str().unwrap()), (0, "allowed"));
+    assert_eq!(parts, expected, "{report}");
+    assert_eq!((&report["file"], &report["line"]), (&"p.yaml".into(), &3.into()));
+
+    let (status, report) = explain(&place, &[], &["cat", "x"]);
+    assert_eq!((status, &report["decision"]), (3, &"ask".into()), "{report}");
+    assert_eq!(report["argv"], serde_json::json!(["cat", "-v", "x"]));
+    assert_eq!(report["inserted"], serde_json::json!([{"level": "cat", "words": ["-v"]}]));
+    assert_eq!(report["settings"]["environment"]["set"], serde_json::json!({"A": "b"}));
+
+    let (status, report) = explain(&place, &[], &["ls", "-x"]);
+    assert_eq!((status, &report["decision"]), (1, &"refused".into()));
+    assert!(report["reason"].as_str().unwrap().contains("`ls` does not take `-x`"), "{report}");
+    assert_eq!((&report["words"], &report["settings"]), (&serde_json::json!([]), &Value::Null));
+    let (status, report) = explain(&place, &["--with-input"], &["ls"]);
+    assert!(status == 1 && report["reason"].as_str().unwrap().contains("input"), "{report}");
+    let (status, text) = run(&place, &["policy", "explain", "--policy", "p.yaml", "--", "ls -n 2"]);
+    assert!(status == 0 && text.contains("\"2\": the value of `-n`: a whole number from 1 to 5, p.yaml:4"), "{text}");
+}
+
+#[test]
+fn explain_decides_as_check_does() {
+    let place = place();
+    for command in ["ls", "ls -l x", "ls -x", "cat x", "cat", "cat ../x", "rm x", "ls -n 6", "ls | cat"] {
+        let status = |words: &[&str]| {
+            run(
+                &place,
+                &[words, &["--policy", "p.yaml", "--project-dir", ".", "--cwd-root", ".", "--", command]].concat(),
+            )
+            .0
+        };
+        assert_eq!(status(&["policy", "explain"]), status(&["check"]), "{command}");
+    }
+}
+
+#[test]
+fn diff_finds_what_is_wider_and_what_is_narrower() {
+    let place = place();
+    let differs = |change: (&str, &str)| {
+        place.write("new.yaml", &POLICY.replace(change.0, change.1));
+        let (status, report) = json(&place, &["policy", "diff", "p.yaml", "new.yaml"]);
+        let has = |key: &str| !report[key].as_array().unwrap().is_empty();
+        let has_wider_setting = report["settings"].as_array().unwrap().iter().any(|setting| setting["wider"] == true);
+        (status, has("wider") || has_wider_setting, has("narrower") || (has("settings") && !has_wider_setting))
+    };
+    assert_eq!(differs(("", "")), (0, false, false));
+    for (narrow, wide) in [
+        ("[1, 5]", "[1, 6]"),
+        ("[1, 5]", "[0, 5]"),
+        ("\"-l\": flag, ", "\"-l\": flag, \"-a\": flag, "),
+        ("decision: ask", "decision: allow"),
+        ("[{name: FILE, path: read}]", "[{name: FILE, text: {}}]"),
+        ("[{name: FILE, path: read}]", "[{name: FILE, path: read, count: \"1..\"}]"),
+        ("    insert: [-v]\n", ""),
+        ("{set: {A: b}}", "{set: {A: c}}"),
+    ] {
+        assert_eq!(differs((narrow, wide)), (1, true, false), "{wide}");
+    }
+    for (wide, narrow) in [
+        ("[1, 5]", "[2, 5]"),
+        ("decision: ask", "decision: deny"),
+        ("\"-n, --number\"", "\"-n\""),
+        ("\"0..\"", "1"),
+        ("env: {set: {A: b}}", "env: {set: {A: b, C: d}}"),
+    ] {
+        assert_eq!(differs((wide, narrow)), (0, false, true), "{narrow}");
+    }
+    assert_eq!(run(&place, &["policy", "diff", "git-readonly", "git-readonly"]).0, 0);
+    assert_eq!(run(&place, &["policy", "diff", "p.yaml", "none.yaml"]).0, 2);
+}
+
+/// A recorded session of these calls, each answered with this text and as this kind of result.
+fn session(calls: &[(&str, &str)]) -> String {
+    let mut text = "transcript: 1\n\n".to_owned();
+    for (id, (command, answer)) in calls.iter().enumerate() {
+        let call = serde_json::json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "execute_command", "arguments": {"command": command}}});
+        let answer = serde_json::json!({"jsonrpc": "2.0", "id": id,
+            "result": {"content": [{"type": "text", "text": answer}], "isError": !answer.starts_with("exit_code: 0")}});
+        text.push_str(&format!("--> {call}\n<-- {answer}\n"));
+    }
+    text + "==> eof\n<== exit 0\n"
+}
+
+#[test]
+fn diff_compares_recorded_calls_too() {
+    let place = place();
+    let rule = |name: &str| format!("version: 1\ncommands:\n  tool: {{operands: [{{text: {{chars: \"{name}\"}}}}]}}\n");
+    place.write("a.yaml", &rule("a-z"));
+    place.write("b.yaml", &rule("a-cx-z"));
+    place.write("t", &session(&[("tool hello", "exit_code: 0")]));
+    let (_, report) = json(&place, &["policy", "diff", "a.yaml", "b.yaml", "t"]);
+    let recorded = report["narrower"].as_array().unwrap().iter().find(|change| change["from"] == "t, call 1");
+    assert_eq!(recorded.unwrap()["argv"], serde_json::json!(["tool", "hello"]));
+}
+
+#[test]
+fn suggest_allows_the_refused_calls_and_little_more() {
+    let place = place();
+    place.write(
+        "t",
+        &session(&[
+            ("git log -n 5", "command `git` is not allowed"),
+            ("git log -n 9 --oneline", "command `git` is not allowed"),
+            ("tool 'free text' src/x", "command `tool` is not allowed"),
+            ("sh -c id", "command `sh` is not allowed"),
+            ("cat /etc/passwd", "outside"),
+            ("ls -l", "exit_code: 0"),
+            ("ls -n 3", "refused then, allowed by the policy now"),
+        ]),
+    );
+    let (status, text) = run(&place, &["policy", "suggest", "t", "--policy", "p.yaml"]);
+    assert_eq!(status, 0);
+    for said in [
+        "# sh: nothing suggested",
+        "# cat /etc/passwd: nothing suggested",
+        "# review: free text",
+        "# review: read or write?",
+        "profile git-readonly",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    place.write("s.yaml", &text);
+    place.write(
+        "cases",
+        "{\"argv\":\"git log -n 7\",\"expect\":\"allow\"}\n{\"argv\":\"git log -n 10\",\"expect\":\"refuse\"}\n\
+         {\"argv\":\"git log -p\",\"expect\":\"refuse\"}\n{\"argv\":\"git diff\",\"expect\":\"refuse\"}\n\
+         {\"argv\":\"ls -l\",\"expect\":\"refuse\"}\n{\"argv\":\"tool 'other one' a/b\",\"expect\":\"allow\"}\n\
+         {\"argv\":\"sh -c id\",\"expect\":\"refuse\"}\n",
+    );
+    let (status, report) = run(&place, &["policy", "test", "s.yaml", "--cases", "cases"]);
+    assert_eq!(status, 0, "{report}\n{text}");
+    let (_, report) = json(&place, &["policy", "suggest", "t", "--policy", "p.yaml"]);
+    assert_eq!((&report["calls"], &report["commands"]), (&5.into(), &serde_json::json!(["git", "tool"])), "{report}");
+    assert_eq!(run(&place, &["policy", "suggest", "none"]).0, 2);
+}

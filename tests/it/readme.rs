@@ -1,0 +1,167 @@
+//! What README and the guide show is what happens: their console examples are run, and README's configurations are accepted.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const README: &str = include_str!("../../README.md");
+
+/// All pages that have examples to run.
+const PAGES: [&str; 5] = [
+    README,
+    include_str!("../../spec/guide/packages.md"),
+    include_str!("../../spec/guide/remote.md"),
+    include_str!("../../spec/guide/connect.md"),
+    include_str!("../../spec/guide/migrating.md"),
+];
+
+/// The fenced blocks of README in this language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    blocks_of(README, language)
+}
+
+fn blocks_of(page: &'static str, language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+}
+
+/// Each command of the console examples, with the output that the page shows for it.
+fn examples() -> Vec<(&'static str, String)> {
+    let mut examples: Vec<(&'static str, String)> = Vec::new();
+    for line in PAGES.into_iter().flat_map(|page| blocks_of(page, "console")).flat_map(str::lines) {
+        match line.strip_prefix("$ ") {
+            Some(command) => examples.push((command, String::new())),
+            None => {
+                let (_, output) = examples.last_mut().expect("a block begins with a command");
+                output.push_str(line);
+                output.push('\n');
+            }
+        }
+    }
+    examples
+}
+
+/// The words of an example behind the program's name, where it is this program that it runs.
+fn own_arguments(command: &str) -> Option<Vec<String>> {
+    let arguments = command.strip_prefix("cargo run --release --quiet -- ").or(command.strip_prefix("allowexec "))?;
+    Some(shlex::split(arguments).expect("balanced quotes"))
+}
+
+fn allowexec(arguments: &[String], directory: &Path) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.current_dir(directory);
+    command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.output().expect("the binary runs")
+}
+
+#[test]
+fn the_examples_print_what_readme_shows() {
+    if cfg!(windows) {
+        // As `spec/platforms.md` says.
+        println!("not run: the examples run `echo` and `ls`, which Windows has only within its shell");
+        return;
+    }
+    let mut run = 0;
+    // What is about a project of the reader's is run in one.
+    let project = tempfile::tempdir().expect("a directory");
+    std::fs::write(project.path().join("Cargo.toml"), "[package]\nname = \"x\"\nversion = \"0.1.0\"\n")
+        .expect("a file");
+    for (command, expected) in examples() {
+        let Some(arguments) = own_arguments(command) else { continue };
+        let is_in_project = arguments.iter().any(|argument| argument == "init" || argument == "allowexec.yaml");
+        let directory = if is_in_project { project.path() } else { Path::new(env!("CARGO_MANIFEST_DIR")) };
+        let output = allowexec(&arguments, directory);
+        assert_ne!(output.status.code(), Some(2), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        if !expected.is_empty() {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{command}");
+        }
+        run += 1;
+    }
+    assert!(run >= 4, "README has lost its examples");
+}
+
+#[test]
+fn the_test_command_is_the_one_that_ci_calls() {
+    let ci = include_str!("../../.ci/run");
+    assert!(examples().iter().any(|(command, _)| *command == "cargo test"));
+    assert!(ci.contains("\n# The test command of README.\nstep 900 cargo test\n"));
+}
+
+#[test]
+fn the_configurations_start_the_server() {
+    let mut servers: Vec<Vec<String>> = Vec::new();
+    for block in blocks("json") {
+        let config: Value = serde_json::from_str(block).expect("README's JSON is JSON");
+        let entries = config.get("mcpServers").or(config.get("servers")).expect("a client's key for servers");
+        let server = &entries["allowexec"];
+        assert_eq!(server["command"], "allowexec");
+        let arguments = server["args"].as_array().expect("arguments").iter();
+        servers.push(arguments.map(|argument| argument.as_str().expect("a string").to_owned()).collect());
+    }
+    // The file that this one names is the example of YAML, which `guide.rs` runs.
+    for block in blocks("toml") {
+        let line = block.lines().find_map(|line| line.strip_prefix("args = ")).expect("arguments");
+        let arguments: Vec<String> = serde_json::from_str(line).expect("an array of strings");
+        assert_eq!(arguments[0], "--config");
+    }
+    let added =
+        examples().into_iter().find_map(|(command, _)| command.strip_prefix("claude mcp add allowexec -- allowexec "));
+    servers.push(shlex::split(added.expect("the example for Claude Code")).expect("balanced quotes"));
+    assert_eq!(servers.len(), 2);
+    for arguments in servers {
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        // Elsewhere the sandbox of the examples can't be enforced, and the server says so and does not start.
+        if !cfg!(target_os = "linux") {
+            arguments.push("--sandbox-best-effort");
+        }
+        let mut server = crate::support::Server::start(&arguments);
+        server.initialize("2025-06-18");
+        let listed = server.request("tools/list", serde_json::json!({}));
+        assert_eq!(listed["result"]["tools"][0]["name"], "execute_command", "{arguments:?}");
+    }
+}
+
+/// The rows of a table, each as its cells, of a document from this heading on.
+fn rows(document: &'static str, heading: &str) -> Vec<Vec<&'static str>> {
+    let (_, rest) = document.split_once(heading).expect("the heading");
+    let table = rest.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    table.skip(2).map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn the_clients_in_readme_are_those_that_the_run_installs_and_the_specification_lists() {
+    let installs = include_str!("../clients/run.sh").replace("==", "@");
+    let crates = include_str!("../clients/rmcp_client/Cargo.toml");
+    let tried = rows(include_str!("../../spec/clients.md"), "# Clients");
+    let claimed = rows(README, "## Tried with");
+    assert!(claimed.len() >= 15, "README has lost its clients");
+    let mut revisions = 0;
+    for row in claimed {
+        let [client, version, spoken, ..] = row.as_slice() else { panic!("{row:?}") };
+        let package = client.split('`').nth(1).expect("a package in backticks");
+        let installed = match package {
+            "rmcp" => crates.contains(&format!("rmcp = {{ version = \"={version}\"")),
+            "@modelcontextprotocol/sdk" => {
+                let versions = installs.lines().find(|line| line.starts_with("for version in ")).expect("the loop");
+                versions.trim_end_matches("; do").split(' ').any(|one| one == *version)
+            }
+            _ => installs.split_whitespace().any(|word| word == format!("{package}@{version}")),
+        };
+        assert!(installed, "{package} {version} is not what the run installs");
+        for revision in spoken.split(", ") {
+            let is_row = |row: &&Vec<&str>| {
+                client.replace('`', "").contains(row[0])
+                    && row[1].split(' ').next() == Some(version)
+                    && row[3] == revision
+                    && row.last() == Some(&"ok")
+            };
+            assert!(tried.iter().any(|row| is_row(&row)), "{package} {version} was not tried in {revision}");
+            revisions += 1;
+        }
+    }
+    let mut listed: Vec<_> = tried.iter().map(|row| (row[0], row[1], row[3])).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    assert_eq!(revisions, listed.len(), "a client of the specification is missing in README");
+}

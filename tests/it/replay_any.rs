@@ -1,0 +1,298 @@
+//! `allowexec replay` with other servers than this one: recorded, played, compared by rules, and never updated by a failure.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Exit status, standard output and standard error; what hangs fails.
+fn allowexec(directory: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(arguments).current_dir(directory);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // What does not read it ends early.
+    let sending = std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let watched = child.id();
+    let (ended, end) = std::sync::mpsc::channel::<()>();
+    let watching = std::thread::spawn(move || {
+        if end.recv_timeout(deadline - Instant::now()).is_err() {
+            let pid = rustix::process::Pid::from_raw(i32::try_from(watched).unwrap()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    ended.send(()).unwrap();
+    watching.join().unwrap();
+    sending.join().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().expect("it ended in time"), text(output.stdout), text(output.stderr))
+}
+
+/// A server that logs to its standard output, and whose answers depend on a file beside it and on the time.
+const SERVER: &str = r#"#!/bin/sh
+echo "listening in $PWD"
+while read -r line; do
+    case $line in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+    *'"id":1,'*) printf '%s\n' "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"$(cat words)\\n$(date -u +%Y-%m-%dT%H:%M:%S.%NZ)\\nend\",\"pid\":$$}}" ;;
+    esac
+done
+"#;
+
+const CLIENT: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#,
+    "\n"
+);
+
+/// A directory with the server, the file that it reads, and its recording.
+fn recorded() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("server.sh"), SERVER).unwrap();
+    fs::write(place.path().join("words"), "hello").unwrap();
+    let (status, _, errors) =
+        allowexec(place.path(), &["record", "-o", "s.transcript", "--", "sh", "server.sh"], CLIENT);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    // The number of the process is the one thing that nothing knows of.
+    let file = place.path().join("s.transcript");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(file, text.replacen("\n\n", "\nmatch: tools/call /result/pid number\n\n", 1)).unwrap();
+    place
+}
+
+#[test]
+fn a_recorded_server_plays_against_itself_without_a_difference() {
+    let place = recorded();
+    let check = |arguments: &[&str], input: &str, expected: (i32, &str)| {
+        let (status, output, errors) = allowexec(place.path(), &[&["replay"], arguments].concat(), input);
+        assert_eq!((status, output.as_str(), errors.as_str()), (expected.0, expected.1, ""), "{arguments:?}");
+    };
+    let same = (0, "1 the same of 1\n");
+    check(&["--in", ".", "s.transcript"], "", same);
+    let text = fs::read_to_string(place.path().join("s.transcript")).unwrap();
+    check(&["--in", ".", "-"], &text, same);
+    // A program that is named by a path is found from where the player is started.
+    fs::set_permissions(place.path().join("server.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    check(&["--in", ".", "s.transcript", "--server", "./server.sh"], "", same);
+    // Without a fresh look at the clock only what the transcript names may differ.
+    assert_eq!(allowexec(place.path(), &["replay", "--in", ".", "--strict", "s.transcript"], "").0, 1);
+    let text = text.replacen("match:", "match: tools/call /result/text string\nmatch:", 1);
+    fs::write(place.path().join("s.transcript"), &text).unwrap();
+    check(&["--in", ".", "--strict", "s.transcript"], "", same);
+    // The rules of the file beside it are the same.
+    fs::write(place.path().join("s.match"), "# what the clock says\n/result/text string\n/result/pid number\n")
+        .unwrap();
+    let without: String =
+        text.lines().filter(|line| !line.starts_with("match:")).map(|line| format!("{line}\n")).collect();
+    fs::write(place.path().join("s.transcript"), without).unwrap();
+    check(&["--in", ".", "--strict", "s.transcript"], "", same);
+    fs::write(place.path().join("s.match"), "/result/text string\nnonsense\n").unwrap();
+    let (status, output, _) = allowexec(place.path(), &["replay", "--in", ".", "s.transcript"], "");
+    assert_eq!(status, 2);
+    assert!(output.starts_with("s.match:2: expected `[METHOD] POINTER` and"), "{output}");
+}
+
+#[test]
+fn a_difference_in_text_of_several_lines_is_shown_as_text() {
+    let place = recorded();
+    fs::write(place.path().join("words"), "goodbye").unwrap();
+    let (status, output, _) = allowexec(place.path(), &["replay", "--in", ".", "s.transcript"], "");
+    assert_eq!(status, 1);
+    assert!(output.contains(" <-- {\"id\":1} differs:\n /result/text\n@@ -1,3 +1,3 @@\n-hello\n"), "{output}");
+    assert!(output.contains("\n+goodbye\n") && output.contains("\n end\n"), "{output}");
+    // What is shown is what would be written, and what is written plays.
+    let before = fs::read_to_string(place.path().join("s.transcript")).unwrap();
+    let (status, shown, _) = allowexec(place.path(), &["replay", "--in", ".", "--dry-run", "s.transcript"], "");
+    assert_eq!((status, shown.contains("+goodbye")), (0, true), "{shown}");
+    assert_eq!(fs::read_to_string(place.path().join("s.transcript")).unwrap(), before);
+    let (status, shown, _) = allowexec(place.path(), &["replay", "--in", ".", "--update", "s.transcript"], "");
+    assert_eq!((status, shown.contains("+goodbye")), (0, true), "{shown}");
+    let after = fs::read_to_string(place.path().join("s.transcript")).unwrap();
+    assert_eq!(before.lines().zip(after.lines()).filter(|(before, after)| before != after).count(), 1);
+    assert_eq!(allowexec(place.path(), &["replay", "--in", ".", "s.transcript"], "").0, 0);
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why_and_is_never_the_truth() {
+    let place = recorded();
+    let before = fs::read_to_string(place.path().join("s.transcript")).unwrap();
+    let here = dunce::canonicalize(place.path()).unwrap();
+    let advice = format!("recorded in {0}; try `--in {0}`\n", here.display());
+    // Elsewhere its files are missing.
+    let (status, output, errors) = allowexec(place.path(), &["replay", "--update", "s.transcript"], "");
+    assert_eq!((status, errors.as_str()), (1, ""));
+    assert!(output.contains("the server ended with status 2, and said on standard error:\n  sh: "), "{output}");
+    assert!(output.contains(&advice), "{output}");
+    let (status, output, errors) =
+        allowexec(place.path(), &["replay", "--update", "s.transcript", "--server", "no-such-server"], "");
+    let expected = "s.transcript: can't start `no-such-server`: No such file or directory (os error 2)\n";
+    assert_eq!((status, output, errors.as_str()), (2, format!("{expected}{advice}0 the same, 1 broken of 1\n"), ""));
+    assert_eq!(fs::read_to_string(place.path().join("s.transcript")).unwrap(), before);
+    // The server that is built in is no other, also where no wait is missed.
+    let text = "transcript: 1\nargs: --timeout never\n\n==> eof\n<== exit 0\n";
+    fs::write(place.path().join("own.transcript"), text).unwrap();
+    let (status, output, _) = allowexec(place.path(), &["replay", "--update", "own.transcript"], "");
+    assert_eq!(status, 1);
+    assert!(output.contains("the server did not start: ") && output.contains("`--timeout`"), "{output}");
+    assert_eq!(fs::read_to_string(place.path().join("own.transcript")).unwrap(), text);
+}
+
+#[test]
+fn a_second_player_agrees_on_all_fixtures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = |arguments: &[&str]| {
+        Command::new("python3")
+            .arg("-B")
+            .arg("tests/player/check.py")
+            .args(arguments)
+            .current_dir(root)
+            .output()
+            .unwrap()
+    };
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("python3 is not installed here, so nothing is shown of the second player");
+        return;
+    }
+    let lines = fs::read_to_string(root.join("tests/player/player.py")).unwrap().lines().count();
+    assert!(lines <= 200, "{lines} lines");
+    let check = |arguments: &[&str], at_least: usize| {
+        let output = python(arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let right: usize = said.split(' ').next().unwrap().parse().unwrap();
+        assert!(right >= at_least, "{said}");
+    };
+    check(&["conformance", "fixtures/conformance"], 35);
+    let mut files: Vec<String> = Vec::new();
+    let mut folders = vec![root.join("fixtures/transcripts"), root.join("fixtures/recordings")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "transcript") {
+                files.push(path.to_str().unwrap().to_owned());
+            }
+        }
+    }
+    let files = files.iter().map(String::as_str);
+    check(&["play", env!("CARGO_BIN_EXE_allowexec")].into_iter().chain(files).collect::<Vec<_>>(), 150);
+}
+
+#[test]
+fn directories_play_side_by_side_and_the_verdicts_come_in_order() {
+    let place = tempfile::tempdir().unwrap();
+    let server = "server: sh -c 'read -r x; sleep 1; echo \"{\\\"id\\\":1}\"; cat'";
+    let text = |wait: &str| format!("transcript: 1\n{server}\n\n--> a\n<-- {wait}\n==> eof\n<== exit 0\n");
+    fs::create_dir_all(place.path().join("d/sub")).unwrap();
+    for (name, wait) in
+        [("d/a", r#"{"id":1}"#), ("d/b", r#"{"id":2}"#), ("d/sub/c", r#"{"id":1}"#), ("d/e", r#"{"id":1}"#)]
+    {
+        fs::write(place.path().join(format!("{name}.transcript")), text(wait)).unwrap();
+    }
+    fs::write(place.path().join("d/f.transcript"), "transcript: 1\nplatform: windows\n").unwrap();
+    fs::write(place.path().join("d/g.transcript"), "none\n").unwrap();
+    fs::write(place.path().join("d/h.txt"), "no transcript").unwrap();
+    let began = Instant::now();
+    let arguments = ["replay", "d", "--tap", "--junit", "out.xml", "--jobs", "6", "--timeout", "4s"];
+    let (status, tap, errors) = allowexec(place.path(), &arguments, "");
+    assert_eq!((status, errors.as_str()), (2, ""));
+    // One wait of 4 s and four starts of 1 s: one after the other they take 7 s and more.
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(7) || std::thread::available_parallelism().unwrap().get() < 2, "{took:?}");
+    let lines: Vec<&str> = tap.lines().filter(|line| line.starts_with("ok") || line.starts_with("not ok")).collect();
+    assert_eq!(
+        lines,
+        [
+            "ok 1 - d/a.transcript",
+            "not ok 2 - d/b.transcript",
+            "ok 3 - d/e.transcript",
+            "ok 4 - d/f.transcript # SKIP not for this platform",
+            "not ok 5 - d/g.transcript",
+            "ok 6 - d/sub/c.transcript"
+        ]
+    );
+    assert!(tap.starts_with("TAP version 14\n1..6\n"), "{tap}");
+    let xml = fs::read_to_string(place.path().join("out.xml")).unwrap();
+    assert!(xml.contains("tests=\"6\" failures=\"1\" errors=\"1\" skipped=\"1\""), "{xml}");
+    let (status, output, _) = allowexec(place.path(), &["replay", "d/h.txt", "missing"], "");
+    assert_eq!(status, 2);
+    assert!(output.contains("0 the same, 2 broken of 2"), "{output}");
+}
+
+#[test]
+fn hostile_servers_neither_hang_nor_lie() {
+    let place = tempfile::tempdir().unwrap();
+    let many: String = (0..10_000).map(|id| format!("--> {{\"id\":{id}}}\n")).collect();
+    for (script, body, expected) in [
+        // Lines without an end, NUL, bytes that are not UTF-8, an end in the middle, no end at all, no reading.
+        ("yes", "<-- {\"id\":1}\n", "(gave up after 1000 other messages)"),
+        ("tr '\\0' a </dev/zero", "<-- {\"id\":1}\n", "(gave up after "),
+        ("printf 'a\\0b\\n\\377\\n'", "<-- {\"id\":1}\n==> eof\n", "+<--x 610062\n+<--x ff\n+<-- (end of output)\n"),
+        (
+            "printf '{\"id\"'; exit 9",
+            "<-- {\"id\":1}\n<== exit 0\n",
+            "+<--! {\"id\"\n+<-- (end of output)\n+<== exit 9\n",
+        ),
+        ("kill -9 $$", "--> x\n<== exit 0\n", "+<== exit 137\n"),
+        ("trap '' TERM; while :; do sleep 1; done", "==> eof\n<== exit 0\n", "(output still open after 1s)"),
+        ("sleep 60", &format!("{many}<-- {{\"id\":1}}\n"), "(nothing within 1s)"),
+        ("exec >&-; sleep 60", "==> eof\n<== exit 0\n", "+<== (still running after 1s)\n"),
+    ] {
+        let text = format!("transcript: 1\nserver: sh -c {}\n\n{body}", shlex::try_quote(script).unwrap());
+        fs::write(place.path().join("s.transcript"), text).unwrap();
+        let began = Instant::now();
+        let (status, output, _) = allowexec(place.path(), &["replay", "--timeout", "1s", "s.transcript"], "");
+        assert_eq!(status, 1, "{script}: {output}");
+        assert!(output.contains(expected), "{script}: {}", output.chars().take(3000).collect::<String>());
+        assert!(began.elapsed() < Duration::from_secs(30), "{script}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn what_differs_is_never_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let server =
+        "#!/bin/sh\nread -r line\necho \"{\\\"id\\\":1,\\\"result\\\":{\\\"answer\\\":$1}}\"\ncat >/dev/null\n";
+    fs::write(place.path().join("server.sh"), server).unwrap();
+    let play = |body: &str, server: &str| {
+        fs::write(place.path().join("t.transcript"), format!("transcript: 1\n\n{body}")).unwrap();
+        allowexec(place.path(), &["replay", "--timeout", "2s", "--server", server, "t.transcript"], "")
+    };
+    // A server that leaves out `jsonrpc` has answered nevertheless.
+    let body =
+        "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n<-- {\"id\":1,\"result\":{\"answer\":1}}\n==> eof\n";
+    let server = |answer: u32| format!("sh {} {answer}", place.path().join("server.sh").display());
+    assert_eq!(play(body, &server(1)).0, 0);
+    let (status, shown, _) = play(body, &server(2));
+    assert!(status == 1 && shown.contains("\"answer\":2"), "{shown}");
+    // A server that ends at once has not started, also where no answer is waited for.
+    let body = "--> {\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n==> eof\n";
+    let (status, shown, _) = play(body, "false");
+    assert!(status == 1 && shown.contains("ended with status 1"), "{shown}");
+    assert_eq!(play(body, "cat /dev/null").0, 0);
+    assert_eq!(play(&format!("{body}<== exit 1\n"), "false").0, 0);
+    // What expects nothing and sends nothing shows nothing.
+    let (status, shown, _) = play("# The recording was broken off.\n", "false");
+    assert!(status == 2 && shown.contains("nothing is sent and nothing expected"), "{shown}");
+}
+
+#[test]
+fn a_server_that_stays_silent_is_not_waited_for_once_a_line() {
+    let place = tempfile::tempdir().unwrap();
+    let waits: String = (0..200).map(|id| format!("<-- {{\"id\":{id}}}\n")).collect();
+    fs::write(place.path().join("t.transcript"), format!("transcript: 1\n\n{waits}==> eof\n")).unwrap();
+    let began = Instant::now();
+    let arguments = ["replay", "--timeout", "1s", "--server", "sleep 60", "t.transcript"];
+    let (status, shown, _) = allowexec(place.path(), &arguments, "");
+    assert_eq!(status, 1, "{shown}");
+    // One by one they would take 200 seconds, and the limit of `allowexec` is 60.
+    assert!(began.elapsed() < Duration::from_secs(50));
+}

@@ -1,0 +1,258 @@
+//! The client's roots in both eras: asked for, waited for, narrowed to what the operator allows.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Server, modern_meta};
+use serde_json::{Value, json};
+
+fn tree() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(dir.path()).unwrap();
+    for place in ["one/src", "two", "three"] {
+        fs::create_dir_all(base.join(place)).unwrap();
+    }
+    (dir, base)
+}
+
+fn roots(base: &std::path::Path, names: &[&str]) -> Value {
+    let root = |name: &&str| json!({"uri": format!("file://{}/{name}", base.display())});
+    json!({"roots": names.iter().map(root).collect::<Vec<_>>()})
+}
+
+/// Waits for the server's question and answers it.
+fn answer(server: &mut Server, result: &Value) {
+    let question = server.recv_until(|message| message["method"] == "roots/list");
+    server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+}
+
+fn pwd(server: &mut Server, arguments: Value) -> String {
+    let mut all = json!({"command": "pwd"});
+    all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+    server.call("execute_command", all)["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn calls_wait_for_the_roots_and_run_in_the_first() {
+    let (_dir, base) = tree();
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+        server.initialize_with(revision, json!({"roots": {"listChanged": true}}));
+        let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+        answer(&mut server, &roots(&base, &["one", "two"]));
+        let response = server.response(&json!(id));
+        let text = response["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("{}/one\n", base.display())), "{text}");
+        assert!(pwd(&mut server, json!({"cwd": "../two"})).contains("/two\n"));
+        assert!(pwd(&mut server, json!({"cwd": "../three"})).contains("is not inside an allowed root"));
+        server.notify("notifications/roots/list_changed", json!({}));
+        let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+        answer(&mut server, &roots(&base, &["three"]));
+        let response = server.response(&json!(id));
+        assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/three\n"), "{response}");
+        assert!(pwd(&mut server, json!({"cwd": "../two"})).contains("is not inside an allowed root"));
+    }
+}
+
+#[test]
+fn a_client_that_does_not_answer_is_served_without_its_roots() {
+    let (_dir, base) = tree();
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {}}));
+    // The wait is for at most 3 s, and the harness waits for 10.
+    assert!(pwd(&mut server, json!({})).contains(&format!("{}\n", base.display())));
+    assert!(server.stderr().contains("did not tell its roots within 3 s"), "{}", server.stderr());
+    // An answer that comes late still counts.
+    answer(&mut server, &roots(&base, &["one"]));
+    assert!(pwd(&mut server, json!({})).contains("/one\n"));
+    // A call that waits at the end of the input is answered, since nobody will answer the question.
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {}}));
+    let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+    let left = server.drain();
+    assert!(left.iter().any(|message| message["id"] == id && message.get("method").is_none()), "{left:?}");
+}
+
+#[test]
+fn a_waiting_call_can_be_cancelled() {
+    let (_dir, base) = tree();
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {}}));
+    let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": "pwd"}}));
+    server.notify("notifications/cancelled", json!({"requestId": id}));
+    answer(&mut server, &roots(&base, &["one"]));
+    assert!(pwd(&mut server, json!({})).contains("/one\n"));
+    assert!(server.drain().iter().all(|message| message["id"] != id));
+}
+
+#[test]
+fn roots_are_asked_for_only_where_they_are_wanted_and_declared() {
+    let (_dir, base) = tree();
+    for (arguments, capabilities) in
+        [(&["--allow", "pwd", "--roots", "ignore"][..], json!({"roots": {}})), (&["--allow", "pwd"], json!({}))]
+    {
+        let mut server = Server::command(arguments).dir(&base).start();
+        server.initialize_with("2025-06-18", capabilities);
+        server.notify("notifications/roots/list_changed", json!({}));
+        assert!(pwd(&mut server, json!({"cwd": "two"})).contains("/two\n"));
+        assert!(server.drain().is_empty());
+    }
+}
+
+#[test]
+fn require_refuses_until_the_roots_are_known() {
+    let (_dir, base) = tree();
+    let mut server = Server::command(&["--allow", "pwd", "--roots", "require"]).dir(&base).start();
+    server.initialize("2025-06-18");
+    assert!(pwd(&mut server, json!({})).contains("the client does not declare the capability `roots`"));
+    let mut server = Server::command(&["--allow", "pwd", "--roots", "require"]).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {}}));
+    answer(&mut server, &json!({"roots": [{"uri": "https://localhost/x"}, {"uri": "file:///nowhere/at/all"}]}));
+    assert!(pwd(&mut server, json!({})).contains("none of the client's roots can be used"));
+    server.drain();
+    server.wait_exit();
+    for why in ["it does not begin with `file://`", "No such file or directory"] {
+        assert!(server.stderr().contains(why), "{}", server.stderr());
+    }
+    let mut server = Server::command(&["--allow", "pwd", "--roots", "require"]).dir(&base).start();
+    let params = json!({"name": "execute_command", "arguments": {"command": "pwd"}, "_meta": modern_meta()});
+    let error = server.request("tools/call", params)["error"].clone();
+    assert_eq!(error["code"], -32021);
+    assert_eq!(error["data"], json!({"requiredCapabilities": {"roots": {}}}));
+}
+
+fn modern(server: &mut Server, arguments: Value, answer: Option<Value>) -> Value {
+    modern_call(server, "execute_command", arguments, answer)
+}
+
+fn modern_call(server: &mut Server, tool: &str, arguments: Value, answer: Option<Value>) -> Value {
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
+    let mut params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    if let Some(answer) = answer {
+        params["inputResponses"] = answer;
+    }
+    server.request("tools/call", params)
+}
+
+#[test]
+fn a_modern_call_that_needs_the_project_is_asked_for_the_roots_once() {
+    let (_dir, base) = tree();
+    let mut server = Server::command(&["--allow", "pwd"]).dir(&base).start();
+    let question = modern(&mut server, json!({"command": "pwd"}), None)["result"].clone();
+    assert_eq!(question["resultType"], "input_required");
+    assert_eq!(question["inputRequests"], json!({"roots": {"method": "roots/list"}}));
+    let answered = Some(json!({"roots": roots(&base, &["one"])}));
+    let response = modern(&mut server, json!({"command": "pwd"}), answered.clone());
+    assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/one\n"), "{response}");
+    let response = modern(&mut server, json!({"command": "pwd", "cwd": "src"}), answered);
+    assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/one/src\n"), "{response}");
+    // Nothing is kept, and what is missing is asked for again.
+    for nothing in [None, Some(json!({})), Some(json!({"other": {}}))] {
+        let response = modern(&mut server, json!({"command": "pwd", "cwd": "src"}), nothing);
+        assert_eq!(response["result"]["resultType"], "input_required");
+    }
+    assert_eq!(
+        modern(&mut server, json!({"command": "pwd"}), Some(json!({"roots": {"roots": 5}})))["error"]["code"],
+        -32602
+    );
+    // No question for roots carries a state, so whoever brings one has made it up.
+    assert_eq!(question.get("requestState"), None);
+    for state in [json!("made up"), json!(5)] {
+        let mut meta = modern_meta();
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
+        let params = json!({
+            "name": "execute_command", "arguments": {"command": "pwd"}, "_meta": meta, "requestState": state,
+            "inputResponses": {"roots": roots(&base, &["one"])},
+        });
+        assert_eq!(server.request("tools/call", params)["error"]["code"], -32602);
+    }
+    // A call that names no directory does not need the roots where the operator named the project.
+    let mut server = Server::command(&["--allow", "pwd", "--project-dir", "three"]).dir(&base).start();
+    let response = modern(&mut server, json!({"command": "pwd"}), None);
+    assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("/three\n"), "{response}");
+}
+
+/// The text of a call's result in either era, by a client that has the one root `root`.
+fn text_of(is_modern: bool, server: &mut Server, tool: &str, arguments: &Value, roots: &Value) -> String {
+    if !is_modern {
+        return server.call(tool, arguments.clone())["content"][0]["text"].as_str().unwrap().to_owned();
+    }
+    let question = modern_call(server, tool, arguments.clone(), None)["result"].take();
+    assert_eq!(question["resultType"], "input_required", "{tool} {arguments}: {question}");
+    let answer = Some(json!({"roots": roots}));
+    let mut result = modern_call(server, tool, arguments.clone(), answer)["result"].take();
+    result["content"][0]["text"].take().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn wherever_a_directory_is_named_the_roots_bind_in_both_eras() {
+    let (_dir, base) = tree();
+    let roots = roots(&base, &["one"]);
+    let (inside, outside) = (base.join("one/src"), base.join("two"));
+    let (inside, outside) = (inside.to_str().unwrap(), outside.to_str().unwrap());
+    let refused = "is not inside an allowed root";
+    for project in [&[][..], &["--project-dir", "one"]] {
+        for is_modern in [false, true] {
+            let start = |tools: &str| {
+                let args = [&["--allow", "pwd,cd", "--tools", tools][..], project].concat();
+                let mut server = Server::command(&args).dir(&base).start();
+                if !is_modern {
+                    server.initialize_with("2025-11-25", json!({"roots": {}}));
+                    answer(&mut server, &roots);
+                }
+                server
+            };
+            let mut server = start("execute");
+            for (cwd, expected) in
+                [(outside, refused), ("../two", refused), (inside, "/one/src\n"), ("src", "/one/src\n")]
+            {
+                let arguments = json!({"command": "pwd", "cwd": cwd});
+                let text = text_of(is_modern, &mut server, "execute_command", &arguments, &roots);
+                assert!(text.contains(expected), "{project:?}, modern: {is_modern}, {cwd}: {text}");
+            }
+            let mut server = start("shell");
+            for (target, expected) in [(outside, refused), ("../two", refused), (inside, "exit_code: 0\n")] {
+                let text = text_of(is_modern, &mut server, "cd", &json!({"arguments": target}), &roots);
+                assert!(text.contains(expected), "{project:?}, modern: {is_modern}, cd {target}: {text}");
+            }
+            let text = text_of(is_modern, &mut server, "pwd", &json!({}), &roots);
+            assert!(text.contains("/one/src\n"), "{project:?}, modern: {is_modern}: {text}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn in_a_sandbox_calls_follow_the_roots_within_the_operators_directory() {
+    let (_dir, base) = tree();
+    let work = base.join("work");
+    fs::create_dir(&work).unwrap();
+    for place in ["one", "two"] {
+        fs::rename(base.join(place), work.join(place)).unwrap();
+    }
+    let workspace = work.to_str().unwrap();
+    let args = ["--allow", "sh", "--sandbox", "workspace", "--workspace-dir", workspace];
+    let mut server = Server::command(&args).env("TMPDIR", &base).dir(&base).start();
+    server.initialize_with("2025-06-18", json!({"roots": {"listChanged": true}}));
+    let made = |name: &str| fs::remove_file(base.join(name).join("made")).is_ok();
+    let write = json!({"file": "sh", "args": ["-c", "echo x > made; echo x > ../../three/made"]});
+    answer(&mut server, &roots(&base, &["work/one", "three"]));
+    for (root, other) in [("one", "two"), ("two", "one"), ("one", "two")] {
+        server.call("execute_process", write.clone());
+        let found = [root, other].map(|name| made(&format!("work/{name}")));
+        assert!(found == [true, false] && !made("three"), "{root}: {found:?}");
+        server.notify("notifications/roots/list_changed", json!({}));
+        answer(&mut server, &roots(&base, &[&format!("work/{other}")]));
+    }
+    // And for calls of the modern era, which bring theirs with them.
+    let mut server = Server::command(&args).env("TMPDIR", &base).dir(&base).start();
+    let arguments = json!({"command": "sh -c 'echo x > made; echo x > ../../three/made'"});
+    for (root, other) in [("one", "two"), ("two", "one"), ("one", "two")] {
+        let answer = json!({"roots": roots(&base, &[&format!("work/{root}"), "three"])});
+        let response = modern(&mut server, arguments.clone(), Some(answer));
+        let found = [root, other].map(|name| made(&format!("work/{name}")));
+        assert!(found == [true, false] && !made("three"), "{root}: {found:?} {response}");
+    }
+}
