@@ -28,18 +28,19 @@ pub(super) fn harden() -> io::Result<()> {
 /// [`Signals`](super::signals::Signals). Nor has a command the parent's terminal then.
 ///
 /// Where the parent has put it into a group of its own, it goes back for a moment to that of the parent, since who leads a
-/// group can't leave its session. It stays where it is where the group has other members, as that of a shell's pipeline does.
+/// group can't leave its session. It stays where it is where the group has other members, as that of a shell's pipeline does,
+/// where it leads a session already, and where the parent's group lies outside this PID namespace.
 #[cfg(unix)]
 pub(super) fn leave_session() {
-    use rustix::process::{getpgid, getpid, getppid, getsid, setpgid, setsid};
-    let own = getpid();
-    if setsid().is_ok() || getsid(None) == Ok(own) {
+    use rustix::process::{getpid, getppid, setpgid, setsid};
+    if setsid().is_ok() {
         return;
     }
-    let Ok(parents) = getpgid(getppid()) else { return };
+    let Some(parents) = getppid().and_then(crate::exec::group_of) else { return };
+    // The kernel refuses this to who leads a session.
     if setpgid(None, Some(parents)).is_ok() && setsid().is_err() {
         // The group is there as long as it has members, which is why it could not be left.
-        let _ = setpgid(None, Some(own));
+        let _ = setpgid(None, Some(getpid()));
     }
 }
 

@@ -39,13 +39,13 @@ pub use launcher::{Launcher, launched};
 #[cfg(unix)]
 pub(crate) use os::ProcessTree;
 pub use os::own_descendants;
-#[cfg(unix)]
-pub(crate) use os::start_registered;
 pub(crate) use os::{Looked, Orphans, own_children};
 #[cfg(windows)]
 pub(crate) use os::{Spawned, spawn as spawn_in_job};
 #[cfg(target_os = "linux")]
 pub(crate) use os::{end_beside, end_domain, signal_descendants};
+#[cfg(unix)]
+pub(crate) use os::{group_of, start_registered};
 pub use output::{End, ExecError, Host, Output};
 #[cfg(target_os = "linux")]
 pub(crate) use phases::LEFTOVER_GRACE;

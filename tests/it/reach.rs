@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::support::Server;
 use crate::support::server::{DEADLINE, spawning, wait_with_deadline};
 use crate::support::world::{User, World, is_installed, text};
-use rustix::process::{Pid, Signal, geteuid, getpgrp, getsid, kill_process};
+use rustix::process::{Pid, Signal, geteuid, getsid, kill_process};
 use serde_json::json;
 
 const LEVELS: [&str; 3] = ["off", "workspace", "strict"];
@@ -290,7 +290,12 @@ fn sighup_ends_no_server_and_is_ignored_by_no_command() {
 
 #[test]
 fn no_command_joins_a_group_of_the_clients() {
-    let own = getpgrp().as_raw_nonzero().get();
+    // rustix expects no group of an outer PID namespace; such a one has no number by which it could be joined.
+    let status = fs::read_to_string("/proc/self/stat").unwrap();
+    let own = status.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(2).unwrap();
+    if own == "0" {
+        return;
+    }
     let join = format!("setpgrp(0, {own}) and print qq(joined\\n); print qq(tried\\n)");
     for leads_a_group in [false, true] {
         for level in LEVELS {

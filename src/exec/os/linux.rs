@@ -21,7 +21,7 @@ pub(crate) use children::start_registered;
 pub(crate) use leftovers::{end_beside, end_domain, own_children};
 pub(in crate::exec) use leftovers::{end_leftovers, is_worn};
 pub(crate) use orphans::Orphans;
-pub(crate) use process::signal_descendants;
+pub(crate) use process::{group_of, signal_descendants};
 
 /// Makes this process a subreaper: orphans become its children from now on, so that they can be found and ended.
 ///

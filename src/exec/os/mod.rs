@@ -12,7 +12,7 @@ mod windows;
 #[cfg(target_os = "linux")]
 pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Orphans, end_beside, end_domain, own_children, signal_descendants, start_registered};
+pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
 #[cfg(target_os = "linux")]
 pub(super) use linux::{end_leftovers, is_worn};
 #[cfg(not(any(target_os = "linux", windows)))]
@@ -21,10 +21,10 @@ pub(super) use no_orphans::end_leftovers;
 pub(super) use no_orphans::is_worn;
 #[cfg(not(any(target_os = "linux", windows)))]
 pub use no_orphans::own_descendants;
-#[cfg(not(any(target_os = "linux", windows)))]
-pub(crate) use no_orphans::start_registered;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use no_orphans::{Orphans, own_children};
+#[cfg(not(any(target_os = "linux", windows)))]
+pub(crate) use no_orphans::{group_of, start_registered};
 #[cfg(unix)]
 pub(crate) use unix::ProcessTree;
 #[cfg(unix)]

@@ -33,6 +33,12 @@ pub(crate) fn start_registered(
     start()
 }
 
+/// The group of a process.
+#[cfg(not(windows))]
+pub(crate) fn group_of(pid: rustix::process::Pid) -> Option<rustix::process::Pid> {
+    rustix::process::getpgid(Some(pid)).ok()
+}
+
 impl Orphans {
     /// Never calls `tell` on this platform.
     pub(crate) fn new(_tell: impl Fn(Looked) + Send + Sync + 'static) -> Self {

@@ -19,7 +19,8 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stat {
     pub process: Process,
-    pub parent: Pid,
+    /// Unless it belongs to an outer PID namespace, as that of the first process does.
+    pub parent: Option<Pid>,
     /// Whether it is a zombie.
     pub has_ended: bool,
     /// Its process group, unless it belongs to an outer namespace.
@@ -36,10 +37,14 @@ pub(super) fn stat(pid: Pid) -> Option<Stat> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let has_ended = fields.next()?.starts_with(['Z', 'X']);
     let mut number = || fields.next().and_then(|number| number.parse().ok());
-    let parent = Pid::from_raw(number()?)?;
-    let [group, session] = [number()?, number()?].map(Pid::from_raw);
+    let [parent, group, session] = [number()?, number()?, number()?].map(Pid::from_raw);
     let start = fields.nth(15)?.parse().ok()?;
     Some(Stat { process: Process { pid, start }, parent, has_ended, group, session })
+}
+
+/// The group of a process, unless it is that of an outer PID namespace: getpgid(2) says 0 then, which is the number of no group.
+pub(crate) fn group_of(pid: Pid) -> Option<Pid> {
+    stat(pid)?.group
 }
 
 /// Every process that can be seen, by its parent. For kernels that list no children.
@@ -48,7 +53,9 @@ pub(super) fn all_by_parent() -> HashMap<Pid, Vec<Pid>> {
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut by_parent: HashMap<Pid, Vec<Pid>> = HashMap::new();
     for stat in numbers.filter_map(Pid::from_raw).filter_map(stat) {
-        by_parent.entry(stat.parent).or_default().push(stat.process.pid);
+        if let Some(parent) = stat.parent {
+            by_parent.entry(parent).or_default().push(stat.process.pid);
+        }
     }
     by_parent
 }
@@ -117,9 +124,16 @@ mod tests {
     fn stat_tells_of_this_process() {
         let own = rustix::process::getpid();
         let told = stat(own).unwrap();
-        assert_eq!((told.process.pid, Some(told.parent)), (own, rustix::process::getppid()));
-        assert_eq!(told.group, Some(rustix::process::getpgrp()));
-        assert_eq!(told.session, rustix::process::getsid(None).ok());
+        assert_eq!((told.process.pid, told.parent), (own, rustix::process::getppid()));
+        // A group and a session of an outer PID namespace have no number here, and 0 is shown.
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let innermost = |key| {
+            let numbers = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            Pid::from_raw(numbers.split_ascii_whitespace().last().unwrap().parse().unwrap())
+        };
+        assert_eq!(told.group, innermost("NSpgid:"));
+        assert_eq!(told.session, innermost("NSsid:"));
+        assert_eq!(group_of(own), told.group);
         assert!(!told.has_ended);
         assert_eq!(stat(own).unwrap().process, told.process);
     }
