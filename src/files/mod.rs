@@ -12,12 +12,14 @@
 //! - [`read_regular`] reads a regular file of bounded size, and nothing that could block or never end.
 //! - [`Beneath`] is a directory in which files are made and read without ever following a link.
 //! - [`open_to_append`] opens a file that grows over many runs.
+//! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
 mod appended;
 mod beneath;
+mod digest;
 mod held;
 mod place;
 mod places;
@@ -31,6 +33,7 @@ mod walk;
 pub use ancestry::Ancestry;
 pub use appended::open_to_append;
 pub use beneath::Beneath;
+pub(crate) use digest::{Sha256, Summing};
 pub use held::{Held, Identity, are_same};
 pub use place::{Existing, Place, PlaceError, Replacement};
 pub use places::Places;
