@@ -63,6 +63,7 @@ pub mod cli;
 pub mod config;
 pub mod exec;
 pub mod files;
+pub mod integrity;
 pub mod jsonrpc;
 pub mod lint;
 pub mod mcp;

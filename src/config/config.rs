@@ -16,6 +16,7 @@ use super::variables::Surroundings;
 use super::words::{LogFormat, RootsMode};
 use crate::exec::{Limits, ResourceLimits};
 use crate::files::Beneath;
+use crate::integrity::Trust;
 use crate::policy::AllowList;
 use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, Rules};
 use crate::sandbox::{Level, Network, Preset};
@@ -43,6 +44,8 @@ pub struct Config {
     pub ask_with: Setting<Option<Vec<String>>>,
     /// How long a question stays open: 2 minutes by default, more than zero.
     pub ask_timeout: Setting<Duration>,
+    /// Which programs run, by who can replace them; any by default.
+    pub trust: Setting<Trust>,
     /// The commands that change nothing, by the operator's word beside that of their rules; none by default.
     pub read_only: Setting<Vec<String>>,
     /// What these files and profiles say, the entries of `allow` that have several words, and those of `ask`; read with the
@@ -135,6 +138,7 @@ impl Config {
             ask: Setting::default(Vec::new()),
             ask_with: Setting::default(None),
             ask_timeout: Setting::default(Duration::from_secs(120)),
+            trust: Setting::default(Trust::Any),
             read_only: Setting::default(Vec::new()),
             rules: Arc::default(),
             cwd_root: Setting::default(None),
@@ -318,6 +322,9 @@ impl Config {
         self.bound_timeout()?;
         if self.sandbox.value == Level::Off && self.network() == Network::None {
             return Err(ConfigError::NetworkWithoutSandbox { network_source: self.network.source.clone() });
+        }
+        if cfg!(not(unix)) && self.trust.value == Trust::Owner {
+            return Err(ConfigError::TrustWithoutModes { trust_source: self.trust.source.clone() });
         }
         Ok(())
     }

@@ -174,6 +174,15 @@ pub enum ConfigError {
         /// Where it was set.
         network_source: Source,
     },
+    /// Trust by owners on a platform whose files have none that could be compared.
+    #[error(
+        "`--trust owner` ({trust_source}) can't be enforced on this platform, whose files have no Unix owners and modes; use \
+         `--trust any`, and protect the programs by the system's own access rights"
+    )]
+    TrustWithoutModes {
+        /// Where it was set.
+        trust_source: Source,
+    },
     /// Commands that can't each have a tool.
     #[error("the allow-list ({allow_source}) does not go with `--tools {}` ({which_source})", which.name())]
     ToolNames {

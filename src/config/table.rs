@@ -237,6 +237,17 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown(&config.read_only, |names| joined(names, String::clone)),
     },
     Spec {
+        flag: "trust",
+        takes: Takes::Text,
+        value: "WHOM",
+        variable: "ALLOWEXEC_TRUST",
+        group: Group::Commands,
+        default: "any",
+        help: "Which programs run, by who can replace them: any, or owner (nobody but root and the server's user)",
+        set: |config, given| given.set(&mut config.trust, words::trust),
+        show: |config| shown(&config.trust, |trust| Some(trust.to_string())),
+    },
+    Spec {
         flag: "allow-project-commands",
         takes: Takes::Switch,
         value: "",

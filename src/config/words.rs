@@ -1,9 +1,10 @@
-//! Settings whose value is one of a few words: the level of the sandbox, its network and its presets, what is done with the
+//! Settings whose value is one of a few words: which programs are trusted, the level of the sandbox, its network and its presets, what is done with the
 //! client's roots, and how the log is written.
 
 use std::fmt;
 
 use super::error::{Wrong, printable};
+use crate::integrity::Trust;
 use crate::sandbox::{Level, Network, Preset};
 use crate::text::nearest;
 
@@ -80,6 +81,11 @@ pub(super) fn network(text: &str) -> Result<Network, Wrong> {
     word(text, Network::ALL, Network::name, "choice of a network", "none, full")
 }
 
+/// Reads which programs run, by who can replace them; case and surrounding blanks don't matter.
+pub(super) fn trust(text: &str) -> Result<Trust, Wrong> {
+    word(text, Trust::ALL, Trust::name, "choice of trust", "any, owner")
+}
+
 /// Reads the name of a preset of grants; case and surrounding blanks don't matter.
 pub(super) fn preset(text: &str) -> Result<Preset, Wrong> {
     word(text, Preset::ALL, Preset::name, "preset of grants", "git, rust, node, python, go")
@@ -115,6 +121,9 @@ mod tests {
         assert_eq!(network("NONE").unwrap(), Network::None);
         let error = network("no").unwrap_err().to_string();
         assert_eq!(error, "`no` is no choice of a network; did you mean `none`?");
+        assert_eq!(trust("Owner").unwrap(), Trust::Owner);
+        let error = trust("root").unwrap_err().to_string();
+        assert_eq!(error, "`root` is no choice of trust; expected one of any, owner");
         let error = RootsMode::parse("sometimes").unwrap_err().to_string();
         assert_eq!(error, "`sometimes` is no mode for roots; expected one of use, ignore, require");
     }

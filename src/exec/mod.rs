@@ -52,6 +52,6 @@ pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub use resources::{Limit, LimitsError, ResourceLimits};
-pub(crate) use run::OperatorProgram;
 pub use run::{Executor, Invocation, Limits, Processes, RuleExecution};
+pub(crate) use run::{OperatorProgram, since_1970};
 pub use stop::{Stop, StopReason, StopSignal, stop};

@@ -17,6 +17,7 @@ use super::End;
 #[cfg(unix)]
 use super::resources::Limit;
 use super::resources::{LimitsError, ResourceLimits};
+use crate::integrity::Checked;
 
 /// Never made here.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ impl Launcher {
         match self.0 {}
     }
 
-    pub(crate) fn begin(&self, _input: bool) -> io::Result<Launch> {
+    pub(crate) fn begin(&self, _input: bool, _program: Option<&Checked>) -> io::Result<Launch> {
         match self.0 {}
     }
 

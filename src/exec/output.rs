@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::{Captured, Limit};
+use crate::integrity::Untrusted;
 use crate::sandbox::SandboxError;
 
 /// What is left of a command that ran.
@@ -60,6 +61,12 @@ pub enum ExecError {
     ProgramChanged {
         /// Its path.
         program: PathBuf,
+    },
+    /// The program is not one that the operator trusts.
+    #[error("it was not started: {source}")]
+    Untrusted {
+        /// Why not.
+        source: Untrusted,
     },
     /// The file exists, but its interpreter does not.
     #[error("the program `{}` exists, but the interpreter that its first line or its format names does not", .program.display())]

@@ -7,13 +7,14 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{
     Captured, End, Environment, ExecError, Failure, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
     StopSignal, os,
 };
 use crate::files::Reached;
+use crate::integrity::{Checked, Guard, Untrusted};
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule};
 use crate::sandbox::Sandbox;
@@ -109,6 +110,8 @@ pub struct Processes {
     environment: Environment,
     sandbox: Option<Arc<Sandbox>>,
     limits: Result<Option<Launcher>, Arc<LimitsError>>,
+    /// What is demanded of programs; `None` for nothing.
+    guard: Option<Arc<Guard>>,
     /// Whether each command may access only the paths that it names, and so has a sandbox of its own.
     is_claimed: bool,
     /// What replaces the sandbox and the limits, by the command whose rule says so.
@@ -131,7 +134,7 @@ pub struct RuleExecution {
 impl Processes {
     /// Gives every command this environment.
     pub fn new(environment: Environment) -> Self {
-        Self { environment, sandbox: None, limits: Ok(None), is_claimed: false, rules: Arc::default() }
+        Self { environment, sandbox: None, limits: Ok(None), guard: None, is_claimed: false, rules: Arc::default() }
     }
 
     /// Starts commands with the limits of this launcher, which the sandbox must allow them to execute; without a
@@ -139,6 +142,12 @@ impl Processes {
     #[must_use]
     pub fn with_limits(self, limits: Result<Option<Launcher>, Arc<LimitsError>>) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Starts only programs that the guard has nothing against.
+    #[must_use]
+    pub fn with_guard(self, guard: Option<Arc<Guard>>) -> Self {
+        Self { guard, ..self }
     }
 
     /// Confines commands by this sandbox. A thread confines itself before its first command, for good.
@@ -151,6 +160,27 @@ impl Processes {
     #[must_use]
     pub fn with_rules(self, rules: HashMap<String, RuleExecution>) -> Self {
         Self { rules: Arc::new(rules), ..self }
+    }
+
+    /// Opens and checks the program, where something is demanded of it. Then it is executed by its handle where that is
+    /// possible; else by its path, since a program that is executed by a handle has another name in the list of processes.
+    fn checked(&self, command: &AllowedCommand) -> Result<Option<Checked>, ExecError> {
+        let program = || command.program().to_owned();
+        let untrusted = |source| match source {
+            Untrusted::Gone { program } => ExecError::ProgramGone { program },
+            source => ExecError::Untrusted { source },
+        };
+        let checked = match &self.guard {
+            Some(guard) => guard.check(command.program(), since_1970()).map_err(untrusted)?,
+            None if command.is_approved() => {
+                Checked::open(command.program()).map_err(|_| ExecError::ProgramChanged { program: program() })?
+            }
+            None => return Ok(None),
+        };
+        if command.is_changed_since_approval(&checked) {
+            return Err(ExecError::ProgramChanged { program: program() });
+        }
+        Ok(Some(checked))
     }
 
     /// The sandbox for one command.
@@ -185,7 +215,8 @@ impl Executor for Processes {
         }
         // The time for making the rules does not count as the command's.
         let started = Instant::now();
-        let begin = |launcher: &Launcher| launcher.begin(input.is_some());
+        let checked = self.checked(&allowed)?;
+        let begin = |launcher: &Launcher| launcher.begin(input.is_some(), checked.as_ref());
         let launch = match &self.limits {
             Ok(launcher) => launcher.as_ref().map(begin).transpose(),
             Err(error) => Err(io::Error::other(error.to_string())),
@@ -193,7 +224,8 @@ impl Executor for Processes {
         let mut launch = launch.map_err(|source| ExecError::Limits { source })?;
         let mut command = match &mut launch {
             None => {
-                let mut command = Command::new(allowed.program());
+                let path = checked.as_ref().map_or_else(|| allowed.program().to_owned(), Checked::spawn_path);
+                let mut command = Command::new(path);
                 command.args(allowed.words().iter().skip(1)).stdin(if input.is_some() {
                     Stdio::piped()
                 } else {
@@ -221,8 +253,8 @@ impl Executor for Processes {
         }
         os::prepare(&mut command, allowed.words());
         let program = allowed.program().to_owned();
-        // As late as can be: what a person has approved is what runs.
-        if allowed.is_changed_since_approval() {
+        // As late as can be: what was checked is what runs.
+        if checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
             return Err(ExecError::ProgramChanged { program });
         }
         let mut child = os::spawn(command).map_err(|source| match launch {
@@ -253,7 +285,8 @@ impl Executor for Processes {
         if let Some(temporary) = temporary {
             environment.set("TMPDIR", temporary.into());
         }
-        Some(Arc::new(Self { environment, sandbox, limits, is_claimed, rules: Arc::default() }))
+        let guard = self.guard.clone();
+        Some(Arc::new(Self { environment, sandbox, limits, guard, is_claimed, rules: Arc::default() }))
     }
 
     fn prepare(&self) {
@@ -304,6 +337,11 @@ impl OperatorProgram {
         let supervised = os::supervise(child, input, stop, limits, started, None, None);
         supervised.map(|(output, _)| output).map_err(|source| ExecError::Lost { source })
     }
+}
+
+/// The time of the system's clock, with which times of files are compared.
+pub(crate) fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {

@@ -3,6 +3,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// What tells whether a file was replaced or changed since: on a Unix its device, its inode number, its length and when
 /// its contents and its inode were changed last; elsewhere its length and when it was made and changed.
@@ -19,6 +20,23 @@ impl FileState {
     /// What the system says.
     pub fn of(path: &Path) -> io::Result<Self> {
         std::fs::metadata(path).map(Self)
+    }
+
+    /// Whether it is a regular file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.0.is_file()
+    }
+
+    /// When it was changed last, contents or inode, as time since 1970; `None` for before.
+    pub(crate) fn changed_at(&self) -> Option<Duration> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let nanoseconds = u32::try_from(self.0.ctime_nsec()).ok()?;
+            Some(Duration::new(u64::try_from(self.0.ctime()).ok()?, nanoseconds))
+        }
+        #[cfg(not(unix))]
+        self.0.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()
     }
 
     /// Whether `path` leads to that very file, unchanged.

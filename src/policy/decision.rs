@@ -13,6 +13,7 @@ use super::rules::{CommandRule, Expected, HeldClaim, Origin};
 use super::windows_name;
 use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Rule, WorkingDirectory};
 use crate::files::FileState;
+use crate::integrity::{Checked, Untrusted};
 
 /// A command that was allowed, and has not run yet. Only [`Policy::examine`](super::Policy::examine) and
 /// [`Policy::evaluate`](super::Policy::evaluate) make one, and running it uses it up.
@@ -59,9 +60,14 @@ impl AllowedCommand {
         self.rule.as_ref().map_or(&[], |rule| &rule.success_exit_codes)
     }
 
+    /// Whether a person has approved it.
+    pub fn is_approved(&self) -> bool {
+        self.approved.is_some()
+    }
+
     /// Whether its program was changed or replaced since a person has approved it.
-    pub fn is_changed_since_approval(&self) -> bool {
-        self.approved.as_ref().is_some_and(|approved| !approved.is_still_at(&self.program))
+    pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
+        self.approved.as_ref().is_some_and(|approved| approved != program.state())
     }
 
     /// The paths among its words, as they were when they were checked.
@@ -185,6 +191,14 @@ pub enum Refusal {
         /// The first word.
         word: String,
     },
+    /// Its program is not one that the operator trusts.
+    #[error("command {} is not run: {source}", quoted(.word))]
+    Untrusted {
+        /// The first word.
+        word: String,
+        /// Why not.
+        source: Untrusted,
+    },
 }
 
 /// What an answer to a call ends with whose program can't be found.
@@ -238,6 +252,8 @@ pub(super) struct Facts {
     pub directory: Result<WorkingDirectory, DirectoryError>,
     /// The program that was found by the rule, if it was looked for.
     pub program: Option<Program>,
+    /// What the guard has against it.
+    pub untrusted: Option<Untrusted>,
     /// The program's file, where a person has to approve the call.
     pub state: Option<FileState>,
     /// What the rule says of the arguments; `None` where it takes any, or where nobody could look.
@@ -285,7 +301,7 @@ fn decide_in_order(
     approved: Approved<'_>,
     explanation: &mut Explanation,
 ) -> Result<AllowedCommand, Refusal> {
-    let Facts { rule, directory, program, state, judged, has_input, is_in_rule } = facts;
+    let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule } = facts;
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
@@ -319,8 +335,11 @@ fn decide_in_order(
             (Some(rule), judged.words, judged.claims)
         }
     };
-    let program = program.ok_or(Refusal::ProgramNotFound { word })?;
+    let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone() })?;
     explanation.program = Some(program.path().to_owned());
+    if let Some(source) = untrusted {
+        return Err(Refusal::Untrusted { word, source });
+    }
     let program = program.path().to_owned();
     let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
         return Ok(AllowedCommand { program, words, directory, rule, claims, approved: None });
@@ -357,8 +376,16 @@ mod tests {
         let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
         let command = CommandLine::parse(line);
         let rule = command.as_ref().ok().and_then(|command| allow.find(command.word()));
-        let facts =
-            Facts { rule, directory, program: None, state: None, judged: None, has_input: false, is_in_rule: true };
+        let facts = Facts {
+            rule,
+            directory,
+            program: None,
+            untrusted: None,
+            state: None,
+            judged: None,
+            has_input: false,
+            is_in_rule: true,
+        };
         decide(&allow, command, facts, Approved::default())
     }
 

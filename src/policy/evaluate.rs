@@ -39,10 +39,19 @@ impl Policy {
         let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
         // The one place where the first word is looked up.
         let rule = command.as_ref().ok().and_then(|command| self.allow.find(command.word()).or_else(project));
-        let mut facts =
-            Facts { rule, directory, program: None, state: None, judged: None, has_input, is_in_rule: true };
+        let mut facts = Facts {
+            rule,
+            directory,
+            program: None,
+            untrusted: None,
+            state: None,
+            judged: None,
+            has_input,
+            is_in_rule: true,
+        };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &facts.rule) {
             facts.program = self.program(rule, command.word(), directory);
+            facts.untrusted = facts.program.as_ref().and_then(|program| self.guard()?.glance(program.path()).err());
             if let Rule::Described(rule) = rule {
                 let judged = judged(rule, command.words(), directories, directory);
                 if judged.decision == Expected::Ask {

@@ -11,6 +11,10 @@
 //! - [`Proposal`] is what a person is asked to approve.
 //! - [`Policy`] puts them together: [`Policy::examine`] gathers what the decision needs, and decides.
 
+use std::sync::Arc;
+
+use crate::integrity::Guard;
+
 mod allow_list;
 mod base;
 mod client_roots;
@@ -58,12 +62,25 @@ pub struct Policy {
     allow: AllowList,
     directories: Directories,
     programs: Programs,
+    /// What is demanded of programs; `None` for nothing.
+    guard: Option<Arc<Guard>>,
 }
 
 impl Policy {
     /// Puts the parts together.
     pub fn new(allow: AllowList, directories: Directories, programs: Programs) -> Self {
-        Self { allow, directories, programs }
+        Self { allow, directories, programs, guard: None }
+    }
+
+    /// Refuses programs that the guard has something against.
+    #[must_use]
+    pub fn with_guard(self, guard: Option<Arc<Guard>>) -> Self {
+        Self { guard, ..self }
+    }
+
+    /// What is demanded of programs; `None` for nothing.
+    pub fn guard(&self) -> Option<&Arc<Guard>> {
+        self.guard.as_ref()
     }
 
     /// The allow-list.
@@ -89,6 +106,10 @@ impl Policy {
         arguments: Vec<String>,
         finder: Finder,
     ) -> Result<ShellCommand, Refusal> {
-        shell_command::allow_in_shell(&self.allow, &self.programs, entry, arguments, finder)
+        let command = shell_command::allow_in_shell(&self.allow, &self.programs, entry, arguments, finder)?;
+        match self.guard.as_ref().zip(command.program()).map(|(guard, program)| guard.glance(program)) {
+            Some(Err(source)) => Err(Refusal::Untrusted { word: entry.to_owned(), source }),
+            Some(Ok(())) | None => Ok(command),
+        }
     }
 }

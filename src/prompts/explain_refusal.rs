@@ -78,6 +78,9 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
         Refusal::Directory(_) => {
             "- The command itself is allowed: name a `cwd` that the reason above does not rule out.\n".to_owned()
         }
+        Refusal::Untrusted { .. } => {
+            "- The command is allowed, but its program is not trusted: tell the user what the reason above says.\n".to_owned()
+        }
         Refusal::ProgramNotFound { .. } => {
             "- The command is allowed, but not installed where the server looks: use another one, or tell the user.\n"
                 .to_owned()

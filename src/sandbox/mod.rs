@@ -19,8 +19,6 @@
 mod calls;
 #[cfg(target_os = "linux")]
 mod capabilities;
-#[cfg(target_os = "linux")]
-mod elf;
 mod error;
 mod grant;
 #[cfg(target_os = "linux")]

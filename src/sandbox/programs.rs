@@ -7,19 +7,15 @@
 //! not followed, since that would be granted as well, even a file of the user's home directory.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::elf::Elf;
-use crate::files::{Held, Identity, Places, Walked, open_without_waiting};
+use crate::files::{Held, Identity, Places, Walked};
+use crate::integrity::needed_by;
 
 /// How many interpreters of interpreters are followed; the kernel itself follows five.
 const DEEPEST: usize = 8;
-/// How much of a first line counts; the kernel reads 256 bytes of it.
-const FIRST_LINE: u64 = 512;
 
 /// The files that are executed when some programs start. Each was opened once, and is read through the handle that is
 /// granted.
@@ -120,76 +116,11 @@ impl Executed {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Needed {
-    Path(PathBuf),
-    Name(PathBuf),
-}
-
-impl Needed {
-    fn find(self, search_path: &[PathBuf]) -> Option<PathBuf> {
-        match self {
-            Self::Path(path) => Some(path),
-            Self::Name(name) => search_path.iter().map(|entry| entry.join(&name)).find(|path| path.is_file()),
-        }
-    }
-}
-
-fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
-    let mut file = open_without_waiting(&held.spawn_path())?;
-    let mut head = Vec::new();
-    file.by_ref().take(FIRST_LINE).read_to_end(&mut head)?;
-    if let Some(line) = head.strip_prefix(b"#!") {
-        return Ok(shebang(line));
-    }
-    match Elf::parse(&head) {
-        Some(elf) => Ok(elf.interpreter(&mut file)?.map(Needed::Path).into_iter().collect()),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// Reads the first line after `#!`: the interpreter, and if that is env(1), what it starts in turn.
-fn shebang(line: &[u8]) -> Vec<Needed> {
-    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let Some(interpreter) = words.next().map(|word| Path::new(OsStr::from_bytes(word))) else { return Vec::new() };
-    let mut needed = vec![Needed::Path(interpreter.to_owned())];
-    if interpreter.file_name() == Some(OsStr::new("env")) {
-        // Options and assignments come before the name; `-S` may be attached to it.
-        let words = words.map(|word| word.strip_prefix(b"-S").unwrap_or(word));
-        let name = words.filter(|word| !word.is_empty()).find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
-        needed.extend(name.map(|name| {
-            let name = PathBuf::from(OsStr::from_bytes(name));
-            if name.components().count() > 1 { Needed::Path(name) } else { Needed::Name(name) }
-        }));
-    }
-    needed
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;
-
-    #[test]
-    fn a_first_line_names_its_interpreter_and_what_env_starts() {
-        let check = |line: &str, expected: &[&str]| {
-            let shown = shebang(line.as_bytes()).into_iter().map(|needed| match needed {
-                Needed::Path(path) => path.display().to_string(),
-                Needed::Name(name) => format!("name {}", name.display()),
-            });
-            assert_eq!(shown.collect::<Vec<_>>(), expected, "{line:?}");
-        };
-        check("/bin/sh\necho", &["/bin/sh"]);
-        check(" /bin/sh -e\n", &["/bin/sh"]);
-        check("/usr/bin/env python3\n", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env -S A=b python3 -u\n", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env -Spython3 -u", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env /opt/x/tool\n", &["/usr/bin/env", "/opt/x/tool"]);
-        check("/usr/bin/env\n", &["/usr/bin/env"]);
-        check("\n", &[]);
-    }
 
     /// The real paths of what is executed, and the warnings.
     fn executed(program: &Path, search_path: &[PathBuf], writable: &[&Path]) -> (Vec<PathBuf>, Vec<String>) {

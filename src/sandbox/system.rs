@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::elf::Elf;
 use super::{Access, Grant, GrantedPlace, Level, SandboxSettings};
 use crate::files::{Held, Places, Walked, open_without_waiting};
+use crate::integrity::Elf;
 
 /// What `workspace` grants to read and execute.
 const SYSTEM: &[&str] = &[

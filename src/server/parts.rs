@@ -13,10 +13,12 @@ use super::observer::{Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode, Source};
 use crate::exec::{
     Environment, EnvironmentSettings, Executor, Launcher, Limits, LimitsError, OperatorProgram, Processes, Variable,
+    since_1970,
 };
+use crate::integrity::{Guard, Replaceable, Trust, Untrusted};
 use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
 use crate::policy::{
-    AllowList, Directories, DirectorySettings, Policy, Program, Programs, Roots, SearchPath, Verdict, wrappers,
+    AllowList, Directories, DirectorySettings, Policy, Program, Programs, Refusal, Roots, SearchPath, Verdict, wrappers,
 };
 use crate::sandbox::{Level, Sandbox};
 use crate::shell::dialect::current as dialect;
@@ -95,6 +97,7 @@ impl Parts {
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
         }
+        let guard = guard(config, &search_path);
         let shell = config.tools.value.has_shell().then(|| {
             let program = shell_program(&config.shell.value, &programs);
             let limits = launcher.as_ref().map_err(ToString::to_string);
@@ -108,16 +111,17 @@ impl Parts {
             if let Some(sandbox) = &sandbox {
                 confinement.warn_of_shell(sandbox);
             }
-            ShellSettings { program, environment: environment.clone(), sandbox, launcher }
+            ShellSettings { program, environment: environment.clone(), sandbox, launcher, guard: guard.clone() }
         });
-        let processes = Processes::new(environment).with_limits(launcher.clone()).with_rules(rules);
+        let processes =
+            Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
         let ask = ask_settings(config, &programs, &search_path);
         let asks = allow.rules().iter().any(|rule| rule.asks());
         Self {
             shell,
             ask,
             asks,
-            policy: Policy::new(allow, directories, programs),
+            policy: Policy::new(allow, directories, programs).with_guard(guard),
             executor: Arc::new(match sandbox {
                 Some(sandbox) => processes.with_sandbox(sandbox),
                 None => processes,
@@ -169,13 +173,53 @@ impl Parts {
     fn examined(&self, asked: Asked, directory: Option<&str>, has_input: bool) -> Verdict {
         let home = self.shell.as_ref().and_then(ShellSettings::home);
         let shell = ShellDirectories { home, ..Default::default() };
-        examine(&self.policy, self.toolbox.which(), asked, directory, has_input, shell)
+        let mut verdict = examine(&self.policy, self.toolbox.which(), asked, directory, has_input, shell);
+        // A call is checked once more when it starts.
+        let checked = verdict.explanation.program.as_deref().filter(|_| verdict.refusal.is_none());
+        if let Some(Err(source)) = checked.and_then(|program| Some(self.policy.guard()?.check(program, since_1970()))) {
+            let word = verdict.explanation.words.first().cloned().unwrap_or_default();
+            verdict.refusal = Some(Refusal::Untrusted { word, source });
+        }
+        verdict
+    }
+
+    /// Everything that others than root and the server's user can replace on the way to a program of the allow-list, whatever
+    /// the operator demands.
+    ///
+    /// # Errors
+    /// [`Untrusted`], where that can't be told.
+    pub(crate) fn replaceable(&self, program: &Path) -> Result<Vec<Replaceable>, Untrusted> {
+        let search_path = self.policy.programs().search_path().entries().to_vec();
+        Guard::new(Trust::Owner, search_path).replaceable(program, since_1970())
     }
 
     /// The program of a command of the allow-list: the one that its rule names, else what its name is looked up as.
     pub(crate) fn program_of(&self, name: &str) -> Option<Program> {
         let rule = self.policy.allow_list().rules().get(name);
         self.policy.programs().find_listed(rule.and_then(|rule| rule.program.as_deref()).unwrap_or(name))
+    }
+
+    /// The programs that calls can start, as far as the operator names them, with what each is.
+    pub(crate) fn programs(&self) -> Vec<(String, PathBuf)> {
+        let names = self.policy.allow_list().names().iter();
+        let named = names.filter_map(|name| Some((format!("`{name}`"), self.program_of(name)?.path().to_owned())));
+        let shell = self.shell.iter().filter_map(|shell| shell.program.clone().ok());
+        named.chain(shell.map(|program| ("the shell".to_owned(), program))).collect()
+    }
+
+    /// What the guard has against programs that are allowed: calls of them are refused.
+    pub(crate) fn untrusted(&self) -> Vec<String> {
+        self.untrusted_by(|guard, program| guard.check(program, since_1970()).map(drop))
+    }
+
+    fn untrusted_by(&self, look: impl Fn(&Guard, &Path) -> Result<(), Untrusted>) -> Vec<String> {
+        let Some(guard) = self.policy.guard() else { return Vec::new() };
+        let mut untrusted = Vec::new();
+        for (_, program) in self.programs() {
+            let problem = look(guard, &program).err().map(|error| error.to_string());
+            untrusted.extend(problem.filter(|problem| !untrusted.contains(problem)));
+        }
+        untrusted
     }
 
     /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
@@ -270,6 +314,8 @@ impl Parts {
             problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
+        // What takes long to find out the first call says, and `doctor`.
+        problems.extend(self.untrusted_by(Guard::glance));
         problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
         problems.extend(self.confinement.problems());
         problems
@@ -285,6 +331,12 @@ pub(crate) enum NotStarted {
     /// Commands can't be kept to limits as the operator asked.
     #[error(transparent)]
     Limits(Arc<LimitsError>),
+}
+
+/// What is demanded of programs; `None` for nothing.
+fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
+    let is_any = config.trust.value == Trust::Any;
+    (!is_any).then(|| Arc::new(Guard::new(config.trust.value, search_path.entries().to_vec())))
 }
 
 /// What models are told of the commands that policies describe.

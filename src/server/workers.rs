@@ -194,6 +194,7 @@ fn failure(word: &str, error: &ExecError) -> CallToolResult {
             format!("command {word} could not be started: {error}. {NOT_FOUND_NOTE}")
         }
         ExecError::ProgramChanged { .. }
+        | ExecError::Untrusted { .. }
         | ExecError::Spawn { .. }
         | ExecError::Limits { .. }
         | ExecError::Confine { .. }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::dialect::current as dialect;
 use super::marker::Marker;
 use super::session::ShellLine;
-use crate::exec::{Environment, Host, Launcher, Limits, Output};
+use crate::exec::{Environment, Host, Launcher, Limits, Output, since_1970};
 use crate::files::Held;
+use crate::integrity::{Guard, Untrusted};
 use crate::policy::{Base, ShellCommand};
 use crate::sandbox::Sandbox;
 
@@ -22,9 +23,16 @@ pub struct ShellSettings {
     pub sandbox: Option<Arc<Sandbox>>,
     /// The resource limits of it and its commands; `None` for none.
     pub launcher: Option<Launcher>,
+    /// What is demanded of the shell's program and of those that it starts; `None` for nothing.
+    pub guard: Option<Arc<Guard>>,
 }
 
 impl ShellSettings {
+    /// Checks a program right before it is started; the shell opens it again by its path.
+    pub(super) fn vouch(&self, program: &Path) -> Result<(), Untrusted> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check(program, since_1970()).map(drop))
+    }
+
     /// The home directory of the shell.
     pub fn home(&self) -> Option<&Path> {
         self.environment.variables().find(|(name, _)| *name == "HOME").map(|(_, home)| Path::new(home))
@@ -70,6 +78,14 @@ impl Task {
     /// Whether it was decided for the directory that the shell stood in.
     pub(super) fn is_bound_to_directory(&self) -> bool {
         matches!(self, Self::Run(command) if command.rule().is_some())
+    }
+
+    /// The program that the shell is to start, where the policy has found it.
+    pub(super) fn program(&self) -> Option<&Path> {
+        match self {
+            Self::Run(command) => command.program(),
+            Self::ChangeDirectory(_) | Self::Restart(_) => None,
+        }
     }
 
     /// Whether the shell's directory stays the same.

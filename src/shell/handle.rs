@@ -126,8 +126,13 @@ mod tests {
     fn over(first: OnceLock<FirstShell>, thread: impl FnOnce() + Send + 'static) -> Shell<()> {
         let first = Arc::new(first);
         let program = Err("there is none".to_owned());
-        let settings =
-            ShellSettings { program, environment: crate::exec::Environment::default(), sandbox: None, launcher: None };
+        let settings = ShellSettings {
+            program,
+            environment: crate::exec::Environment::default(),
+            sandbox: None,
+            launcher: None,
+            guard: None,
+        };
         let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&first))));
         Shell { worker, work: None, alone: None, first, thread: Some(std::thread::spawn(thread)) }
     }

@@ -140,7 +140,9 @@ impl Worker {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
             return Stage::New { distrust: None, task, limits };
         };
-        if !matches!(session.settle(), Ok(true)) {
+        // To check a program can take long.
+        let is_checked = self.settings.guard.is_some() && task.program().is_some();
+        if is_checked || !matches!(session.settle(), Ok(true)) {
             return Stage::New { distrust: None, task, limits };
         }
         let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
@@ -182,11 +184,16 @@ impl Worker {
                 }
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let is_bound = task.is_bound_to_directory();
+                let program = task.program().map(Path::to_owned);
                 let line = task.shell_line(limits, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
                 if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
                     let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
                     return Err(format!("{why}{MOVED}"));
+                }
+                // As late as can be.
+                if let Some(program) = program {
+                    self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
                 }
                 // Its time runs from its turn on, not from when the shell was ready.
                 let ran = self.watch(Session::begin(line, begun.started), stop, heartbeat, begun.started);
@@ -386,6 +393,7 @@ impl Worker {
             // This confines the thread, and so every shell that it starts; a second time has no effect.
             sandbox.confine_thread().map_err(|error| format!("the shell is not started, since {error}"))?;
         }
+        self.settings.vouch(&program).map_err(|error| format!("the shell is not started: {error}"))?;
         if *self.first.get_or_init(|| FirstShell::Started) == FirstShell::GivenUp {
             return Err(ENDS.to_owned());
         }

@@ -57,5 +57,6 @@ mod session;
 mod setup;
 mod shell;
 mod size;
+mod trust;
 mod windows;
 mod windows_shell;

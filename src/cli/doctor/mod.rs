@@ -26,6 +26,11 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
     let parts = Parts::new(config);
     let programs = programs(&parts);
     let mut problems = parts.problems();
+    for problem in parts.untrusted() {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
     for (name, path) in &programs {
         match path {
             None if config.allow.source != Source::Default => {

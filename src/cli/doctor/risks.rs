@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+use crate::integrity::{Replaceable, Trust};
 use crate::policy::rules::SandboxWord;
 use crate::sandbox::{Enforcement, Kernel, Level, Network, Preset};
 use crate::server::Parts;
@@ -38,8 +39,25 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks.extend(wide_grants(config));
     risks.extend(wide_directories(config));
     risks.extend(tildes(config));
+    risks.extend(replaceable(config, parts));
     risks.extend(shims(config, parts));
     risks.extend(files_of_tools(config, parts));
+    risks
+}
+
+/// Programs that others can replace. Where they don't run for that reason it is a problem.
+fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
+    if config.trust.value == Trust::Owner {
+        return Vec::new();
+    }
+    let mut risks = Vec::new();
+    for (what, program) in parts.programs() {
+        let risk = |found: Replaceable| Risk::new(format!("{what} can be replaced by others: {found}"), found.help());
+        match parts.replaceable(&program) {
+            Ok(found) => risks.extend(found.into_iter().map(risk)),
+            Err(error) => risks.push(Risk { what: error.to_string(), help: None }),
+        }
+    }
     risks
 }
 

@@ -20,6 +20,7 @@ fn defaults_hold_where_nothing_is_set() {
     ask-with: the client, where it can ask (default)
     ask-timeout: 2m (default)
     read-only: none (default)
+    trust: any (default)
     allow-project-commands: off (default)
     tools: execute (default)
     shell: /bin/sh (default)
@@ -94,6 +95,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 [ALLOWEXEC_ASK_TIMEOUT; default: 2m]
       --read-only NAMES         Commands that only read; a tool is annotated readOnlyHint if all of its
                                 commands do [ALLOWEXEC_READ_ONLY; default: none]
+      --trust WHOM              Which programs run, by who can replace them: any, or owner (nobody but
+                                root and the server's user) [ALLOWEXEC_TRUST; default: any]
       --allow-project-commands  Allow a command given by a path that lies, links resolved, under the
                                 project directory [ALLOWEXEC_ALLOW_PROJECT_COMMANDS; default: off]
       --tools WHICH             execute: one process a call; shell: a tool for each allowed command,

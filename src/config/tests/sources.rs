@@ -15,6 +15,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("ask-with", "zenity --text 'a b'", "\"zenity --text 'a b'\"", "zenity --text 'a b'"),
     ("ask-timeout", "90s", "90s", "90s"),
     ("read-only", "ls, cat,,ls", "[ls, cat, ls]", "ls, cat"),
+    ("trust", "any", "any", "any"),
     ("allow-project-commands", "yes", "true", "on"),
     ("tools", "shell", "shell", "shell"),
     ("shell", "dash", "dash", "dash"),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -28,8 +28,8 @@ pub(super) const BEGINS: u8 = b'b';
 pub(super) const EXEC: u8 = b'e';
 const BEFORE: u8 = b'l';
 
-/// The standard input, and a file of each cgroup to enter: two that limit, and one to be killed.
-pub(super) const MOST_DESCRIPTORS: usize = 4;
+/// The standard input, the program, and a file of each cgroup to enter: two that limit, and one to be killed.
+pub(super) const MOST_DESCRIPTORS: usize = 5;
 
 /// Whether the running program acts as the launcher, so that its own binary can be used as one.
 pub(super) static ANSWERS: AtomicBool = AtomicBool::new(false);
@@ -75,13 +75,16 @@ pub(super) struct Message {
     pub cpu: Option<u64>,
     pub processes: Option<u64>,
     pub open_files: Option<u64>,
+    /// Whether the program comes as a descriptor, which is executed instead of its path.
+    pub is_by_handle: bool,
 }
 
 impl Message {
-    const LENGTH: usize = 40;
+    const LENGTH: usize = 48;
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
-        let fields = [self.memory, self.file_size, self.cpu, self.processes, self.open_files];
+        let by_handle = self.is_by_handle.then_some(1);
+        let fields = [self.memory, self.file_size, self.cpu, self.processes, self.open_files, by_handle];
         fields.iter().flat_map(|field| field.unwrap_or(u64::MAX).to_ne_bytes()).collect()
     }
 
@@ -96,6 +99,7 @@ impl Message {
             cpu: fields.next()?,
             processes: fields.next()?,
             open_files: fields.next()?,
+            is_by_handle: fields.next()? == Some(1),
         };
         fields.next().is_none().then_some(message)
     }
@@ -117,9 +121,14 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(
     let (Some(program), Some(word)) = (arguments.next(), arguments.next()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
+    let mut descriptors = descriptors.into_iter();
+    let stdin = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
+    // It is closed when the program begins, and not before the kernel has found it.
+    let handle = if message.is_by_handle { Some(descriptors.next().ok_or(io::ErrorKind::InvalidData)?) } else { None };
+    let program = handle.as_ref().map_or(program, |handle| format!("/proc/self/fd/{}", handle.as_raw_fd()).into());
     let mut command = Command::new(&program);
     command.arg0(word).args(arguments);
-    let prepared = prepare(message, descriptors).map_err(|error| (BEFORE, error));
+    let prepared = prepare(message, stdin, descriptors).map_err(|error| (BEFORE, error));
     let prepared = prepared.and_then(|()| is_known_format(&program).map_err(|error| (EXEC, error)));
     if let Err(failed) = prepared {
         return Ok((control, failed));
@@ -130,15 +139,13 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(
 
 /// Takes the standard input, enters the cgroups and sets the limits, the memory limit last, since these steps need
 /// memory.
-fn prepare(message: Message, descriptors: Vec<OwnedFd>) -> io::Result<()> {
-    let mut descriptors = descriptors.into_iter();
-    let stdin = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
+fn prepare(message: Message, stdin: OwnedFd, groups: impl Iterator<Item = OwnedFd>) -> io::Result<()> {
     rustix::stdio::dup2_stdin(stdin)?;
-    for group in descriptors {
+    for group in groups {
         // 0 means the process that writes it.
         File::from(group).write_all(b"0")?;
     }
-    let Message { memory, file_size, cpu, processes, open_files } = message;
+    let Message { memory, file_size, cpu, processes, open_files, is_by_handle: _ } = message;
     limit(Resource::Fsize, file_size, 0)?;
     // At the soft limit the kernel sends SIGXCPU, which shows which limit was hit; a second later it sends SIGKILL.
     limit(Resource::Cpu, cpu, 1)?;
@@ -217,9 +224,11 @@ mod tests {
     #[test]
     fn limits_are_read_as_they_were_sent() {
         let message = Message { memory: Some(1), cpu: Some(0), open_files: Some(u64::MAX - 1), ..Message::default() };
-        assert_eq!(Message::from_bytes(&message.to_bytes()), Some(message));
+        for message in [message, Message { is_by_handle: true, ..message }] {
+            assert_eq!(Message::from_bytes(&message.to_bytes()), Some(message));
+        }
         assert_eq!(Message::from_bytes(&Message::default().to_bytes()), Some(Message::default()));
-        for length in [0, 1, 39, 32, 48] {
+        for length in [0, 1, 39, 32, 40, 47, 56] {
             assert_eq!(Message::from_bytes(&vec![0; length]), None, "{length}");
         }
     }

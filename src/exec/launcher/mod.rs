@@ -33,6 +33,7 @@ use launched::{ANSWERS, Message, WORD};
 
 use super::End;
 use super::resources::{Limit, LimitsError, ResourceLimits};
+use crate::integrity::Checked;
 use crate::poll::pipe;
 
 /// This program's own binary, even if its path now leads elsewhere.
@@ -100,17 +101,22 @@ impl Launcher {
     }
 
     /// Begins a start: makes the cgroup, and sends the launcher its orders. `input` says whether the command gets
-    /// something to read; otherwise its standard input is empty.
-    pub(crate) fn begin(&self, input: bool) -> io::Result<Launch> {
+    /// something to read; otherwise its standard input is empty. A checked `program` is executed by its handle, if it can be.
+    pub(crate) fn begin(&self, input: bool, program: Option<&Checked>) -> io::Result<Launch> {
+        let program = program.and_then(Checked::handle);
         if !input {
-            return self.begin_with(std::fs::File::open("/dev/null")?.into());
+            return self.begin_as(std::fs::File::open("/dev/null")?.into(), program);
         }
         let (reader, writer) = pipe()?;
-        Ok(Launch { input: Some(writer), ..self.begin_with(reader)? })
+        Ok(Launch { input: Some(writer), ..self.begin_as(reader, program)? })
     }
 
     /// The same, for a command that gets `stdin` as its standard input.
     pub(crate) fn begin_with(&self, stdin: OwnedFd) -> io::Result<Launch> {
+        self.begin_as(stdin, None)
+    }
+
+    fn begin_as(&self, stdin: OwnedFd, program: Option<BorrowedFd<'_>>) -> io::Result<Launch> {
         let group = self.groups.as_deref().map(Groups::make).transpose()?;
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -122,9 +128,10 @@ impl Launcher {
             file_size: self.limits.file_size,
             cpu: self.limits.cpu.map(whole_seconds),
             open_files: self.limits.open_files,
+            is_by_handle: program.is_some(),
         };
         let entries = group.iter().flat_map(Group::entries);
-        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(stdin.as_fd()).chain(entries).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(stdin.as_fd()).chain(program).chain(entries).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {

@@ -11,12 +11,22 @@ const LONGEST_NAME: u64 = 4096;
 const PT_INTERP: u32 = 3;
 const ET_EXEC: u16 = 2;
 
+/// The numbers of this processor, see `linux/elf-em.h`; none of processors that are not known here.
+const NATIVE: &[u16] = if cfg!(target_arch = "x86_64") {
+    &[62, 3]
+} else if cfg!(target_arch = "aarch64") {
+    &[183]
+} else {
+    &[]
+};
+
 /// The header of an ELF file, see elf(5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elf {
     is_64: bool,
     is_little: bool,
     kind: u16,
+    machine: u16,
     entry: u64,
     headers: u64,
     header_size: u16,
@@ -33,6 +43,7 @@ impl Elf {
             is_64: fields.is_64,
             is_little: fields.is_little,
             kind: fields.half(16)?,
+            machine: fields.half(18)?,
             entry: fields.word(24)?,
             headers: fields.word(after)?,
             header_size: fields.half(sizes)?,
@@ -46,6 +57,11 @@ impl Elf {
         let name = name.as_bytes();
         let is_library_name = name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.");
         self.kind == ET_EXEC || self.entry != 0 && !is_library_name
+    }
+
+    /// Whether this processor executes it, rather than an emulator that the kernel would give its path to.
+    pub fn is_native(&self) -> bool {
+        NATIVE.contains(&self.machine)
     }
 
     /// Finds the loader that the file names.

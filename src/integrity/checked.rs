@@ -1,0 +1,83 @@
+//! A program that was checked, held by its handle until it is executed.
+
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::contents::{Known, Seen};
+use crate::files::{FileState, Held};
+
+/// A program as it was when it was checked.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    path: PathBuf,
+    held: Arc<Held>,
+    state: FileState,
+    is_native: bool,
+}
+
+impl Checked {
+    /// Opens a program of which nothing is demanded.
+    ///
+    /// # Errors
+    /// Where it can't be opened or looked at, and for what is no regular file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(path, Known::default().open(path, Duration::ZERO)?))
+    }
+
+    pub(super) fn of(path: &Path, seen: Seen) -> Self {
+        let Seen { held, state, contents } = seen;
+        Self { path: path.to_owned(), held, state, is_native: contents.is_native }
+    }
+
+    /// What the file was.
+    pub fn state(&self) -> &FileState {
+        &self.state
+    }
+
+    /// What is executed: the handle where the kernel executes the file itself (Linux), so that what was checked is what
+    /// runs, whatever its path leads to by then. A script keeps its path, which its interpreter opens again.
+    pub fn spawn_path(&self) -> PathBuf {
+        if self.is_native { self.held.spawn_path() } else { self.path.clone() }
+    }
+
+    /// The handle, for who executes it in another process; `None` where it is executed by its path.
+    #[cfg(target_os = "linux")]
+    pub fn handle(&self) -> Option<BorrowedFd<'_>> {
+        self.is_native.then(|| self.held.as_fd())
+    }
+
+    /// Whether what will be executed is still what was checked: the last look before the start.
+    pub fn is_unchanged(&self) -> bool {
+        self.state.is_still_at(&self.spawn_path())
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_program_stays_the_one_that_was_checked_and_a_script_keeps_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let (program, script) = (dir.path().join("program"), dir.path().join("script"));
+        fs::copy("/proc/self/exe", &program).unwrap();
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        let [program_before, script_before] = [&program, &script].map(|path| Checked::open(path).unwrap());
+        assert_eq!(script_before.spawn_path(), script);
+        assert_ne!(program_before.spawn_path(), program);
+        for path in [&program, &script] {
+            fs::write(dir.path().join("new"), "#!/bin/sh\n").unwrap();
+            fs::rename(dir.path().join("new"), path).unwrap();
+        }
+        assert!(!script_before.is_unchanged());
+        // Its inode lost its name, which counts as a change; its bytes are the old ones.
+        assert_eq!(fs::read(program_before.spawn_path()).unwrap(), fs::read("/proc/self/exe").unwrap());
+        assert!(Checked::open(dir.path()).is_err() && Checked::open(Path::new("/nowhere/at/all")).is_err());
+    }
+}

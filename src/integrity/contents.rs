@@ -1,0 +1,105 @@
+//! What the bytes of a file tell: how it is executed, what it needs, and its SHA-256. Each is read once for a state of the
+//! file, by which it is found again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+#[cfg(unix)]
+use super::needed::{Head, Needed, read};
+use crate::files::{FileState, Held};
+
+/// How many files are remembered. A client can name many, where everything is allowed.
+const MOST: usize = 1024;
+
+/// How long a file must not have been changed before what was read of it is kept. The times of files are as coarse as the
+/// kernel's clock, or on some file systems as seconds: a file that is written twice within one of its ticks looks the same
+/// after the second time.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// What the bytes of one file tell.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// Whether the kernel itself executes it, without another program that would be given its path.
+    pub is_native: bool,
+    /// What it names to be executed with it.
+    #[cfg(unix)]
+    pub needed: Vec<Needed>,
+}
+
+/// A file that was opened, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub held: Arc<Held>,
+    pub state: FileState,
+    pub contents: Arc<Contents>,
+}
+
+/// What was read of files that have not changed since.
+#[derive(Default)]
+pub(super) struct Known(Mutex<HashMap<PathBuf, (FileState, Arc<Contents>)>>);
+
+impl Known {
+    /// Opens what the path leads to, and reads it where that was not done before. `now` is the time since 1970.
+    ///
+    /// # Errors
+    /// The system's, and `InvalidInput` for what is no regular file. A file that must not be read, but may be executed, has
+    /// contents that tell nothing.
+    pub fn open(&self, path: &Path, now: Duration) -> io::Result<Seen> {
+        let held = Arc::new(Held::open(path)?);
+        let state = FileState::of(&held.spawn_path())?;
+        if !state.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        if let Some(contents) = self.get(path, &state) {
+            return Ok(Seen { held, state, contents });
+        }
+        let Some(contents) = Contents::of(&held)?.map(Arc::new) else {
+            // A script that can't be read can't be read by its interpreter either. Another thread may be able to.
+            return Ok(Seen { held, state, contents: Arc::default() });
+        };
+        if FileState::of(&held.spawn_path())? != state {
+            return Err(io::Error::other("it is being changed"));
+        }
+        if state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now) {
+            // A panic of another thread leaves the map as it was: entries are added whole.
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(path.to_owned(), (state.clone(), Arc::clone(&contents)));
+        }
+        Ok(Seen { held, state, contents })
+    }
+
+    fn get(&self, path: &Path, state: &FileState) -> Option<Arc<Contents>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(path).filter(|(then, _)| then == state).map(|(_, contents)| Arc::clone(contents))
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").finish_non_exhaustive()
+    }
+}
+
+impl Contents {
+    /// `None` where it must not be read.
+    #[cfg(unix)]
+    fn of(held: &Held) -> io::Result<Option<Self>> {
+        match read(held) {
+            Ok(Head { needed, is_native }) => Ok(Some(Self { is_native, needed })),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_held: &Held) -> io::Result<Option<Self>> {
+        Ok(Some(Self { is_native: false }))
+    }
+}

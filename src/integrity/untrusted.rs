@@ -1,0 +1,49 @@
+//! Why a program is not executed although it is allowed.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Replaceable;
+
+/// Why a program is not executed. Each text is one sentence that begins with the program.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Untrusted {
+    /// There is no such file any more.
+    #[error("the program `{}` is gone", .program.display())]
+    Gone {
+        /// Its path.
+        program: PathBuf,
+    },
+    /// It, or what is executed with it, can't be looked at.
+    #[error("the program `{}` is not trusted, since `{}` can't be looked at: {source}", .program.display(), .file.display())]
+    Unknown {
+        /// The program.
+        program: PathBuf,
+        /// What can't be looked at.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody else can replace it.
+    #[error("the program `{}` does not run with `--trust owner`, since {found}; {}", .program.display(), .found.help())]
+    Replaceable {
+        /// The program.
+        program: PathBuf,
+        /// What can be replaced: the program, what is executed with it, or something on their way.
+        found: Replaceable,
+    },
+    /// What it names is looked up where the call runs.
+    #[error(
+        "the program `{}` does not run with `--trust owner`, since its first line names `{}`, which is looked up in the directory of \
+         each call; name an absolute path there", .program.display(), .named.display()
+    )]
+    Relative {
+        /// The program.
+        program: PathBuf,
+        /// What it names.
+        named: PathBuf,
+    },
+}
