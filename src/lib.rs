@@ -14,6 +14,7 @@
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
 //! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
+//! - `audit`: the audit log.
 //! - [`cli`]: the program.
 //!
 //! # Embedding
@@ -59,6 +60,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod audit;
 pub mod cli;
 pub mod config;
 pub mod exec;

@@ -11,7 +11,7 @@ use super::faults::Faults;
 use super::help::Length;
 use super::own_flags::{self, Given};
 use super::policy::{Action, ActionFlags};
-use super::{mock, record, replay, setup};
+use super::{audit, mock, record, replay, setup};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{nearest, read_duration};
 
@@ -31,6 +31,7 @@ pub(super) enum Subcommand {
     Replay { files: Vec<String>, options: replay::Options },
     Mock { file: String, options: mock::Options },
     Lint { files: Vec<String>, schema: Option<String>, json: bool },
+    Audit { action: audit::Action, json: bool },
     Completions(Shell),
     Man,
     Help(Name, Length),
@@ -53,12 +54,13 @@ pub(super) enum Name {
     Replay,
     Mock,
     Lint,
+    Audit,
     Completions,
     Man,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 14] = [
+    pub(super) const SUBCOMMANDS: [Self; 15] = [
         Self::Serve,
         Self::Call,
         Self::Check,
@@ -68,6 +70,7 @@ impl Name {
         Self::Replay,
         Self::Mock,
         Self::Lint,
+        Self::Audit,
         Self::Doctor,
         Self::Init,
         Self::Setup,
@@ -90,6 +93,7 @@ impl Name {
             Self::Replay => "replay",
             Self::Mock => "mock",
             Self::Lint => "lint",
+            Self::Audit => "audit",
             Self::Completions => "completions",
             Self::Man => "man",
         }
@@ -265,6 +269,7 @@ impl Own {
                 let files = some(&mut words, "lint", "the file of a transcript")?;
                 Subcommand::Lint { files, schema: given.one("schema"), json }
             }
+            Some(Name::Audit) => Subcommand::Audit { action: audit::Action::parse(&mut words, &given)?, json },
             Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
             Some(Name::Man) => Subcommand::Man,
             Some(Name::Call) => {
@@ -306,7 +311,17 @@ fn some(
 
 /// Whether the settings' flags work on it. A transcript holds those that it plays with, and what is only printed needs none.
 pub(super) fn takes_settings(name: Name) -> bool {
-    !matches!(name, Name::Record | Name::Replay | Name::Mock | Name::Lint | Name::Init | Name::Completions | Name::Man)
+    !matches!(
+        name,
+        Name::Record
+            | Name::Replay
+            | Name::Mock
+            | Name::Lint
+            | Name::Audit
+            | Name::Init
+            | Name::Completions
+            | Name::Man
+    )
 }
 
 fn own_flag(name: Option<Name>, flag: &str) -> Option<&'static own_flags::OwnFlag> {

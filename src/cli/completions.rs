@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::arguments::Name;
+use super::audit;
 use super::help;
 use super::own_flags;
 use super::policy::ACTIONS;
@@ -108,6 +109,11 @@ fn names(separator: &str) -> String {
     Name::SUBCOMMANDS.map(Name::text).join(separator)
 }
 
+/// What `allowexec audit` does.
+fn audit_actions() -> [&'static str; 3] {
+    audit::ACTIONS.map(|(name, _)| name)
+}
+
 fn profiles(separator: &str) -> String {
     profile_names().collect::<Vec<_>>().join(separator)
 }
@@ -155,10 +161,13 @@ fn bash() -> String {
                  case $word in {names}) command=$word; break ;; esac\n    \
              done\n\
          {own_words}    \
+             # `audit show` has files behind it.\n    \
+             [[ $command != audit || $previous != show ]] || previous=''\n    \
              case $previous in\n\
          {values}        \
                  completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
                  policy) candidates=$(compgen -W '{actions}' -- \"$current\") ;;\n        \
+                 audit) candidates=$(compgen -W '{audit}' -- \"$current\") ;;\n        \
                  show) candidates=$(compgen -W '{profiles}' -- \"$current\") ;;\n        \
                  *)\n            \
                      if [[ $current == -* ]]; then candidates=$(compgen -W \"$flags\" -- \"$current\")\n            \
@@ -172,6 +181,7 @@ fn bash() -> String {
         names = names("|"),
         commands = names(" "),
         actions = ACTIONS.join(" "),
+        audit = audit_actions().join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
     )
@@ -227,12 +237,14 @@ fn zsh() -> String {
                  (command) _describe command commands ;;\n        \
                  (argument) if [[ $command == completions ]]; then _values shell {shells}\n            \
                  elif [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
-                 elif [[ $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
+                 elif [[ $words[CURRENT-1] == audit ]]; then _values action {audit}\n            \
+                 elif [[ $command == policy && $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
              esac\n\
          }}\n\
          if [[ $funcstack[1] == _allowexec ]]; then _allowexec \"$@\"; else compdef _allowexec allowexec; fi\n",
         names = names("|"),
         actions = ACTIONS.join(" "),
+        audit = audit_actions().join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
     )
@@ -264,7 +276,16 @@ fn fish() -> String {
         script,
         "complete -c allowexec -n '__fish_seen_subcommand_from policy; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
     );
-    let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from show' -f -a '{}'", profiles(" "));
+    let actions = audit_actions().join(" ");
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from audit; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
+    );
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from show' -f -a '{}'",
+        profiles(" ")
+    );
     for flag in flags() {
         let _ = writeln!(script, "complete -c allowexec {}", row(&flag));
     }
@@ -285,6 +306,9 @@ fn powershell() -> String {
     }
     for action in ACTIONS {
         let _ = writeln!(rows, "        @('policy', '{action}', 'policy {action}')");
+    }
+    for action in audit_actions() {
+        let _ = writeln!(rows, "        @('audit', '{action}', 'audit {action}')");
     }
     for profile in profile_names() {
         let _ = writeln!(rows, "        @('policy', '{profile}', 'The profile')");
@@ -333,7 +357,7 @@ mod tests {
             for other in Shell::ALL {
                 assert!(script.contains(other.text()), "{shell:?} does not complete {other:?}");
             }
-            for word in ACTIONS.into_iter().chain(profile_names()) {
+            for word in ACTIONS.into_iter().chain(audit_actions()).chain(profile_names()) {
                 assert!(script.contains(word), "{shell:?} does not complete {word}");
             }
         }

@@ -103,6 +103,22 @@ pub(super) enum CliError {
         /// Its name, the line, and what was expected there.
         why: String,
     },
+    /// A file that was named can't be read.
+    #[error("can't read `{file}`")]
+    Read {
+        /// Its name.
+        file: String,
+        /// What is in the way.
+        source: crate::files::ReadError,
+    },
+    /// An audit log, or a file of anchors, holds what can't be followed.
+    #[error("`{file}`: {why}")]
+    Audit {
+        /// Its name.
+        file: String,
+        /// As a clause.
+        why: String,
+    },
     /// A policy, or what is asked about one, is wrong.
     #[error("{why}")]
     Policy {

@@ -73,6 +73,8 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
                mock FILE                 answer a client from a transcript, and run nothing\n  \
                lint FILE...              check recorded sessions against the protocol\n  \
+               audit ACTION              read an audit log: its head, whether it is intact, its records
+  \
                doctor                    say what is allowed, what is risky and what to change\n  \
                init                      write a starter configuration and policy for the project here\n  \
                setup CLIENT              print what to do so that a client starts this server\n  \
@@ -170,6 +172,25 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --close-after N    close the output after the N-th message, and end\n\
              --split-writes     write each message in pieces\n\n\
              Exit status: 0 at the end of the input, 1 if `--strict` found something, 2 for a broken transcript or a wrong flag.",
+        ),
+        Name::Audit => (
+            "allowexec audit head|verify|show FILE... [--json]",
+            "Reads audit logs, such as `allowexec serve --audit FILE` writes. `-` means standard input.\n\n\
+             head FILE                        print the number of records and the hash of the last one\n\
+             verify FILE... [--head HASH] [--since-anchor FILE]\n\
+             \x20                                check the chain, through the files of one log, the oldest first, and say where it\n\
+             \x20                                breaks first and whether that line looks changed, inserted, out of order or cut off\n\
+             show FILE... [--refused] [--call N] [--since TIME] [--program NAME]\n\
+             \x20                                print the records as a table\n\n\
+             --head HASH          the log must hold this hash, which `head` printed earlier\n\
+             --since-anchor FILE  the log must hold the heads in this file, one a line\n\
+             --refused            only what was refused, by a rule or by a person\n\
+             --call N             only call N of each session\n\
+             --since TIME         only records since then: `2026-11-23T05:48` (UTC), or `30m` for so long ago\n\
+             --program NAME       only calls of this program, by its name or its path\n\
+             --json               print JSON; `show` prints the records themselves\n\n\
+             Without `--head` or `--since-anchor` it can't be seen that records were cut off at the end.\n\
+             Exit status: 0 intact, 1 broken, 2 for a file that can't be read or a wrong flag.",
         ),
         Name::Doctor => (
             "allowexec doctor [--json] [OPTIONS]",

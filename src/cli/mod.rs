@@ -4,6 +4,7 @@
 //! the very way that a client's goes, so that what they say is what a client gets.
 
 mod arguments;
+mod audit;
 mod beside;
 mod call;
 mod check;
@@ -103,6 +104,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Check { directory, command, with_input, json } => {
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
+        Subcommand::Audit { action, json } => audit::run(action, json),
         Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Tools { json } => tools::run(&config()?, json),
         Subcommand::Setup { client, options } => setup::run(client, &flags, options),

@@ -54,6 +54,17 @@ pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
     read_opened(&open_without_waiting(path)?, most)
 }
 
+/// Opens the regular file that `path` leads to, of any size, following links.
+///
+/// # Errors
+/// As [`read_regular`].
+pub(crate) fn open_regular(path: &Path) -> Result<File, ReadError> {
+    regular(fs::metadata(path)?.file_type())?;
+    let file = open_without_waiting(path)?;
+    regular(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
 /// Opens a file for reading. Whatever it is, opening never waits for another process: not for a writer of a FIFO, and
 /// not for the holder of a lease, which is an error of the kind `WouldBlock`.
 ///

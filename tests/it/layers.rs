@@ -39,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "text",
         ],
     ),
+    ("audit", &["files", "text"]),
     ("transcript", &["jsonrpc", "files", "text"]),
     ("lint", &["transcript", "text"]),
     // `exec` for what belongs to the whole process (the subreaper), `mcp` and `tools` for what it prints.
@@ -46,6 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "server",
+            "audit",
             "lint",
             "transcript",
             "config",

@@ -15,6 +15,7 @@ mod support;
 
 mod approval;
 mod ask_scripts;
+mod audit;
 mod clients;
 mod dependencies;
 mod directories;

@@ -1,0 +1,131 @@
+//! Heads of a log that were kept elsewhere: what shows that its end was cut off, or that all of it was written anew.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use super::verify::Place;
+use crate::files::Sha256;
+
+/// A head: the hash of the line that was the last one, and the number of that line where it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    pub sha256: Sha256,
+    pub count: Option<u64>,
+}
+
+/// A line that holds no head.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("line {line} holds no head; expected what `allowexec audit head` prints: a number and a SHA-256")]
+pub(crate) struct NoAnchor {
+    pub line: usize,
+}
+
+/// The anchors to look for, in the order in which they were taken, and where they were found.
+#[derive(Debug, Default)]
+pub(crate) struct Anchors {
+    all: Vec<Anchor>,
+    found: HashMap<Sha256, Option<(Place, u64)>>,
+}
+
+/// What the anchors say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchored {
+    /// There are none.
+    No,
+    /// All are there; the last one at this place, with so many lines behind it.
+    Until { place: Place, behind: u64 },
+    /// This one is not there.
+    Lacks(Anchor),
+}
+
+impl Anchors {
+    pub(crate) fn add(&mut self, anchor: Anchor) {
+        // That of a log without a record.
+        if anchor.sha256 != Sha256::ZERO {
+            self.found.insert(anchor.sha256, None);
+        }
+        self.all.push(anchor);
+    }
+
+    /// Reads lines that each hold a head, among other words perhaps, such as the time. Empty ones are skipped.
+    ///
+    /// # Errors
+    /// The first line that holds none.
+    pub(crate) fn add_lines(&mut self, text: &str) -> Result<(), NoAnchor> {
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let mut before = None;
+            let found = line.split_whitespace().find_map(|word| {
+                let anchor = Sha256::from_hex(word).map(|sha256| Anchor { sha256, count: before });
+                before = word.parse().ok();
+                anchor
+            });
+            self.add(found.ok_or(NoAnchor { line: index + 1 })?);
+        }
+        Ok(())
+    }
+
+    /// Tells of a line of the log, which is the `number`th of all files.
+    pub(super) fn see(&mut self, sha256: Sha256, place: Place, number: u64) {
+        if self.all.is_empty() {
+            return;
+        }
+        if let Some(found) = self.found.get_mut(&sha256) {
+            found.get_or_insert((place, number));
+        }
+    }
+
+    /// What they say of a log with so many lines. Where it `continues` files that were not given, anchors that are older
+    /// than the first one found may lie in those.
+    pub(super) fn judge(&self, lines: u64, continues: bool) -> Anchored {
+        let found = |anchor: &&Anchor| self.found.get(&anchor.sha256).copied().flatten();
+        let is_there = |anchor: &&Anchor| anchor.sha256 == Sha256::ZERO || found(anchor).is_some();
+        let skipped = self.all.iter().take_while(|anchor| continues && !is_there(anchor)).count();
+        // At least the newest must be there.
+        let skipped = skipped.min(self.all.len().saturating_sub(1));
+        let lacks = self.all.iter().skip(skipped).find(|anchor| !is_there(anchor));
+        match (lacks, self.all.iter().filter_map(|anchor| found(&anchor)).max_by_key(|(_, number)| *number)) {
+            (Some(anchor), _) => Anchored::Lacks(*anchor),
+            (None, Some((place, number))) => Anchored::Until { place, behind: lines.saturating_sub(number) },
+            (None, None) => Anchored::No,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_found_among_other_words() {
+        let hash = Sha256::of("x");
+        let mut anchors = Anchors::default();
+        anchors.add_lines(&format!("7 {hash}\n\n{hash}\r\nNov 23 05:48:36 host audit[9]: 12 {hash} ok\n")).unwrap();
+        assert_eq!(anchors.all.iter().map(|anchor| anchor.count).collect::<Vec<_>>(), [Some(7), None, Some(12)]);
+        assert_eq!(anchors.add_lines(&format!("7 {hash}\n\n7\n")), Err(NoAnchor { line: 3 }));
+        assert_eq!(anchors.add_lines(&"a".repeat(65)), Err(NoAnchor { line: 1 }));
+    }
+
+    #[test]
+    fn every_anchor_must_be_there_but_those_that_older_files_may_hold() {
+        let hash = |text: &str| Sha256::of(text);
+        let place = |line| Place { file: 0, line };
+        let judged = |wanted: &[&str], continues| {
+            let mut anchors = Anchors::default();
+            wanted.iter().for_each(|text| anchors.add(Anchor { sha256: hash(text), count: None }));
+            (1_u64..).zip(["a", "b", "c"]).for_each(|(line, text)| anchors.see(hash(text), place(line), line));
+            anchors.judge(3, continues)
+        };
+        let lacks = |text| Anchored::Lacks(Anchor { sha256: hash(text), count: None });
+        assert_eq!(judged(&[], false), Anchored::No);
+        assert_eq!(judged(&["a", "b"], false), Anchored::Until { place: place(2), behind: 1 });
+        assert_eq!(judged(&["a", "x"], false), lacks("x"));
+        assert_eq!(judged(&["x", "c"], false), lacks("x"));
+        assert_eq!(judged(&["x", "c"], true), Anchored::Until { place: place(3), behind: 0 });
+        assert_eq!(judged(&["x", "c", "y"], true), lacks("y"));
+        assert_eq!(judged(&["x", "y"], true), lacks("y"));
+        let mut empty = Anchors::default();
+        empty.add(Anchor { sha256: Sha256::ZERO, count: Some(0) });
+        assert_eq!(empty.judge(0, false), Anchored::No);
+    }
+}

@@ -1,0 +1,254 @@
+//! Records as rows of a table for people, and which of them are wanted.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::read::Line;
+use crate::text::{escape, escape_bytes, quote};
+
+/// So many calls are remembered that match a filter and have not ended.
+const MOST_CALLS: usize = 1 << 16;
+/// So much of a text is shown before the row is cut anyway.
+const LONGEST: usize = 4096;
+
+/// Which records are wanted; all where nothing is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// Only what was refused or not approved.
+    pub refused: bool,
+    /// Only this call of each session.
+    pub call: Option<u64>,
+    /// Only what happened then or later: the beginning of a time as the records have it.
+    pub since: Option<String>,
+    /// Only calls of this program, by its name or its path.
+    pub program: Option<String>,
+    /// The calls of that program that have not ended.
+    open: HashSet<(String, u64)>,
+}
+
+impl Filter {
+    pub(crate) fn new(refused: bool, call: Option<u64>, since: Option<String>, program: Option<String>) -> Self {
+        Self { refused, call, since, program, open: HashSet::new() }
+    }
+
+    /// Whether a record is wanted. They come in the order of the log.
+    pub(crate) fn wants(&mut self, record: &Value) -> bool {
+        let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
+        let is_of_program = self.is_of_program(record);
+        is_of_program
+            && (!self.refused || is_refusal(record))
+            && self.call.is_none_or(|call| record.get("call").and_then(Value::as_u64) == Some(call))
+            && self.since.as_deref().is_none_or(|since| text("time") >= since)
+    }
+
+    /// Whether a line that is no record is wanted: by a filter that could not tell.
+    pub(crate) fn wants_unreadable(&self) -> bool {
+        !self.refused && self.call.is_none() && self.program.is_none()
+    }
+
+    fn is_of_program(&mut self, record: &Value) -> bool {
+        let Some(program) = &self.program else { return true };
+        let is_named = |name: &str| name == program || name.rsplit(['/', '\\']).next() == Some(program.as_str());
+        let first = record.get("argv").and_then(|argv| argv.get(0)).and_then(Value::as_str);
+        let path = record.get("program").and_then(Value::as_str);
+        let is_named = first.is_some_and(is_named) || path.is_some_and(is_named);
+        let session = record.get("session").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let Some(call) = record.get("call").and_then(Value::as_u64) else { return is_named };
+        let key = (session, call);
+        let is_known = self.open.contains(&key);
+        if record.get("event").and_then(Value::as_str) == Some("ended") {
+            self.open.remove(&key);
+        } else if is_named && self.open.len() < MOST_CALLS {
+            self.open.insert(key);
+        }
+        is_named || is_known
+    }
+}
+
+/// Whether a record tells of something that was refused: a call, a request, a root, or an approval.
+pub(crate) fn is_refusal(record: &Value) -> bool {
+    let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
+    match text("event") {
+        "decided" => text("decision") == "refused",
+        "answered" => text("answer") != "approved",
+        "roots" => record.get("refused").and_then(Value::as_array).is_some_and(|refused| !refused.is_empty()),
+        "refused_request" => true,
+        _ => false,
+    }
+}
+
+/// A record in a table; everything is plain text for a terminal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// `2026-11-23 05:48:36`
+    pub time: String,
+    /// The beginning of the session's name.
+    pub session: String,
+    pub call: String,
+    pub event: String,
+    pub what: String,
+}
+
+/// Shows a record, or a line that is none.
+pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
+    let Some(record) = record else {
+        let what =
+            format!("{} bytes: {}", line.length, cut(&escape_bytes(line.bytes.get(..200).unwrap_or(&line.bytes)), 200));
+        return Row { event: "unreadable".to_owned(), what, ..Row::default() };
+    };
+    let shown = Shown(record);
+    let time = shown.text("time").unwrap_or_default().replacen('T', " ", 1);
+    let event = shown.text("event").unwrap_or_default();
+    Row {
+        time: time.chars().take(19).collect(),
+        session: shown.text("session").unwrap_or_default().chars().take(8).collect(),
+        call: shown.number("call").unwrap_or_default(),
+        event: match event.as_str() {
+            "decided" => shown.text("decision").unwrap_or(event),
+            _ => event,
+        },
+        what: what(shown),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// A record whose parts are shown.
+#[derive(Clone, Copy)]
+struct Shown<'a>(&'a Value);
+
+impl Shown<'_> {
+    fn text(self, key: &str) -> Option<String> {
+        self.0.get(key).and_then(Value::as_str).map(|text| cut(&escape(&cut(text, LONGEST)), LONGEST))
+    }
+
+    fn number(self, key: &str) -> Option<String> {
+        self.0.get(key).filter(|value| value.is_number()).map(ToString::to_string)
+    }
+
+    fn is_true(self, key: &str) -> bool {
+        self.0.get(key) == Some(&Value::Bool(true))
+    }
+
+    /// Text or a number, or any other value as JSON.
+    fn any(self, key: &str) -> Option<String> {
+        let value = self.0.get(key).filter(|value| !value.is_null())?;
+        self.text(key).or_else(|| Some(cut(&escape(&cut(&value.to_string(), LONGEST)), LONGEST)))
+    }
+
+    fn within(self, key: &str) -> Option<Self> {
+        self.0.get(key).map(Shown)
+    }
+}
+
+/// The words of a command as people read them: those with blanks or what can't be seen in double quotes.
+pub(crate) fn words(argv: &Value) -> String {
+    let mut shown = String::new();
+    for word in argv.as_array().into_iter().flatten() {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        if shown.len() > LONGEST {
+            shown.push('…');
+            break;
+        }
+        // Writing to a string can't fail.
+        let _ = match word.as_str() {
+            Some(word) if is_bare(word) => write!(shown, "{}", cut(word, LONGEST)),
+            Some(word) => write!(shown, "{}", quote(word, LONGEST)),
+            None if word.get("sha256").is_some() => write!(shown, "[secret]"),
+            None => write!(shown, "{}", quote(&word.to_string(), LONGEST)),
+        };
+    }
+    shown
+}
+
+fn is_bare(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| crate::text::is_plain(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '`'))
+}
+
+/// What the record tells, on one line.
+fn what(shown: Shown<'_>) -> String {
+    let with = |main: String, details: Vec<(&str, Option<String>)>| {
+        let details: Vec<String> =
+            details.into_iter().filter_map(|(name, text)| text.map(|text| format!("{name}{text}"))).collect();
+        if details.is_empty() { main } else { format!("{main}  ({})", details.join("; ")) }
+    };
+    let bytes = |key: &str| shown.within(key).and_then(|stream| stream.number("bytes")).map(|n| format!("{n} bytes"));
+    match shown.text("event").unwrap_or_default().as_str() {
+        "session_started" => {
+            let client = shown.within("client").and_then(|client| {
+                Some(format!("{} {}", client.text("name")?, client.text("version").unwrap_or_default()))
+            });
+            let version = format!("allowexec {}", shown.text("version").unwrap_or_default());
+            let who = shown.text("user").zip(shown.text("host")).map(|(user, host)| format!("{user}@{host}"));
+            with(
+                version,
+                vec![("client ", client), ("", who), ("pid ", shown.number("pid")), ("sandbox ", shown.any("sandbox"))],
+            )
+        }
+        "decided" => {
+            let argv = shown.0.get("argv").unwrap_or(&Value::Null);
+            let details = vec![
+                ("", shown.text("reason")),
+                ("in ", shown.text("cwd")),
+                ("rule ", shown.any("rule")),
+                ("tool ", shown.text("tool")),
+            ];
+            with(words(argv), details)
+        }
+        "asked" => with(shown.text("text").unwrap_or_default(), vec![("by ", shown.text("channel"))]),
+        "answered" => {
+            let waited = shown.number("waited_ms").map(|waited| format!("{waited} ms"));
+            let remembered = shown.is_true("remembered").then(|| "for the session".to_owned());
+            with(
+                shown.text("answer").unwrap_or_default(),
+                vec![("", remembered), ("after ", waited), ("by ", shown.text("channel"))],
+            )
+        }
+        "started" => with(shown.text("program").unwrap_or_default(), vec![("pid ", shown.number("pid"))]),
+        "ended" => {
+            let mut how = Vec::new();
+            how.extend(shown.number("exit_code").map(|code| format!("exit {code}")));
+            how.extend(shown.any("signal").map(|signal| format!("signal {signal}")));
+            how.extend(shown.is_true("timed_out").then(|| "timed out".to_owned()));
+            how.extend(shown.is_true("cancelled").then(|| "cancelled".to_owned()));
+            how.extend(shown.any("limit").map(|limit| format!("limit {limit}")));
+            how.extend(shown.any("error").map(|error| format!("error: {error}")));
+            if how.is_empty() {
+                how.push("no exit status".to_owned());
+            }
+            let duration = shown.number("duration_ms").map(|duration| format!("{duration} ms"));
+            with(how.join(", "), vec![("", duration), ("stdout ", bytes("stdout")), ("stderr ", bytes("stderr"))])
+        }
+        "roots" => {
+            let reasons = shown.0.get("refused").and_then(Value::as_array).map(|refused| {
+                let reasons = refused.iter().take(20).filter_map(|root| Shown(root).any("reason"));
+                reasons.collect::<Vec<_>>().join("; ")
+            });
+            let refused = reasons.filter(|reasons| !reasons.is_empty());
+            with(words(shown.0.get("roots").unwrap_or(&Value::Null)), vec![("refused: ", refused)])
+        }
+        "refused_request" => {
+            let details =
+                vec![("method ", shown.text("method")), ("tool ", shown.text("tool")), ("code ", shown.number("code"))];
+            with(shown.text("reason").unwrap_or_default(), details)
+        }
+        "recovered" => match shown.number("torn_bytes") {
+            Some(bytes) => format!("the line before is torn: {bytes} bytes of it are there"),
+            None => "the file had become shorter: lines at its end are gone".to_owned(),
+        },
+        "session_ended" => {
+            let lost = shown.number("lost").map(|lost| format!("{lost} records could not be written"));
+            with(format!("{} calls", shown.number("calls").unwrap_or_default()), vec![("", lost)])
+        }
+        _ => cut(&escape(&cut(&shown.0.to_string(), LONGEST)), LONGEST),
+    }
+}

@@ -1,0 +1,474 @@
+//! Follows the chain through the lines of a log, in one pass and in bounded memory, and tells where it breaks first.
+//!
+//! A broken chain shows at a line that does not name the hash of the line before. What happened there is told by what comes
+//! behind: whether a later line goes on from before the break, and whether numbers are missing in a session.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use thiserror::Error;
+
+use super::anchor::{Anchored, Anchors};
+use super::read::{Head, Line, Link};
+use crate::files::Sha256;
+
+/// How many of the last lines are remembered, to tell that some were inserted.
+const RECENT: usize = 1024;
+/// How many sessions may be unfinished at once.
+const MOST_SESSIONS: usize = 1 << 20;
+/// How many torn lines are told one by one.
+const MOST_TORN: usize = 1000;
+
+/// A line: the file by its place among those given, and the line from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub file: usize,
+    pub line: u64,
+}
+
+/// What a break looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Changed,
+    Removed,
+    Inserted,
+    Reordered,
+    Cut,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+            Self::Inserted => "inserted",
+            Self::Reordered => "reordered",
+            Self::Cut => "cut",
+        })
+    }
+}
+
+/// The first break.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Break {
+    pub kind: Kind,
+    /// The line that was changed or inserted or is out of order; the line behind what was removed; the last one where the end was cut off.
+    pub place: Place,
+    /// As a clause.
+    pub what: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verification {
+    /// The lines of each file.
+    pub lines: Vec<u64>,
+    /// How many sessions begin in them.
+    pub sessions: u64,
+    /// The hash of the last line.
+    pub head: Sha256,
+    /// Lines that were cut off by a crash or a full disk, and named by the line behind them; the first of them.
+    pub torn: Vec<Place>,
+    /// How many there are.
+    pub torn_lines: u64,
+    /// The last line, where it has no end.
+    pub unfinished: Option<Place>,
+    /// The file that the first one continues.
+    pub continues: Option<String>,
+    /// The last anchor that was found, and how many lines came since.
+    pub anchored: Option<(Place, u64)>,
+    pub broken: Option<Break>,
+}
+
+/// Too much has to be remembered.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("more than {MOST_SESSIONS} sessions have not ended, and no more are followed")]
+pub(crate) struct TooMany;
+
+/// Follows the chain.
+#[derive(Default)]
+pub(crate) struct Verifier {
+    lines: Vec<u64>,
+    count: u64,
+    last: Option<Sha256>,
+    unfinished: Option<Place>,
+    continues: Option<String>,
+    /// The hashes of the last lines, the newest at the end.
+    recent: VecDeque<(Sha256, Place)>,
+    /// The number that each session's next record has.
+    sessions: HashMap<String, u64>,
+    /// The session and the number of the last record.
+    last_record: (String, u64),
+    begun: u64,
+    /// Lines that are no records and are not known to be torn, and the hash of the line before them.
+    pending: Option<Pending>,
+    torn: Vec<Place>,
+    torn_lines: u64,
+    /// Numbers that torn records may have had.
+    lost_numbers: u64,
+    /// The line before is a record whose number does not fit, though its hash does.
+    odd: Option<Odd>,
+    suspicion: Option<Suspicion>,
+    anchors: Anchors,
+}
+
+struct Pending {
+    places: Vec<Place>,
+    before: Sha256,
+}
+
+#[derive(Clone, Copy)]
+struct Odd {
+    place: Place,
+    kind: Kind,
+}
+
+/// The chain is broken at a line; what follows tells how.
+struct Suspicion {
+    place: Place,
+    /// What it names as the hash of the line before, and its own; `None` where it is no record.
+    prev: Option<Sha256>,
+    sha256: Sha256,
+    /// The line before, and its hash.
+    before: Option<Place>,
+    before_sha256: Sha256,
+    /// Known at once.
+    certain: Option<(Kind, Place)>,
+    /// Where the lines behind some that were inserted begin: what was inserted begins here.
+    inserted_from: Option<Place>,
+    /// The line that goes on from before the break.
+    goes_on: Option<Place>,
+    /// Whether the line that it follows comes later.
+    is_early: bool,
+    /// Whether numbers of a session are missing.
+    has_gap: bool,
+    /// Whether the line behind it names another hash.
+    is_denied: Option<bool>,
+}
+
+impl Verifier {
+    pub(crate) fn new(anchors: Anchors) -> Self {
+        Self { anchors, ..Self::default() }
+    }
+
+    /// The next file begins; they come in the order in which they were written.
+    pub(crate) fn begin_file(&mut self) {
+        self.lines.push(0);
+    }
+
+    /// Takes the next line of the file.
+    ///
+    /// # Errors
+    /// [`TooMany`].
+    pub(crate) fn take(&mut self, line: &Line) -> Result<Link, TooMany> {
+        let link = Link::of(line);
+        let file = self.lines.len().saturating_sub(1);
+        let number = self.lines.last_mut().map_or(1, |lines| {
+            *lines += 1;
+            *lines
+        });
+        let place = Place { file, line: number };
+        self.count += 1;
+        self.anchors.see(line.sha256, place, self.count);
+        self.unfinished = (!line.has_end).then_some(place);
+        if self.suspicion.is_none() {
+            self.follow(&link, place, line)?;
+        } else {
+            self.learn(&link, place, line.sha256);
+        }
+        self.last = Some(line.sha256);
+        if self.suspicion.is_none() {
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back((line.sha256, place));
+        }
+        Ok(link)
+    }
+
+    /// The end of all files.
+    pub(crate) fn finish(mut self) -> Verification {
+        let anchored = self.anchors.judge(self.count, self.continues.is_some());
+        let broken = self.broken().or_else(|| match anchored {
+            Anchored::Lacks(anchor) => {
+                let lines = self.lines.last().copied().unwrap_or_default();
+                let place = Place { file: self.lines.len().saturating_sub(1), line: lines };
+                let is_rewritten = anchor.count.is_some_and(|count| count <= lines);
+                Some(match (is_rewritten, anchor.count) {
+                    (true, Some(count)) => Break {
+                        kind: Kind::Changed,
+                        place: Place { line: count, ..place },
+                        what: format!("the anchor of {count} records, `{}`, is not in the log: all of it was written anew, or this is another log", anchor.sha256),
+                    },
+                    _ => Break {
+                        kind: Kind::Cut,
+                        place,
+                        what: format!("the anchor `{}` is not in the log: its end was cut off, or written anew", anchor.sha256),
+                    },
+                })
+            }
+            Anchored::No | Anchored::Until { .. } => None,
+        });
+        let anchored = match anchored {
+            Anchored::Until { place, behind } if broken.is_none() => Some((place, behind)),
+            Anchored::Until { .. } | Anchored::No | Anchored::Lacks(_) => None,
+        };
+        Verification {
+            lines: self.lines,
+            sessions: self.begun,
+            head: self.last.unwrap_or(Sha256::ZERO),
+            torn: self.torn,
+            torn_lines: self.torn_lines,
+            unfinished: self.unfinished,
+            continues: self.continues,
+            anchored,
+            broken,
+        }
+    }
+
+    fn follow(&mut self, link: &Link, place: Place, line: &Line) -> Result<(), TooMany> {
+        let before = self.last.unwrap_or(Sha256::ZERO);
+        let head = match link {
+            Link::Unreadable { prev, continues } => {
+                // It may have been cut off before the name of the file that it continues.
+                if self.last.is_none() && prev.is_some_and(|prev| prev != Sha256::ZERO) {
+                    self.continues = Some(continues.clone().unwrap_or_default());
+                }
+                let follows = prev.is_none_or(|prev| prev == before) || self.continues.is_some() && self.last.is_none();
+                let pending = self.pending.get_or_insert_with(|| Pending { places: Vec::new(), before });
+                if !follows || pending.places.len() >= MOST_TORN {
+                    match pending.places.first().copied() {
+                        Some(first) => self.suspect(first, None, line.sha256),
+                        None => self.suspect(place, *prev, line.sha256),
+                    }
+                } else {
+                    pending.places.push(place);
+                }
+                return Ok(());
+            }
+            Link::Record(head) => head,
+        };
+        let follows = head.prev == Some(before) || self.last.is_none() && head.continues.is_some();
+        if let Some(odd) = self.odd.take() {
+            // Whoever changed the number did not change what follows, or the lines behind were written anew.
+            let certain = if follows { (odd.kind, odd.place) } else { (Kind::Changed, odd.place) };
+            return self.certainly(certain, place, line.sha256);
+        }
+        let is_recovered = head.event == "recovered";
+        if is_recovered && follows && head.torn_sha256.is_none() {
+            // The server noticed that the file had become shorter.
+            return self.certainly((Kind::Cut, place), place, line.sha256);
+        }
+        if let Some(pending) = &self.pending {
+            if !follows || !is_recovered || head.torn_sha256 != Some(before) {
+                let first = pending.places.first().copied().unwrap_or(place);
+                self.suspect(first, None, line.sha256);
+                self.learn(link, place, line.sha256);
+                return Ok(());
+            }
+        }
+        if !follows {
+            self.suspect(place, head.prev, line.sha256);
+            self.check_number(head, true)?;
+            return Ok(());
+        }
+        if is_recovered {
+            match self.pending.take() {
+                Some(pending) => pending.places.into_iter().for_each(|place| self.add_torn(place)),
+                // Only the end of the line was missing.
+                None if head.torn_sha256 == Some(before) => self.add_last_torn(),
+                None => return self.certainly((Kind::Changed, place), place, line.sha256),
+            }
+        }
+        if self.last.is_none() {
+            self.continues.clone_from(&head.continues);
+        }
+        if let Some(kind) = self.check_number(head, false)? {
+            self.odd = Some(Odd { place, kind });
+        }
+        Ok(())
+    }
+
+    /// Compares a record's number with that of its session's last one; returns how they differ.
+    fn check_number(&mut self, head: &Head, is_broken: bool) -> Result<Option<Kind>, TooMany> {
+        let known = self.sessions.get(&head.session).copied();
+        self.begun += u64::from(known.is_none() && head.seq == 0);
+        if known.is_none() && self.sessions.len() >= MOST_SESSIONS {
+            return Err(TooMany);
+        }
+        // A session that began in a file before this one.
+        let is_older = known.is_none() && self.continues.is_some();
+        let expected = if is_older { head.seq } else { known.unwrap_or(0) };
+        self.last_record.0.clone_from(&head.session);
+        self.last_record.1 = head.seq;
+        if head.event == "session_ended" {
+            self.sessions.remove(&head.session);
+        } else {
+            self.sessions.insert(head.session.clone(), head.seq.saturating_add(1));
+        }
+        if head.seq < expected {
+            return Ok(Some(Kind::Inserted));
+        }
+        let missing = head.seq - expected;
+        if missing > self.lost_numbers {
+            if let Some(suspicion) = self.suspicion.as_mut().filter(|_| is_broken) {
+                suspicion.has_gap = true;
+            }
+            return Ok(Some(Kind::Removed));
+        }
+        self.lost_numbers -= missing;
+        Ok(None)
+    }
+
+    fn add_torn(&mut self, place: Place) {
+        self.lost_numbers += 1;
+        self.torn_lines += 1;
+        if self.torn.len() < MOST_TORN {
+            self.torn.push(place);
+        }
+    }
+
+    fn add_last_torn(&mut self) {
+        if let Some((_, place)) = self.recent.back().copied() {
+            self.add_torn(place);
+        }
+        // The server did not count it, so its number comes again.
+        let (session, seq) = &self.last_record;
+        self.sessions.insert(session.clone(), *seq);
+    }
+
+    fn certainly(&mut self, certain: (Kind, Place), place: Place, sha256: Sha256) -> Result<(), TooMany> {
+        self.suspect(place, None, sha256);
+        if let Some(suspicion) = &mut self.suspicion {
+            suspicion.certain = Some(certain);
+        }
+        Ok(())
+    }
+
+    fn suspect(&mut self, place: Place, prev: Option<Sha256>, sha256: Sha256) {
+        let pending = self.pending.take();
+        let before_sha256 = pending.map_or(self.last.unwrap_or(Sha256::ZERO), |pending| pending.before);
+        let known = |hash: Sha256| self.recent.iter().rposition(|(known, _)| *known == hash);
+        let before = known(before_sha256).and_then(|index| self.recent.get(index)).map(|(_, place)| *place);
+        // A line that follows an earlier one than the one before it: what lies between was put there.
+        let inserted_from = prev.and_then(known).and_then(|index| self.recent.get(index + 1)).map(|(_, place)| *place);
+        self.suspicion = Some(Suspicion {
+            place,
+            prev,
+            sha256,
+            before,
+            before_sha256,
+            certain: None,
+            inserted_from,
+            goes_on: None,
+            is_early: false,
+            has_gap: false,
+            is_denied: None,
+        });
+    }
+
+    /// Learns from a line behind the break.
+    fn learn(&mut self, link: &Link, place: Place, sha256: Sha256) {
+        let Some(suspicion) = &mut self.suspicion else { return };
+        if suspicion.certain.is_some() {
+            return;
+        }
+        suspicion.is_early |= suspicion.prev == Some(sha256);
+        let Link::Record(head) = link else { return };
+        if head.prev == Some(suspicion.before_sha256) {
+            suspicion.goes_on.get_or_insert(place);
+        }
+        suspicion.is_denied.get_or_insert(head.prev != Some(suspicion.sha256));
+        // The session's numbers are compared only to tell what happened, so too many sessions are no error any more.
+        let _: Result<_, TooMany> = self.check_number(head, true);
+    }
+
+    /// The first break, once everything was read.
+    fn broken(&mut self) -> Option<Break> {
+        if let Some(pending) = &self.pending {
+            // The last line may have no end: the server has just been ended, or still writes it.
+            let first = pending.places.first().copied()?;
+            if self.unfinished.is_some() && pending.places.last().copied() == self.unfinished {
+                return None;
+            }
+            let what = "it is no record of the log".to_owned();
+            return Some(Break { kind: Kind::Changed, place: first, what });
+        }
+        if let Some(Odd { place, kind }) = self.odd {
+            return Some(Break { kind, place, what: out_of_number(kind) });
+        }
+        self.suspicion.take().map(Suspicion::judged)
+    }
+}
+
+fn out_of_number(kind: Kind) -> String {
+    match kind {
+        Kind::Removed => "numbers of its session are missing before it, though the hashes agree: lines were removed and the rest was written anew",
+        Kind::Changed => "its number is not the next one of its session, and its hash not the one that the next line names",
+        Kind::Inserted | Kind::Reordered | Kind::Cut => {
+            "its session has had its number before, though the hashes agree: lines were inserted and the rest was written anew"
+        }
+    }
+    .to_owned()
+}
+
+impl Suspicion {
+    fn judged(self) -> Break {
+        let Self { place, before, .. } = self;
+        match self.certain {
+            Some((Kind::Cut, place)) => {
+                let what = "the server found the file shorter than it had left it, and says so in this line";
+                return Break { kind: Kind::Cut, place, what: what.to_owned() };
+            }
+            Some((kind, place)) => return Break { kind, place, what: out_of_number(kind) },
+            None => {}
+        }
+        if let Some(behind) = self.goes_on {
+            if self.is_early {
+                let what = "the line that it follows comes behind it".to_owned();
+                return Break { kind: Kind::Reordered, place, what };
+            }
+            let what = format!("line {} follows what stands before it", behind.line);
+            return Break { kind: Kind::Inserted, place, what };
+        }
+        if let Some(from) = self.inserted_from {
+            let what = format!("line {} follows what stands before it", place.line);
+            return Break { kind: Kind::Inserted, place: from, what };
+        }
+        if self.prev.is_none() {
+            return Break { kind: Kind::Changed, place, what: "it is no record of the log".to_owned() };
+        }
+        let is_of_other_file = before.is_some_and(|before| before.file != place.file);
+        if self.has_gap || is_of_other_file {
+            let what = match before {
+                Some(_) if is_of_other_file => {
+                    "it does not continue the file before: a file is missing, they are not in their order (oldest first), or the end of the file before was changed or removed"
+                }
+                Some(_) => "it names the hash of a line that is missing before it",
+                None => "it names the hash of a line before it, and is the first",
+            };
+            return Break { kind: Kind::Removed, place, what: what.to_owned() };
+        }
+        match before.filter(|_| self.is_denied != Some(true)) {
+            Some(before) => {
+                let what = format!(
+                    "line {} names another hash for it; or the last records of a session were removed behind it",
+                    place.line
+                );
+                Break { kind: Kind::Changed, place: before, what }
+            }
+            None => {
+                let what = match before {
+                    Some(_) => {
+                        "it does not name the hash of the line before, and the line behind names another hash for it"
+                    }
+                    None => "it begins the log and names the hash of a line before it",
+                };
+                Break { kind: Kind::Changed, place, what: what.to_owned() }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
