@@ -20,7 +20,7 @@ use crate::integrity::Trust;
 use crate::policy::AllowList;
 use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, Rules};
 use crate::sandbox::{Level, Network, Preset};
-use crate::tools::{WhichTools, tool_names};
+use crate::tools::{CallTool, WhichTools, tool_names};
 
 /// The persistent shell where nobody names one.
 pub(super) const DEFAULT_SHELL: &str = if cfg!(windows) { "cmd.exe" } else { "/bin/sh" };
@@ -93,6 +93,17 @@ pub struct Config {
     pub max_output: Setting<u64>,
     /// Calls that run at once: 16 by default, at least 1.
     pub max_concurrent: Setting<usize>,
+    /// Whether there are tools for calls that go on after their answer; on by default.
+    pub background: Setting<bool>,
+    /// After how long a call that still runs is answered and goes on in the background: 50 seconds by default; zero for
+    /// never.
+    pub hand_over: Setting<Duration>,
+    /// The longest that a call runs in the background: 1 hour by default, more than zero.
+    pub max_background: Setting<Duration>,
+    /// Calls that run in the background at once: 8 by default, at least 1.
+    pub max_background_calls: Setting<usize>,
+    /// Bytes kept of the whole output of a call, and four times that of all: 64 MiB by default; `0` keeps nothing.
+    pub keep_output: Setting<u64>,
     /// Bytes of memory of a call where a cgroup can be used, else of each of its processes; no limit by default.
     pub max_memory: Setting<Option<u64>>,
     /// Processor time of each process of a call, in whole seconds; no limit by default.
@@ -161,6 +172,11 @@ impl Config {
             grace: Setting::default(Duration::from_secs(1)),
             max_output: Setting::default(Limits::DEFAULT_MAX_OUTPUT),
             max_concurrent: Setting::default(16),
+            background: Setting::default(true),
+            hand_over: Setting::default(Duration::from_secs(50)),
+            max_background: Setting::default(Duration::from_secs(60 * 60)),
+            max_background_calls: Setting::default(8),
+            keep_output: Setting::default(64 * 1024 * 1024),
             max_memory: Setting::default(None),
             max_cpu: Setting::default(None),
             max_processes: Setting::default(None),
@@ -289,7 +305,8 @@ impl Config {
         // `*` has no name, and is an error here.
         let star = self.allow.value.iter().filter(|entry| *entry == "*").cloned();
         let names: Vec<String> = self.allow_list().names().iter().cloned().chain(star).collect();
-        match tool_names(&names, which.own_names()) {
+        let call_tools = if self.background.value { CallTool::NAMES.as_slice() } else { &[] };
+        match tool_names(&names, &[which.own_names(), call_tools].concat()) {
             Ok(_) => Ok(()),
             Err(source) => Err(ConfigError::ToolNames {
                 which,

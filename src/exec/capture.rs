@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// The most that is kept of one stream, whatever the bound: no message can carry more.
-const MOST: u64 = 10 * 1024 * 1024;
+pub(super) const MOST: u64 = 10 * 1024 * 1024;
 
 /// Takes a stream piece by piece, and holds no more of it than its bound.
 #[derive(Debug)]

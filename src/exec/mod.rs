@@ -7,6 +7,7 @@
 //! - [`Environment`] is the environment of commands, built once.
 //! - [`Launcher`] starts commands with [`ResourceLimits`].
 //! - [`Capture`] keeps the head and the tail of a stream.
+//! - [`Keeper`] keeps the whole output of calls, each in a [`Spool`].
 //! - [`Heartbeat`] reports how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of a stop signal.
 //! - `Orphans` finds and ends what left the tree of its command (Linux).
@@ -25,6 +26,7 @@ mod output;
 mod phases;
 mod resources;
 mod run;
+mod spool;
 mod stop;
 
 pub use capture::{Capture, Captured};
@@ -52,6 +54,8 @@ pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub use resources::{Limit, LimitsError, ResourceLimits};
+use run::Told;
 pub use run::{Executor, Invocation, Limits, Processes, RuleExecution};
 pub(crate) use run::{OperatorProgram, since_1970};
+pub use spool::{Keeper, Part, Spool, StreamName};
 pub use stop::{Stop, StopReason, StopSignal, stop};

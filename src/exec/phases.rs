@@ -77,18 +77,21 @@ impl Phases {
         self.ended_by_us
     }
 
-    /// Takes a stop signal; returns whether to send SIGTERM. A later one can shorten the grace period.
+    /// Takes a stop signal; returns whether to send SIGTERM, or the signal that it asks for. A later one can shorten the grace period.
     pub(crate) fn stop(&mut self, reason: StopReason, now: Instant) -> bool {
         if reason == StopReason::Shutdown {
             self.is_shutdown = true;
             self.limits.grace = self.limits.grace.min(SHUTDOWN_GRACE);
+        }
+        if reason == StopReason::Killed {
+            self.limits.grace = Duration::ZERO;
         }
         let graced = now + self.limits.grace;
         match self.phase {
             Phase::Running => {
                 self.ended_by_us = Some(End::Stopped);
                 (self.phase, self.until) = (Phase::Terminated, graced);
-                true
+                reason != StopReason::Killed
             }
             Phase::Terminated => {
                 self.until = self.until.min(graced);
@@ -165,6 +168,16 @@ mod tests {
         assert!(!phases.stop(StopReason::Shutdown, start));
         assert_eq!((phases.until(), phases.is_shutdown()), (start + SHUTDOWN_GRACE, true));
         assert_eq!(phases.ended_by_us(), Some(End::Stopped));
+    }
+
+    #[test]
+    fn a_kill_waits_for_nothing() {
+        let start = Instant::now();
+        let mut phases = phases(start);
+        assert!(phases.stop(StopReason::Interrupted, start));
+        assert_eq!(phases.due(start), Due::Nothing);
+        assert!(!phases.stop(StopReason::Killed, start));
+        assert_eq!((phases.due(start), phases.ended_by_us()), (Due::Kill, Some(End::Stopped)));
     }
 
     #[test]

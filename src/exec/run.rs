@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::{
     Captured, End, Environment, ExecError, Failure, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
-    StopSignal, os,
+    Spool, StopSignal, os,
 };
 use crate::files::Reached;
 use crate::integrity::{Checked, Guard, Untrusted};
@@ -48,6 +48,15 @@ pub struct Invocation {
     pub stop: StopSignal,
     /// Where its progress is reported; `None` for nowhere.
     pub heartbeat: Option<Heartbeat>,
+    /// Where its whole output is kept; `None` for nowhere.
+    pub spool: Option<Arc<Spool>>,
+}
+
+/// Who hears of a command while it runs.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub heartbeat: Option<Heartbeat>,
+    pub spool: Option<Arc<Spool>>,
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
@@ -204,7 +213,7 @@ impl Executor for Processes {
     /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let Invocation { command: allowed, input, limits, stop, heartbeat } = invocation;
+        let Invocation { command: allowed, input, limits, stop, heartbeat, spool } = invocation;
         if let Some(sandbox) = self.sandbox_for(&allowed) {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
             // Making the rules may have taken until after the end of the server.
@@ -266,7 +275,8 @@ impl Executor for Processes {
         }
         // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);
-        let supervised = os::supervise(child, input.unwrap_or_default(), &stop, limits, started, heartbeat, launch);
+        let tell = Told { heartbeat, spool };
+        let supervised = os::supervise(child, input.unwrap_or_default(), &stop, limits, started, tell, launch);
         let (output, failure) = supervised.map_err(|source| ExecError::Lost { source })?;
         match failure {
             None => Ok(output),
@@ -334,7 +344,7 @@ impl OperatorProgram {
             .stderr(Stdio::piped());
         os::prepare(&mut command, &self.words);
         let child = os::spawn(command).map_err(|source| spawn_error(self.program.clone(), source))?;
-        let supervised = os::supervise(child, input, stop, limits, started, None, None);
+        let supervised = os::supervise(child, input, stop, limits, started, Told::default(), None);
         supervised.map(|(output, _)| output).map_err(|source| ExecError::Lost { source })
     }
 }

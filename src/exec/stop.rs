@@ -16,6 +16,15 @@ pub enum StopReason {
     Cancelled,
     /// The server ends: the grace period is at most half a second, even if a longer one has begun.
     Shutdown,
+    /// The client wants it killed: there is no grace period.
+    Killed,
+    /// The client wants it interrupted: SIGINT comes first, in place of SIGTERM.
+    Interrupted,
+}
+
+impl StopReason {
+    /// Those that a client can have, and the number of the signal that each sends first.
+    pub const OF_CLIENTS: [(Self, i32); 3] = [(Self::Cancelled, 15), (Self::Interrupted, 2), (Self::Killed, 9)];
 }
 
 /// The sending end. Dropping it sends [`StopReason::Shutdown`].
@@ -137,7 +146,12 @@ impl StopSignal {
     pub(crate) fn read(&self) -> io::Result<StopReason> {
         let mut wishes = [0; 8];
         let count = rustix::io::read(&self.wish, &mut wishes)?;
-        let only_cancelled = count > 0 && wishes.iter().take(count).all(|&wish| wish == StopReason::Cancelled as u8);
-        Ok(if only_cancelled { StopReason::Cancelled } else { StopReason::Shutdown })
+        // The most urgent of those that came.
+        let urgency = [StopReason::Interrupted, StopReason::Cancelled, StopReason::Killed];
+        let wishes = wishes.get(..count).unwrap_or_default();
+        let known = urgency.map(|reason| wishes.contains(&(reason as u8)));
+        let is_shutdown = count == 0 || wishes.contains(&(StopReason::Shutdown as u8));
+        let most_urgent = urgency.into_iter().zip(known).rfind(|(_, came)| *came).map(|(reason, _)| reason);
+        Ok(most_urgent.filter(|_| !is_shutdown).unwrap_or(StopReason::Shutdown))
     }
 }

@@ -11,12 +11,14 @@
 //! - `remove_within` empties a directory through its handle.
 //! - [`read_regular`] reads a regular file of bounded size, and nothing that could block or never end.
 //! - [`Beneath`] is a directory in which files are made and read without ever following a link.
+//! - [`AnonymousFile`] is a file without a name, which is gone with its last handle.
 //! - [`open_to_append`] opens a file that grows over many runs.
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
+mod anonymous;
 mod appended;
 mod beneath;
 mod digest;
@@ -31,6 +33,7 @@ mod unprepared;
 mod walk;
 
 pub use ancestry::Ancestry;
+pub use anonymous::AnonymousFile;
 pub use appended::open_to_append;
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};

@@ -16,6 +16,7 @@ use super::observer::Decided;
 use super::outgoing::Outgoing;
 use super::parts::Parts;
 use super::questions::{Questions, Way};
+use super::reading::{self, Background};
 use super::replies::Reply;
 use super::requests::{ApprovedCall, AskedCall, Pending, Requests, Work};
 use super::roots::{DecidedIn, Roots};
@@ -51,6 +52,7 @@ pub(super) struct Tables<'a> {
     pub roots: &'a mut Roots,
     pub outgoing: &'a mut Outgoing,
     pub questions: &'a mut Questions,
+    pub background: &'a mut Background,
     pub shell: &'a ShellRunner,
 }
 
@@ -63,7 +65,7 @@ pub(super) fn call(
     mut reply: Reply,
     mut approved: Option<Box<ApprovedCall>>,
 ) -> Effects {
-    let Tables { requests, roots, outgoing, questions, shell: runner } = tables;
+    let Tables { requests, roots, outgoing, questions, background, shell: runner } = tables;
     let revision = context.revision;
     if !revision.is_modern() && roots.are_awaited() {
         requests.hold(request, reply, approved);
@@ -86,6 +88,9 @@ pub(super) fn call(
     let asked = || asked.as_ref().map_or_else(Fields::default, |asked| asked.describe(parts));
     let called = match parts.toolbox.read(kind, arguments) {
         Ok(Called::Done(result)) => return Effect::Answer(reply, result.encode(revision)).into(),
+        Ok(Called::Calls(request)) => {
+            return reading::serve(parts, (requests, background), tool_call, request, reply);
+        }
         Ok(called) => called,
         Err(error) => return not_run(tool_call, &asked(), reply, &error.into()),
     };
@@ -115,7 +120,10 @@ pub(super) fn call(
     let mut described = Fields::default();
     let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
     let planned = match called {
-        // It was answered before, and without anybody's roots.
+        // These were served before, and without anybody's roots.
+        Called::Calls(request) => {
+            return effects.and(reading::serve(parts, (requests, background), tool_call, request, reply));
+        }
         Called::Done(result) => return effects.and(Effect::Answer(reply, result.encode(revision)).into()),
         Called::Execute(call) => process(parts, tool_call, key, call, directories.as_deref(), person, &mut described),
         Called::Shell(call) => shell(parts, tool_call, key, call, directories, (runner, person), &mut described),
@@ -156,6 +164,9 @@ pub(super) fn call(
         }
     };
     let allowed = feedback.allowed(&command, &rule);
+    if let Some(most) = requests.has_no_room_for(&work) {
+        return effects.and(not_run(tool_call, &described, reply, &NotRun::BackgroundFull { most }));
+    }
     match requests.queue(key, Pending { reply, description, feedback }, work) {
         Ok(()) => effects.send(allowed),
         Err(pending) => return effects.and(not_run(tool_call, &described, pending.reply, &NotRun::QueueFull)),
@@ -204,7 +215,7 @@ fn needs_roots(parts: &Parts, called: &Called) -> bool {
     let names_directory = match called {
         Called::Execute(call) => call.cwd.is_some(),
         Called::Shell(_) => true,
-        Called::Done(_) => false,
+        Called::Calls(_) | Called::Done(_) => false,
     };
     names_directory
         || !parts.policy.directories().has_operators_project()
@@ -223,7 +234,9 @@ fn process(
     person: Person<'_>,
     described: &mut Fields,
 ) -> Result<Planned, Stopped> {
-    let Call { command, cwd, input, timeout } = call;
+    let Call { command, cwd, input, timeout, is_background } = call;
+    // Said to whoever approves it, too: it may run so much longer.
+    let timeout = timeout.or(is_background.then_some(parts.max_background));
     let directories = directories.unwrap_or(parts.policy.directories());
     let before = person.questions.remembered(tool_call.tool, input.as_deref(), timeout);
     let approved = Approved { now: person.approved.map(|asked| &asked.proposal), before: &before };
@@ -245,7 +258,8 @@ fn process(
     let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
     let description = tool_call.describe(|| {
         let tool = Fields::default().ours("tool", tool_call.tool).and(described);
-        tool.directory(command.directory().path()).allowed(&rule)
+        let fields = tool.directory(command.directory().path()).allowed(&rule);
+        if is_background { fields.ours("background", true) } else { fields }
     });
     Ok(Planned {
         allowed: (command.words().first().cloned().unwrap_or_default(), rule),
@@ -256,9 +270,12 @@ fn process(
             command,
             input: input.map(String::into_bytes),
             limits,
-            wants_progress: tool_call.context.progress_token.is_some(),
+            wants_progress: tool_call.context.progress_token.is_some() && !is_background,
+            is_background,
             literal_pattern: explanation.literal_pattern,
             revision: tool_call.context.revision,
+            shown: explanation.words,
+            spool: None,
         })),
     })
 }

@@ -23,6 +23,11 @@ impl Deadlines {
         self.pending.push(Reverse((Instant::now() + delay, self.last, deadline)));
     }
 
+    /// Has this not told any more.
+    pub(super) fn forget(&mut self, deadline: Deadline) {
+        self.pending.retain(|Reverse((_, _, pending))| *pending != deadline);
+    }
+
     /// Takes the nearest one, if it has passed.
     pub(super) fn passed(&mut self) -> Option<Deadline> {
         self.wait().filter(Duration::is_zero)?;
@@ -60,6 +65,8 @@ mod tests {
         for (delay, number) in [(Duration::from_secs(600), 3), (Duration::ZERO, 1), (Duration::ZERO, 2)] {
             deadlines.set(delay, Deadline::Outgoing(number));
         }
+        deadlines.set(Duration::ZERO, Deadline::Read(1));
+        deadlines.forget(Deadline::Read(1));
         assert_eq!(deadlines.passed(), Some(Deadline::Outgoing(1)));
         assert_eq!(deadlines.passed(), Some(Deadline::Outgoing(2)));
         assert_eq!(deadlines.passed(), None);

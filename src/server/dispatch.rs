@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::budget::REQUEST;
 use super::calls::{self, Tables};
 use super::effects::{Effect, Effects};
+use super::event::Deadline;
 use super::examine::{Asked, examine};
 use super::in_results;
 use super::late_parts::LateParts;
@@ -14,6 +15,7 @@ use super::log::Fields;
 use super::outgoing::{Outgoing, Question};
 use super::parts::Parts;
 use super::questions::{Ended, Questions};
+use super::reading::Background;
 use super::replies::Reply;
 use super::requests::{ApprovedCall, MOST_SUBSCRIPTIONS, Requests};
 use super::roots::Roots;
@@ -39,6 +41,7 @@ pub(super) struct State {
     pub roots: Roots,
     pub tools: ListedTools,
     pub questions: Questions,
+    pub background: Background,
 }
 
 /// The list of tools, encoded for each revision that it was asked in. It never changes, and clients ask for it often.
@@ -96,7 +99,7 @@ fn handle(
     reply: Reply,
     approved: Option<Box<ApprovedCall>>,
 ) -> Effects {
-    let State { session, requests, outgoing, roots, tools, questions } = state;
+    let State { session, requests, outgoing, roots, tools, questions, background } = state;
     // A handshake does not wait for the parts; every look into them does.
     let (instructions, observer) = (&parts.opening.instructions, &*parts.opening.observer);
     let context = match session.receive(&request) {
@@ -106,6 +109,8 @@ fn handle(
             let ended = questions.end_session(Ended::Handshake, (requests, outgoing), observer);
             let ended = ended.and(in_results::client_gone(observer, outgoing));
             roots.reset(outgoing);
+            background.kept.forget_all();
+            requests.end_background();
             return ended.and(Effects::answer(reply, &initialize_result(revision, instructions)));
         }
         Err(error) => return Effect::Refuse(reply, error).into(),
@@ -113,7 +118,7 @@ fn handle(
     let (revision, params) = (context.revision, &request.params);
     let result = match (request.method.as_str(), revision.is_modern()) {
         ("tools/call", _) => {
-            let tables = Tables { requests, roots, outgoing, questions, shell };
+            let tables = Tables { requests, roots, outgoing, questions, background, shell };
             return calls::call(parts, tables, request, &context, reply, approved);
         }
         ("subscriptions/listen", true) => return listen(requests, params, revision, reply),
@@ -166,7 +171,8 @@ pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response
 
 fn cancel(requests: &mut Requests, id: &RequestId) -> Effects {
     let mut effects = Effects::default();
-    for (reply, call) in requests.cancel(id) {
+    for (key, reply, call) in requests.cancel(id) {
+        effects.push(Effect::Forget(Deadline::Read(key)));
         if let Some(description) = call {
             let line = Fields::of_call(id).and(&description).ours("cancelled", true);
             effects.log(LogLevel::Info, line.as_str());

@@ -33,6 +33,8 @@ pub(super) enum Effect {
     End(CallEnded),
     /// Wait so long for what the deadline says.
     Wait(Duration, Deadline),
+    /// Wait for this no more.
+    Forget(Deadline),
     /// Write a line of the log.
     Log(LogLevel, String),
 }

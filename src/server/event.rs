@@ -30,6 +30,12 @@ pub(crate) enum Event {
     Progress(Progress),
     /// The operator's program has asked a person this, and has ended; what it has said on its standard error stands beside.
     Answered { number: u64, answer: Answer, said: String },
+    /// Something has come that a read waits for.
+    News,
+    /// An output was looked at for the read of this number.
+    Seen { key: u64, seen: Seen },
+    /// What the call of this number has printed so far, as a result that is encoded.
+    SoFar { key: u64, result: Vec<u8> },
     /// A look for what a call has left behind is over.
     Looked(Looked),
     /// A deadline of the loop's own has passed.
@@ -62,6 +68,10 @@ pub(crate) enum Deadline {
     State(u64),
     /// The calls that wait for the answer to this question are told that they still do.
     Asking(u64),
+    /// The call of this number goes on in the background, if it still runs.
+    HandOver(u64),
+    /// The read of this number has waited as long as it wanted to.
+    Read(u64),
 }
 
 /// A call whose command has ended, or could not be run.
@@ -97,6 +107,15 @@ pub(crate) struct ShellState {
     pub directory: Option<Arc<Path>>,
     /// The same, held open, where the kernel tells.
     pub held: Option<Arc<Held>>,
+}
+
+/// What a look came to.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// The result, encoded.
+    Result(Vec<u8>),
+    /// It waits on; so many bytes were looked at.
+    Waits { looked_at: u64 },
 }
 
 /// How far a call is that still runs.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::deadlines::Since;
 use super::event::{HowEnded, Progress};
 use super::session::RequestContext;
 use crate::exec::End;
@@ -21,6 +22,7 @@ pub(super) struct Feedback {
     /// How many seconds the call has waited before its command was started.
     waited: u64,
     log_level: Option<LoggingLevel>,
+    begun: Since,
 }
 
 impl Feedback {
@@ -34,6 +36,7 @@ impl Feedback {
             last_progress: 0,
             waited: 0,
             log_level: context.log_level,
+            begun: Since::now(),
         }
     }
 
@@ -54,6 +57,11 @@ impl Feedback {
     /// What the answer must be valid in.
     pub(super) fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// How long the client has waited for the answer.
+    pub(super) fn age(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// Whether the client wants to hear how far the call is.

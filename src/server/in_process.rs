@@ -28,8 +28,8 @@ pub enum CallError {
     /// The arguments break the tool's schema.
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
-    /// The tool runs on the persistent shell, which is a server's.
-    #[error("the tool `{name}` runs on the persistent shell, which only a server has")]
+    /// The tool needs the persistent shell or other calls, which are a server's.
+    #[error("the tool `{name}` needs the persistent shell or other calls, which only a server has")]
     NeedsServer {
         /// As it was given.
         name: String,
@@ -83,10 +83,11 @@ impl Parts {
             let known = self.toolbox.list().map(|tool| tool.name.clone()).collect();
             return Err(CallError::UnknownTool { name: tool.to_owned(), known });
         };
-        let Call { command, cwd, input, timeout } = match self.toolbox.read(kind, arguments)? {
+        // Without a loop there is no background: the call is answered at its end.
+        let Call { command, cwd, input, timeout, is_background: _ } = match self.toolbox.read(kind, arguments)? {
             Called::Execute(call) => call,
             Called::Done(result) => return Ok(result),
-            Called::Shell(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
+            Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
         };
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let requested =
@@ -102,6 +103,7 @@ impl Parts {
             input: input.map(String::into_bytes),
             stop,
             heartbeat: None,
+            spool: None,
         };
         let outcome = self.run(invocation);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);

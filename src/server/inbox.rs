@@ -116,6 +116,11 @@ impl Inbox {
         self.deadlines.set(delay, deadline);
     }
 
+    /// Makes this deadline no event any more.
+    pub(super) fn forget(&mut self, deadline: Deadline) {
+        self.deadlines.forget(deadline);
+    }
+
     /// Makes this event the next one. There is one at a time, of the persistent shell's one call.
     pub(super) fn put_first(&mut self, event: Event) {
         self.own = Some(event);

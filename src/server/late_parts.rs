@@ -25,6 +25,7 @@ pub(super) struct Opening {
     pub instructions: String,
     pub log_level: LogLevel,
     pub max_concurrent: usize,
+    pub max_background_calls: usize,
     pub roots: RootsMode,
     pub observer: Arc<dyn Observer>,
 }
@@ -55,6 +56,7 @@ impl LateParts {
             instructions: prompts::instructions(&config.allow_list(), config.tools.value),
             log_level: config.log.value,
             max_concurrent: config.max_concurrent.value,
+            max_background_calls: config.max_background_calls.value,
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
         };
@@ -107,6 +109,7 @@ impl From<Parts> for LateParts {
             instructions: prompts::instructions(parts.policy.allow_list(), parts.toolbox.which()),
             log_level: parts.log_level,
             max_concurrent: parts.max_concurrent,
+            max_background_calls: parts.max_background_calls,
             roots: parts.roots,
             observer: Arc::clone(&parts.observer),
         };
@@ -149,10 +152,11 @@ mod tests {
     fn counted(config: &Config) -> (LateParts, Arc<AtomicUsize>) {
         let count = Arc::new(AtomicUsize::new(0));
         let LateParts { opening, .. } = &LateParts::of(config);
-        let Opening { instructions, log_level, max_concurrent, roots, observer } = opening;
-        let (log_level, max_concurrent, roots) = (*log_level, *max_concurrent, *roots);
+        let Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer } = opening;
+        let (log_level, roots) = (*log_level, *roots);
+        let (max_concurrent, max_background_calls) = (*max_concurrent, *max_background_calls);
         let (instructions, observer) = (instructions.clone(), Arc::clone(observer));
-        let opening = Opening { instructions, log_level, max_concurrent, roots, observer };
+        let opening = Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer };
         let (made, config, rules) = (Arc::clone(&count), config.clone(), Arc::clone(&config.rules));
         let make = move || {
             made.fetch_add(1, Ordering::Relaxed);

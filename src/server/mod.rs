@@ -23,6 +23,7 @@ mod feedback;
 mod in_process;
 mod in_results;
 mod inbox;
+mod kept;
 mod late_parts;
 mod leftovers;
 mod log;
@@ -33,6 +34,8 @@ mod parts;
 #[cfg(unix)]
 mod polled;
 mod questions;
+mod reading;
+mod reads;
 mod replies;
 mod requests;
 mod roots;

@@ -45,6 +45,12 @@ pub(super) enum NotRun {
     /// A person has said neither yes nor no.
     #[error("{sentence}; nobody has answered, so do it without, or ask the user what to do instead")]
     Unanswered { sentence: String },
+    /// Too many calls run in the background.
+    #[error("{most} calls run in the background already; end one with `stop_call`, or wait for one with `read_output`")]
+    BackgroundFull { most: usize },
+    /// Too many reads wait.
+    #[error("{most} reads of output wait already; wait for some of their answers, or cancel some")]
+    TooManyReads { most: usize },
     /// Too many calls wait for their turn.
     #[error("too many calls are waiting for their turn; wait for some of their answers first")]
     QueueFull,
@@ -85,7 +91,11 @@ impl NotRun {
             | Self::TooLongToShow { .. }
             | Self::Declined { .. }
             | Self::Unanswered { .. } => "refused",
-            Self::TooManyQuestions { .. } | Self::QueueFull | Self::OverBudget(_) => "overloaded",
+            Self::TooManyQuestions { .. }
+            | Self::TooManyReads { .. }
+            | Self::BackgroundFull { .. }
+            | Self::QueueFull
+            | Self::OverBudget(_) => "overloaded",
             Self::NoPipe { .. } | Self::NoThread { .. } => "no_resources",
             Self::NoShell => "failed",
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -12,8 +13,8 @@ use super::examine::{Asked, examine};
 use super::observer::{Observer, Unobserved};
 use crate::config::{Config, EnvEntry, LogLevel, RootsMode, Source};
 use crate::exec::{
-    Environment, EnvironmentSettings, Executor, Launcher, Limits, LimitsError, OperatorProgram, Processes, Variable,
-    since_1970,
+    Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, OperatorProgram, Processes,
+    Variable, since_1970,
 };
 use crate::integrity::{Guard, Replaceable, Trust, Untrusted};
 use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
@@ -23,7 +24,7 @@ use crate::policy::{
 use crate::sandbox::{Level, Sandbox};
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
-use crate::tools::{DescribedCommand, ReportSettings, ToolSettings, Toolbox};
+use crate::tools::{BackgroundSettings, DescribedCommand, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
 pub struct Parts {
@@ -41,6 +42,12 @@ pub struct Parts {
     pub shell: Option<ShellSettings>,
     /// How many calls run at once.
     pub max_concurrent: usize,
+    /// How many calls run in the background at once.
+    pub max_background_calls: usize,
+    /// The longest that a call runs there.
+    pub(super) max_background: Duration,
+    /// After how long a call that still runs goes on there; `None` for never.
+    pub(super) hand_over: Option<Duration>,
     /// From which level on the log is written.
     pub log_level: LogLevel,
     /// How commands are confined.
@@ -61,6 +68,8 @@ pub struct Parts {
     allows_by_default: bool,
     /// What is to be said of variables that other servers read.
     settings_of_others: Vec<String>,
+    /// What keeps the output of calls, for the tools that read it; `None` without them.
+    keeper: Option<Keeper>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
 }
@@ -87,6 +96,13 @@ impl Parts {
             max_output: config.max_output.value,
             structured: config.structured.value,
             sandbox: confinement.describe_for_models(),
+            background: config.background.value.then_some(BackgroundSettings {
+                keeps_output: config.keep_output.value > 0,
+                max_wait: config.max_timeout.value,
+                max_background: config.max_background.value,
+                most_calls: config.max_background_calls.value,
+                hand_over: config.hand_over.value,
+            }),
         });
         let mut environment = Environment::new(&EnvironmentSettings {
             inherited: config.surroundings.variables.clone(),
@@ -136,8 +152,12 @@ impl Parts {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
                 is_confined: confinement.is_on() || confinement.confines_rules(),
+                kept_as: None,
             },
             max_concurrent: config.max_concurrent.value,
+            max_background_calls: config.max_background_calls.value,
+            max_background: config.max_background.value,
+            hand_over: hand_over(config),
             log_level: config.log.value,
             confinement,
             launcher,
@@ -146,8 +166,21 @@ impl Parts {
             bounds_paths: config.rules.iter().any(|rule| rule.level.has_paths()),
             allows_by_default: config.allow.source == Source::Default && !config.allow.value.is_empty(),
             settings_of_others: config.surroundings.settings_of_others(),
+            keeper: config
+                .background
+                .value
+                .then(|| Keeper::new(temporary_directories(config), config.keep_output.value)),
             calls: AtomicU64::new(0),
         }
+    }
+
+    /// What keeps the output of calls. Confined threads can't make its file, so it is made before they write to it.
+    pub(super) fn keeper(&self) -> Option<&Keeper> {
+        let keeper = self.keeper.as_ref()?;
+        if self.confinement.is_on() || self.confinement.confines_rules() {
+            keeper.prepare();
+        }
+        Some(keeper)
     }
 
     /// Whether the server may start.
@@ -376,6 +409,20 @@ fn directory_settings(config: &Config) -> DirectorySettings {
         writable: config.write.value.clone(),
         is_confined: config.sandbox.value != Level::Off || config.rules.iter().any(|rule| rule.sandbox.is_confining()),
     }
+}
+
+/// Where nothing is kept a call is not handed over: what it has printed would be lost.
+fn hand_over(config: &Config) -> Option<Duration> {
+    let is_on = config.background.value && config.keep_output.value > 0;
+    Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
+}
+
+/// Where files without a name can be made.
+fn temporary_directories(config: &Config) -> Vec<PathBuf> {
+    let variables = if cfg!(windows) { ["TMP", "TEMP"].as_slice() } else { &["TMPDIR"] };
+    let named = variables.iter().filter_map(|name| config.surroundings.variable(name)).map(PathBuf::from);
+    let usual = ["/tmp", "/var/tmp"].iter().filter(|_| cfg!(unix)).map(PathBuf::from);
+    named.filter(|directory| directory.is_absolute()).chain(usual).collect()
 }
 
 /// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a

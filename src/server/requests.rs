@@ -7,12 +7,15 @@
 //! | queued | its turn | its turn, which runs it or answers it |
 //! | running | the end of its command | the answer |
 //! | answered | the end of its command, of which nobody wants to hear | that end |
+//! | background | the end of its command, which can be asked about | that end |
+//! | reading | the output of another call | its answer |
 //! | subscribed | either side to end it | that end |
 //!
 //! What a client cancels is looked for here and nowhere else. Requests of our own stand in [`outgoing`](super::outgoing).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::approval::CallToApprove;
 use super::budget::Charge;
@@ -24,9 +27,14 @@ use super::workers::Job;
 use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::{Request, RequestId};
 use crate::mcp::Revision;
+use crate::tools::ReadOutput;
 
 /// How many calls are queued at most.
 pub(super) const MOST_QUEUED: usize = 10_000;
+/// How many reads are served or wait at once.
+pub(super) const MOST_READS: usize = 1_000;
+/// The numbers of reads are larger.
+const FIRST_READ: u64 = 1 << 62;
 /// How many subscriptions may be open at once.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 1_000;
 
@@ -72,6 +80,30 @@ pub(super) struct ApprovedCall {
     pub feedback: Box<Feedback>,
 }
 
+/// A read of another call's output.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub reply: Reply,
+    pub read: Arc<ReadOutput>,
+    pub answers: Answers,
+    pub revision: Revision,
+    /// How much of the output was looked at, in bytes.
+    pub looked_at: u64,
+    /// Whether the thread looks now.
+    pub is_looked_at: bool,
+    /// Whether it waits no more.
+    pub is_due: bool,
+}
+
+/// What a read is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// The output.
+    Read,
+    /// How the call has ended that was to end.
+    Stop,
+}
+
 /// What runs when the turn of a call comes.
 #[derive(Debug)]
 pub(super) enum Work {
@@ -84,8 +116,17 @@ pub(super) enum Work {
 impl Work {
     fn lane(&self) -> LaneName {
         match self {
+            Self::Process(job) if job.is_background => LaneName::Background,
             Self::Process(_) => LaneName::Processes,
             Self::Shell(_) => LaneName::Shell,
+        }
+    }
+
+    /// How long it may run.
+    pub(super) fn timeout(&self) -> Duration {
+        match self {
+            Self::Process(job) => job.limits.timeout,
+            Self::Shell(turn) => turn.limits.timeout,
         }
     }
 
@@ -105,6 +146,8 @@ pub(super) enum LaneName {
     Processes,
     /// Calls of the persistent shell: one runs at a time.
     Shell,
+    /// Calls that were answered and go on, with a number of their own.
+    Background,
 }
 
 /// What a request waits for.
@@ -115,6 +158,8 @@ enum Entry {
     Queued { pending: Pending, work: Work },
     Running { lane: LaneName, pending: Pending, stop: Option<Stop> },
     Answered { lane: LaneName, stop: Option<Stop>, _charge: Charge },
+    Background { background: InBackground, stop: Stop, _charge: Charge },
+    Reading(Reading),
     Subscribed { reply: Reply, revision: Revision },
 }
 
@@ -123,12 +168,31 @@ impl Entry {
     fn reply(&self) -> Option<&Reply> {
         match self {
             Self::Held(held) => Some(&held.reply),
-            Self::Subscribed { reply, .. } => Some(reply),
+            Self::Subscribed { reply, .. } | Self::Reading(Reading { reply, .. }) => Some(reply),
             Self::Asked(asked) => Some(&asked.pending.reply),
             Self::Queued { pending, .. } | Self::Running { pending, .. } => Some(&pending.reply),
-            Self::Answered { .. } => None,
+            Self::Answered { .. } | Self::Background { .. } => None,
         }
     }
+}
+
+/// A call that was answered before its end.
+#[derive(Debug)]
+pub(super) struct InBackground {
+    pub id: RequestId,
+    pub description: Fields,
+    pub feedback: Box<Feedback>,
+    /// Whether it is the persistent shell's, which waits for it as well.
+    is_of_shell: bool,
+}
+
+/// A call whose command has ended.
+#[derive(Debug)]
+pub(super) enum Finished {
+    /// It has no answer yet.
+    Pending(Pending),
+    /// It was answered before.
+    Background(InBackground),
 }
 
 /// One part of the queue.
@@ -146,14 +210,23 @@ pub(super) struct Requests {
     entries: BTreeMap<u64, Entry>,
     processes: Lane,
     shell: Lane,
+    background: Lane,
     last: u64,
+    last_read: u64,
 }
 
 impl Requests {
-    /// Makes it for calls of which so many processes run at once.
-    pub(super) fn new(most_processes: usize) -> Self {
+    /// Makes it for calls of which so many processes run at once, and so many in the background.
+    pub(super) fn new(most_processes: usize, most_background: usize) -> Self {
         let lane = |most_running| Lane { waiting: VecDeque::new(), running: 0, most_running };
-        Self { entries: BTreeMap::new(), processes: lane(most_processes), shell: lane(1), last: 0 }
+        Self {
+            entries: BTreeMap::new(),
+            processes: lane(most_processes),
+            shell: lane(1),
+            background: lane(most_background),
+            last: 0,
+            last_read: 0,
+        }
     }
 
     /// A number that no request had.
@@ -199,8 +272,42 @@ impl Requests {
             | Entry::Queued { .. }
             | Entry::Running { .. }
             | Entry::Answered { .. }
+            | Entry::Background { .. }
+            | Entry::Reading(_)
             | Entry::Subscribed { .. } => None,
         })
+    }
+
+    /// Has a read wait for its look; gives its number.
+    ///
+    /// # Errors
+    /// The read, where there are too many.
+    pub(super) fn read(&mut self, reading: Reading) -> Result<u64, Box<Reading>> {
+        if self.readings().len() >= MOST_READS {
+            return Err(Box::new(reading));
+        }
+        // Their numbers are none of a call's, so that calls are numbered one after another.
+        self.last_read += 1;
+        let key = FIRST_READ + self.last_read;
+        self.entries.insert(key, Entry::Reading(reading));
+        Ok(key)
+    }
+
+    /// The numbers of the reads that have no answer yet.
+    pub(super) fn readings(&self) -> Vec<u64> {
+        let is_reading = |(_, state): &(&u64, &Entry)| matches!(state, Entry::Reading(_));
+        self.entries.iter().filter(is_reading).map(|(key, _)| *key).collect()
+    }
+
+    /// A read that has no answer yet.
+    pub(super) fn reading(&mut self, key: u64) -> Option<&mut Reading> {
+        if let Entry::Reading(reading) = self.entries.get_mut(&key)? { Some(reading) } else { None }
+    }
+
+    /// Takes a read off, to answer it.
+    pub(super) fn take_reading(&mut self, key: u64) -> Option<Reading> {
+        self.reading(key)?;
+        if let Entry::Reading(reading) = self.entries.remove(&key)? { Some(reading) } else { None }
     }
 
     /// Opens a subscription.
@@ -225,12 +332,22 @@ impl Requests {
         })
     }
 
+    /// How many calls run in the background, if that is all that may and this is one more.
+    pub(super) fn has_no_room_for(&self, work: &Work) -> Option<usize> {
+        let most = self.background.most_running;
+        (work.lane() == LaneName::Background && !self.has_room_in_background()).then_some(most)
+    }
+
+    fn has_room_in_background(&self) -> bool {
+        self.background.running + self.background.waiting.len() < self.background.most_running
+    }
+
     /// Queues the call of this number.
     ///
     /// # Errors
     /// The call, where the queue is full.
     pub(super) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
-        if self.processes.waiting.len() + self.shell.waiting.len() >= MOST_QUEUED {
+        if self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len() >= MOST_QUEUED {
             return Err(Box::new(pending));
         }
         self.lane(work.lane()).waiting.push_back(key);
@@ -240,10 +357,11 @@ impl Requests {
 
     /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
     pub(super) fn next(&mut self, name: LaneName) -> Option<(u64, Pending, Work)> {
-        let Self { entries, processes, shell, .. } = self;
+        let Self { entries, processes, shell, background, .. } = self;
         let lane = match name {
             LaneName::Processes => processes,
             LaneName::Shell => shell,
+            LaneName::Background => background,
         };
         if lane.running >= lane.most_running {
             return None;
@@ -260,24 +378,92 @@ impl Requests {
         self.entries.insert(key, Entry::Running { lane, pending, stop });
     }
 
+    /// The call whose turn it was runs in the background; gives the right to answer it.
+    pub(super) fn run_in_background(&mut self, key: u64, pending: Pending, stop: Stop, is_of_shell: bool) -> Reply {
+        let Pending { mut reply, description, feedback } = pending;
+        let background = InBackground { id: reply.id().clone(), description, feedback, is_of_shell };
+        self.entries.insert(key, Entry::Background { background, stop, _charge: reply.take_charge() });
+        reply
+    }
+
+    /// Whether a call that runs could go on in the background.
+    pub(super) fn can_go_on(&mut self, key: u64) -> Option<Revision> {
+        let has_room = self.has_room_in_background();
+        self.running(key).filter(|_| has_room).map(|pending| pending.feedback.revision())
+    }
+
+    /// Has a call that runs go on in the background; gives the right to answer it. `None` where it has ended, or there is no
+    /// room any more.
+    pub(super) fn hand_over(&mut self, key: u64) -> Option<Reply> {
+        self.can_go_on(key)?;
+        let (lane, pending, stop) = match self.entries.remove(&key)? {
+            Entry::Running { lane, pending, stop: Some(stop) } => (lane, pending, stop),
+            other => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        let is_of_shell = lane == LaneName::Shell;
+        // The shell itself is busy on.
+        if !is_of_shell {
+            self.give_up(lane);
+        }
+        self.background.running += 1;
+        Some(self.run_in_background(key, pending, stop, is_of_shell))
+    }
+
+    /// Ends the command of a call that runs; whether there is one.
+    pub(super) fn end(&mut self, key: u64, why: StopReason) -> bool {
+        match self.entries.get(&key) {
+            Some(
+                Entry::Running { stop: Some(stop), .. }
+                | Entry::Answered { stop: Some(stop), .. }
+                | Entry::Background { stop, .. },
+            ) => {
+                stop.wish(why);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Ends the commands of all calls in the background: nobody is left to ask about them.
+    pub(super) fn end_background(&mut self) {
+        for state in self.entries.values() {
+            if let Entry::Background { stop, .. } = state {
+                stop.wish(StopReason::Shutdown);
+            }
+        }
+    }
+
     /// The call whose turn it was does not run.
     pub(super) fn give_up(&mut self, lane: LaneName) {
         let lane = self.lane(lane);
         lane.running = lane.running.saturating_sub(1);
     }
 
-    /// Takes a call off whose command has ended; `None` where nobody wants its answer.
-    pub(super) fn finish(&mut self, key: u64) -> Option<Pending> {
-        let (lane, pending) = match self.entries.remove(&key)? {
-            Entry::Running { lane, pending, .. } => (lane, Some(pending)),
+    /// Takes a call off whose command has ended; `None` where nobody wants to hear of it.
+    pub(super) fn finish(&mut self, key: u64) -> Option<Finished> {
+        let (lane, finished) = match self.entries.remove(&key)? {
+            Entry::Running { lane, pending, .. } => (lane, Some(Finished::Pending(pending))),
             Entry::Answered { lane, .. } => (lane, None),
-            other @ (Entry::Held(_) | Entry::Asked(_) | Entry::Queued { .. } | Entry::Subscribed { .. }) => {
+            Entry::Background { background, .. } => {
+                if background.is_of_shell {
+                    self.give_up(LaneName::Shell);
+                }
+                (LaneName::Background, Some(Finished::Background(background)))
+            }
+            other @ (Entry::Held(_)
+            | Entry::Asked(_)
+            | Entry::Queued { .. }
+            | Entry::Reading(_)
+            | Entry::Subscribed { .. }) => {
                 self.entries.insert(key, other);
                 return None;
             }
         };
         self.give_up(lane);
-        pending
+        finished
     }
 
     /// A call that runs and whose answer somebody wants.
@@ -288,21 +474,24 @@ impl Requests {
             | Entry::Asked(_)
             | Entry::Queued { .. }
             | Entry::Answered { .. }
+            | Entry::Background { .. }
+            | Entry::Reading(_)
             | Entry::Subscribed { .. } => None,
         }
     }
 
-    /// Gives up every request of this id: what waits at once, what runs by ending its command. Gives what the log says of each
-    /// call; `None` for a subscription.
-    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(Reply, Option<Fields>)> {
+    /// Gives up every request of this id: what waits at once, what runs by ending its command. Gives its number, and what the
+    /// log says of each call; `None` for a subscription.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(u64, Reply, Option<Fields>)> {
         let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.id() == id);
         let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
         let mut cancelled = Vec::with_capacity(keys.len());
         for key in keys {
-            cancelled.extend(match self.entries.remove(&key) {
+            let given_up = match self.entries.remove(&key) {
                 Some(Entry::Held(held)) => Some((held.reply, Some(Fields::default()))),
                 Some(Entry::Asked(asked)) => Some((asked.pending.reply, Some(asked.pending.description))),
                 Some(Entry::Subscribed { reply, .. }) => Some((reply, None)),
+                Some(Entry::Reading(reading)) => Some((reading.reply, Some(Fields::default()))),
                 Some(Entry::Queued { pending, work }) => {
                     self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
                     Some((pending.reply, Some(pending.description)))
@@ -310,15 +499,16 @@ impl Requests {
                 Some(Entry::Running { lane, pending, stop }) => {
                     Some((self.stop(key, lane, stop, StopReason::Cancelled, pending.reply), Some(pending.description)))
                 }
-                Some(Entry::Answered { .. }) | None => None,
-            });
+                Some(Entry::Answered { .. } | Entry::Background { .. }) | None => None,
+            };
+            cancelled.extend(given_up.map(|(reply, description)| (key, reply, description)));
         }
         cancelled
     }
 
     /// Gives up every call there is, at the server's end, where nothing is answered any more.
     pub(super) fn shut_down(&mut self) {
-        for lane in [&mut self.processes, &mut self.shell] {
+        for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
             lane.waiting.clear();
         }
         for (key, state) in std::mem::take(&mut self.entries) {
@@ -333,7 +523,17 @@ impl Requests {
                     }
                     self.entries.insert(key, Entry::Answered { lane, stop, _charge });
                 }
-                Entry::Held(_) | Entry::Asked(_) | Entry::Queued { .. } | Entry::Subscribed { .. } => {}
+                background @ Entry::Background { .. } => {
+                    if let Entry::Background { stop, .. } = &background {
+                        stop.wish(StopReason::Shutdown);
+                    }
+                    self.entries.insert(key, background);
+                }
+                Entry::Held(_)
+                | Entry::Asked(_)
+                | Entry::Queued { .. }
+                | Entry::Reading(_)
+                | Entry::Subscribed { .. } => {}
             }
         }
     }
@@ -341,6 +541,12 @@ impl Requests {
     /// Waits for no call of the shell's any more.
     pub(super) fn abandon_shell(&mut self) {
         self.shell.running = 0;
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let (background, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = entries.partition(|(_, state)| {
+            matches!(state, Entry::Background { background: InBackground { is_of_shell: true, .. }, .. })
+        });
+        self.background.running -= background.len().min(self.background.running);
+        self.entries = rest;
         self.entries.retain(|_, state| {
             !matches!(
                 state,
@@ -349,16 +555,17 @@ impl Requests {
         });
     }
 
-    /// Whether no call runs, or waits for its turn or for a person.
+    /// Whether no call runs, or waits for its turn, for a person or for an output.
     pub(super) fn is_empty(&self) -> bool {
-        let is_asked = |state: &Entry| matches!(state, Entry::Asked(_));
-        let is_queued = !self.processes.waiting.is_empty() || !self.shell.waiting.is_empty();
-        self.is_idle() && !is_queued && !self.entries.values().any(is_asked)
+        let waits = |state: &Entry| matches!(state, Entry::Asked(_) | Entry::Reading(_));
+        let lanes = [&self.processes, &self.shell, &self.background];
+        let is_queued = lanes.iter().any(|lane| !lane.waiting.is_empty());
+        self.is_idle() && !is_queued && !self.entries.values().any(waits)
     }
 
     /// Whether no call runs.
     pub(super) fn is_idle(&self) -> bool {
-        self.processes.running == 0 && self.shell.running == 0
+        self.processes.running == 0 && self.shell.running == 0 && self.background.running == 0
     }
 
     /// Ends the command of a call; what it holds is charged until it has ended.
@@ -374,6 +581,7 @@ impl Requests {
         match name {
             LaneName::Processes => &mut self.processes,
             LaneName::Shell => &mut self.shell,
+            LaneName::Background => &mut self.background,
         }
     }
 
@@ -410,7 +618,7 @@ mod tests {
 
     impl Table {
         fn new() -> Self {
-            Self { requests: Requests::new(2), replies: Replies::default() }
+            Self { requests: Requests::new(2, 1), replies: Replies::default() }
         }
 
         fn reply(&self, id: u64) -> Reply {
@@ -456,7 +664,7 @@ mod tests {
             let cancelled = self.requests.cancel(&id.into());
             cancelled
                 .into_iter()
-                .map(|(reply, _)| {
+                .map(|(_, reply, _)| {
                     assert_eq!(reply.id(), &id.into());
                     assert_eq!(self.replies.withdraw(reply), None);
                 })

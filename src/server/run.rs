@@ -11,12 +11,15 @@ use super::effects::{Effect, Effects};
 use super::event::{Deadline, Event, Progress};
 use super::in_results;
 use super::inbox::{self, Ender, EventSender, Inbox};
+use super::kept::KeptCalls;
 use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
 use super::log::{Fields, Log, LogSink};
 use super::outgoing::Outgoing;
 use super::parts::Parts;
 use super::questions::{Ended, Questions};
+use super::reading::{self, Background};
+use super::reads::Reads;
 use super::replies::{Destination, Replies};
 use super::requests::Requests;
 use super::roots::Roots;
@@ -108,11 +111,12 @@ impl<'o> Server<'o> {
         let mut server = Self {
             state: State {
                 session: Session::default(),
-                requests: Requests::new(parts.opening.max_concurrent),
+                requests: Requests::new(parts.opening.max_concurrent, parts.opening.max_background_calls),
                 outgoing: Outgoing::default(),
                 roots: Roots::new(parts.opening.roots),
                 tools: ListedTools::default(),
                 questions: Questions::default(),
+                background: Background { kept: KeptCalls::new(events.clone()), reads: Reads::new(events.clone()) },
             },
             runners: Runners { workers, shell, leftovers: Leftovers::default(), asker: Asker::new(events.clone()) },
             parts,
@@ -208,7 +212,7 @@ impl<'o> Server<'o> {
                 // What stops a start stops the server where it is found out later.
                 self.parts.confinement.check().map_err(|error| io::Error::other(error.to_string()))?;
             }
-            if let Err(error) = self.handle(event).and_then(|()| self.answer_lost()) {
+            if let Err(error) = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost()) {
                 // Nobody hears the answers any more, so nobody wants the calls.
                 self.log.write(LogLevel::Info, &format!("the client does not take answers any more: {error}"));
                 self.lifecycle = Lifecycle::Ending;
@@ -243,8 +247,26 @@ impl<'o> Server<'o> {
                 self.tell_of_parts();
                 return Ok(());
             }
-            Event::Ended(ended) => turns::ended(parts, &mut state.requests, runners, ended),
-            Event::Looked(looked) => turns::looked(parts, &mut state.requests, runners, looked),
+            Event::Ended(ended) => {
+                let calls = (&mut state.requests, &mut state.background.kept);
+                turns::ended(parts, calls, runners, ended)
+            }
+            Event::Looked(looked) => {
+                let calls = (&mut state.requests, &mut state.background.kept);
+                turns::looked(parts, calls, runners, looked)
+            }
+            // It is looked at after each event.
+            Event::News => Effects::default(),
+            Event::Seen { key, seen } => reading::seen(parts, (&mut state.requests, &mut state.background), key, seen),
+            Event::SoFar { key, result } => reading::handed_over(&mut state.requests, key, result),
+            // Where the client is gone nobody could go on with it.
+            Event::Deadline(Deadline::HandOver(_)) if self.lifecycle != Lifecycle::Serving => Effects::default(),
+            Event::Deadline(Deadline::HandOver(key)) => {
+                reading::hand_over(parts, (&mut state.requests, &mut state.background), key)
+            }
+            Event::Deadline(Deadline::Read(key)) => {
+                reading::overdue(parts, (&mut state.requests, &mut state.background), key)
+            }
             Event::Progress(progress) => self.progress(&progress),
             Event::Deadline(Deadline::Drained) => return self.end_everything(),
             Event::Deadline(Deadline::Outgoing(number)) => state.roots.overdue(number, &mut state.requests),
@@ -265,9 +287,20 @@ impl<'o> Server<'o> {
         self.step(effects)
     }
 
+    /// Looks at what has come for those who wait for it.
+    fn tell_news(&mut self) -> io::Result<()> {
+        let State { requests, background, .. } = &mut self.state;
+        if self.lifecycle == Lifecycle::Ending || !background.kept.has_news() {
+            return Ok(());
+        }
+        let effects = reading::news(&self.parts, (requests, background));
+        self.step(effects)
+    }
+
     /// Starts the calls whose turn it is, before anything is written, and then does what a handler said.
     fn step(&mut self, effects: Effects) -> io::Result<()> {
-        let started = turns::start(&self.parts, &mut self.state.requests, &mut self.runners);
+        let State { requests, background, .. } = &mut self.state;
+        let started = turns::start(&self.parts, requests, &mut background.kept, &mut self.runners);
         self.apply(effects.and(started))
     }
 
@@ -309,6 +342,10 @@ impl<'o> Server<'o> {
                 }
                 Effect::Wait(delay, deadline) => {
                     self.inbox.after(delay, deadline);
+                    None
+                }
+                Effect::Forget(deadline) => {
+                    self.inbox.forget(deadline);
                     None
                 }
                 Effect::Log(level, line) => {
@@ -414,6 +451,7 @@ impl<'o> Server<'o> {
             }
         }
         let State { requests, roots, outgoing, questions, .. } = &mut self.state;
+        requests.end_background();
         let which = match self.drain_time {
             DrainTime::Bounded(_) => Ended::Client,
             DrainTime::Unbounded => Ended::Input,

@@ -2,17 +2,19 @@
 
 use super::asker::Asker;
 use super::effects::{Effect, Effects};
-use super::event::{CallEnded, HowEnded};
+use super::event::{CallEnded, Deadline, HowEnded};
+use super::kept::KeptCalls;
 use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
 use super::log::Fields;
 use super::parts::Parts;
-use super::requests::{LaneName, Requests, Work};
+use super::requests::{Finished, LaneName, Requests, Work};
 use super::shell::{ShellRunner, Started};
 use super::workers::Workers;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked};
 use crate::mcp::CallToolResult;
+use crate::tools::running_result;
 
 /// What runs calls.
 pub(super) struct Runners {
@@ -22,29 +24,53 @@ pub(super) struct Runners {
     pub asker: Asker,
 }
 
+/// The calls that have no answer yet, and those that can be asked about.
+type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls);
+
 /// Starts the calls whose turn it is; those that can't run are answered. As long as the leftovers of a call are looked for
 /// none starts, so that nothing of it can be taken for theirs.
-pub(super) fn start(parts: &LateParts, requests: &mut Requests, runners: &mut Runners) -> Effects {
+pub(super) fn start(
+    parts: &LateParts,
+    requests: &mut Requests,
+    kept: &mut KeptCalls,
+    runners: &mut Runners,
+) -> Effects {
     let mut effects = Effects::default();
     if runners.leftovers.are_looked_for() {
         return effects;
     }
-    for lane in [LaneName::Processes, LaneName::Shell] {
+    for lane in [LaneName::Processes, LaneName::Shell, LaneName::Background] {
         while let Some((key, pending, work)) = requests.next(lane) {
             runners.leftovers.begins(key);
-            let revision = work.revision();
+            let (revision, timeout) = (work.revision(), work.timeout());
             let begun = match work {
-                Work::Process(job) => runners.workers.run(job).map(Started::Runs),
+                Work::Process(mut job) => {
+                    let words = std::mem::take(&mut job.shown);
+                    job.spool = parts.keeper().map(|keeper| kept.begin(key, keeper, &words));
+                    runners.workers.run(job).map(Started::Runs)
+                }
                 Work::Shell(turn) => runners.shell.begin(*turn, parts.policy.directories()),
             };
             match begun {
-                Ok(Started::Runs(stop)) => requests.run(key, lane, pending, Some(stop)),
+                Ok(Started::Runs(stop)) if lane == LaneName::Background => {
+                    let reply = requests.run_in_background(key, pending, stop, false);
+                    let result = running_result(key, Default::default(), parts.report);
+                    effects.push(Effect::Answer(reply, result.encode(revision)));
+                }
+                Ok(Started::Runs(stop)) => {
+                    if let Some(after) = parts.hand_over.filter(|after| *after < timeout && lane != LaneName::Shell) {
+                        let waited = pending.feedback.age();
+                        effects.push(Effect::Wait(after.saturating_sub(waited), Deadline::HandOver(key)));
+                    }
+                    requests.run(key, lane, pending, Some(stop));
+                }
                 Ok(Started::Ended(ended)) => {
                     requests.run(key, lane, pending, None);
                     effects.push(Effect::End(ended));
                 }
                 Err(why) => {
                     runners.leftovers.ends(key);
+                    kept.forget(key);
                     requests.give_up(lane);
                     let line = Fields::of_call(pending.reply.id()).and(&pending.description);
                     effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
@@ -58,27 +84,28 @@ pub(super) fn start(parts: &LateParts, requests: &mut Requests, runners: &mut Ru
 }
 
 /// The command of a call has ended. Its answer waits for the end of what it has left behind.
-pub(super) fn ended(parts: &Parts, requests: &mut Requests, runners: &mut Runners, ended: CallEnded) -> Effects {
+pub(super) fn ended(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
     match runners.leftovers.after(ended) {
-        Some(ended) => finish(parts, requests, runners, ended),
+        Some(ended) => finish(parts, tables, runners, ended),
         None => Effects::default(),
     }
 }
 
 /// What a call has left behind is gone, or is not waited for any more.
-pub(super) fn looked(parts: &Parts, requests: &mut Requests, runners: &mut Runners, looked: Looked) -> Effects {
+pub(super) fn looked(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, looked: Looked) -> Effects {
     let Some(ended) = runners.leftovers.release(looked.key) else { return Effects::default() };
     let mut effects = Effects::default();
     if !looked.is_gone {
         let why = "processes that a call left behind could not be ended in time; the server goes on hunting them";
         effects.log(LogLevel::Warn, why);
     }
-    effects.and(finish(parts, requests, runners, ended))
+    effects.and(finish(parts, tables, runners, ended))
 }
 
 /// Answers a call, and tells the log and the client of its end.
-fn finish(parts: &Parts, requests: &mut Requests, runners: &mut Runners, ended: CallEnded) -> Effects {
+fn finish(parts: &Parts, (requests, kept): Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
     let CallEnded { key, result, how, shell } = ended;
+    kept.ended(key, &how);
     let mut effects = Effects::default();
     match shell {
         None => runners.workers.release(key),
@@ -89,7 +116,24 @@ fn finish(parts: &Parts, requests: &mut Requests, runners: &mut Runners, ended: 
             runners.shell.take(state, parts.policy.directories());
         }
     }
-    let Some(pending) = requests.finish(key) else { return effects };
+    if parts.hand_over.is_some() {
+        effects.push(Effect::Forget(Deadline::HandOver(key)));
+    }
+    let pending = match requests.finish(key) {
+        Some(Finished::Pending(pending)) => pending,
+        Some(Finished::Background(background)) => {
+            if parts.log_level >= LogLevel::Info {
+                let line = describe_end(Fields::of_call(&background.id).and(&background.description), &how);
+                effects.log(LogLevel::Info, line.as_str());
+            }
+            // In the modern era a message belongs to a request, and this one is answered.
+            if !background.feedback.revision().is_modern() {
+                effects.send(background.feedback.ended(&how));
+            }
+            return effects;
+        }
+        None => return effects,
+    };
     if parts.log_level >= LogLevel::Info {
         let line = describe_end(Fields::of_call(pending.reply.id()).and(&pending.description), &how);
         effects.log(LogLevel::Info, line.as_str());

@@ -11,7 +11,9 @@ use super::event::{CallEnded, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
-use crate::exec::{ExecError, Executor, Heartbeat, Invocation, Limits, Output, Stop, StopSignal, own_children, stop};
+use crate::exec::{
+    ExecError, Executor, Heartbeat, Invocation, Limits, Output, Spool, Stop, StopSignal, own_children, stop,
+};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
 use crate::tools::{ReportSettings, execute_result};
@@ -33,6 +35,12 @@ pub(super) struct Job {
     pub literal_pattern: Option<&'static str>,
     /// What the result must be valid in.
     pub revision: Revision,
+    /// Whether it is answered when it begins.
+    pub is_background: bool,
+    /// Its words, without secrets.
+    pub shown: Vec<String>,
+    /// Where its whole output is kept.
+    pub spool: Option<Arc<Spool>>,
 }
 
 /// How often a client hears of a call that it wants to hear of.
@@ -155,11 +163,23 @@ impl Workers {
 }
 
 fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
-    let Job { key, command, input, limits, wants_progress, literal_pattern, revision } = job;
+    let Job {
+        key,
+        command,
+        input,
+        limits,
+        wants_progress,
+        literal_pattern,
+        revision,
+        is_background: _,
+        shown: _,
+        spool,
+    } = job;
+    let report = ReportSettings { kept_as: spool.as_ref().filter(|spool| spool.keeps()).map(|_| key), ..shared.report };
     let word = command.words().first().cloned().unwrap_or_default();
     let success = command.success_exit_codes().to_vec();
     let heartbeat = wants_progress.then(|| heartbeat(key, shared.events.clone()));
-    let invocation = Invocation { command, input, limits, stop, heartbeat };
+    let invocation = Invocation { command, input, limits, stop, heartbeat, spool };
     // A panic ends a call with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| shared.executor.run(invocation)));
     let seen = match &outcome {
@@ -171,7 +191,7 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
     let (result, how) = match outcome {
         Ok(Ok(output)) => {
             let Output { end, elapsed, .. } = output;
-            (execute_result(output, literal_pattern, &success, shared.report), HowEnded::Ran { end, elapsed })
+            (execute_result(output, literal_pattern, &success, report), HowEnded::Ran { end, elapsed })
         }
         Ok(Err(error)) => (failure(&word, &error), HowEnded::Failed(error.to_string())),
         Err(_) => {

@@ -45,6 +45,26 @@ pub enum ArgumentError {
         /// The names of all arguments.
         known: String,
     },
+    /// A number is out of its range.
+    #[error("the argument `{name}` must be a whole number from {least} to {most}, but it is {found}")]
+    OutOfRange {
+        /// Its name.
+        name: &'static str,
+        /// The least that is allowed.
+        least: i64,
+        /// The most that is allowed.
+        most: i64,
+        /// As the client wrote it.
+        found: String,
+    },
+    /// Two of them exclude each other.
+    #[error("the arguments `{one}` and `{other}` exclude each other; leave one of them out")]
+    Both {
+        /// One of them.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
     /// A timeout is out of its range.
     #[error("the argument `{name}` must be between 1 and {most} milliseconds, but it is {found}")]
     TimeoutOutOfRange {
@@ -118,6 +138,34 @@ impl Arguments {
                 .collect(),
             Some(other) => Err(wrong(kind(&other))),
         }
+    }
+
+    /// Takes an optional boolean; false if it is left out.
+    ///
+    /// # Errors
+    /// [`ArgumentError::WrongType`].
+    pub fn flag(&mut self, name: &'static str) -> Result<bool, ArgumentError> {
+        match self.optional(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(other) => Err(ArgumentError::WrongType { name, expected: "true or false", found: kind(&other) }),
+        }
+    }
+
+    /// Takes an optional whole number within these bounds.
+    ///
+    /// # Errors
+    /// [`ArgumentError::WrongType`] or [`ArgumentError::OutOfRange`].
+    pub fn whole(&mut self, name: &'static str, least: i64, most: i64) -> Result<Option<i64>, ArgumentError> {
+        let Some(value) = self.optional(name) else { return Ok(None) };
+        let Value::Number(number) = &value else {
+            return Err(ArgumentError::WrongType { name, expected: "a whole number", found: kind(&value) });
+        };
+        // A number like 1000.0 is an integer to JSON Schema.
+        let of_float = || number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15);
+        let whole = number.as_i64().or_else(|| of_float().map(|float| float as i64));
+        let out_of_range = || ArgumentError::OutOfRange { name, least, most, found: number.to_string() };
+        whole.filter(|whole| (least..=most).contains(whole)).map(Some).ok_or_else(out_of_range)
     }
 
     /// Takes a duration in whole milliseconds, from 1 to `most`.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::text::{MOST, Text, fit};
 use super::yaml::{write_text, write_value};
-use super::{ReportSettings, denial, describe};
+use super::{ReportSettings, ToolSettings, denial, describe};
 use crate::exec::{Captured, End, Limit};
 use crate::mcp::CallToolResult;
 
@@ -20,6 +20,7 @@ pub(super) struct CommandResult<'a> {
     signal: Option<String>,
     timed_out: bool,
     hint: Option<String>,
+    kept_as: Option<u64>,
 }
 
 /// The parts that only one kind of result has.
@@ -71,12 +72,7 @@ impl<'a> CommandResult<'a> {
         settings: ReportSettings,
         own: &impl Own,
     ) -> Self {
-        let (exit_code, signal) = match end {
-            End::Exited(code) => (code, None),
-            End::Signaled(number) => (128 + number, Some(signal_name(number))),
-            End::TimedOut(_) => (124, None),
-            End::Stopped => (128 + 15, Some(signal_name(15))),
-        };
+        let (exit_code, signal) = exit_code_of(end);
         let [stdout, stderr] = streams.map(Text::new);
         let denial = |code| denial::hint(&stderr.text).filter(|_| settings.is_confined && !own.is_success(code));
         let hint = match end {
@@ -84,7 +80,16 @@ impl<'a> CommandResult<'a> {
             End::Exited(code) => denial(code).or_else(|| own.hint(code)),
             End::Signaled(_) | End::Stopped => None,
         };
-        Self { exit_code, limit, stdout, stderr, signal, timed_out: matches!(end, End::TimedOut(_)), hint }
+        Self {
+            exit_code,
+            limit,
+            stdout,
+            stderr,
+            signal,
+            timed_out: matches!(end, End::TimedOut(_)),
+            hint,
+            kept_as: settings.kept_as,
+        }
     }
 
     fn to_result(&self, settings: ReportSettings, own: &impl Own) -> CallToolResult {
@@ -110,10 +115,18 @@ impl<'a> CommandResult<'a> {
         cut.map(|(name, text)| (name, text.left_out)).collect()
     }
 
+    /// The number by which the whole output can be read, if that holds more.
+    fn output(&self) -> Option<u64> {
+        self.kept_as.filter(|_| self.stdout.left_out > 0 || self.stderr.left_out > 0)
+    }
+
     /// Short fields come before the output, so that a client which cuts long answers loses only output.
     fn yaml(&self, own: &impl Own) -> String {
         let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
         write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
+        if let Some(call) = self.output() {
+            write_value(&mut yaml, "output", &call.to_string());
+        }
         if let Some(limit) = self.limit {
             write_value(&mut yaml, "limit", limit.name());
         }
@@ -143,6 +156,7 @@ impl<'a> CommandResult<'a> {
     fn structured(&self, own: &impl Own) -> Value {
         let mut content = Map::new();
         content.insert("exit_code".into(), json!(self.exit_code));
+        content.extend(self.output().map(|call| ("output".to_owned(), json!(call))));
         if let Some(limit) = self.limit {
             content.insert("limit".into(), json!(limit.name()));
         }
@@ -165,8 +179,52 @@ impl<'a> CommandResult<'a> {
     }
 }
 
+/// The result of a call that still runs: what it has printed so far.
+pub(super) fn running(call: u64, [stdout, stderr]: [Captured; 2], settings: ReportSettings) -> CallToolResult {
+    fit(MOST, stdout, stderr, |stdout, stderr| {
+        let streams = [("stdout", Text::new(stdout)), ("stderr", Text::new(stderr))];
+        let mut yaml = String::new();
+        let mut content = Map::new();
+        write_value(&mut yaml, "running", "true");
+        write_value(&mut yaml, "call", &call.to_string());
+        content.insert("running".into(), json!(true));
+        content.insert("call".into(), json!(call));
+        let cut: Vec<_> = streams.iter().filter(|(_, text)| text.left_out > 0).collect();
+        if !cut.is_empty() {
+            let counts: Vec<String> = cut.iter().map(|(name, text)| format!("{name}: {}", text.left_out)).collect();
+            write_value(&mut yaml, "output", &call.to_string());
+            write_value(&mut yaml, "truncated", &format!("{{{}}}", counts.join(", ")));
+            content.insert("output".into(), json!(call));
+            let counts: Map<String, Value> =
+                cut.iter().map(|(name, text)| ((*name).to_owned(), json!(text.left_out))).collect();
+            content.insert("truncated".into(), Value::Object(counts));
+        }
+        let lossy: Vec<&str> = streams.iter().filter(|(_, text)| text.lossy).map(|(name, _)| *name).collect();
+        if !lossy.is_empty() {
+            write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
+            content.insert("lossy".into(), json!(lossy));
+        }
+        for (name, text) in &streams {
+            write_text(&mut yaml, name, &text.text);
+            content.insert((*name).into(), json!(text.text));
+        }
+        let structured_content = settings.structured.then_some(Value::Object(content));
+        CallToolResult { text: yaml, structured_content, is_error: false }
+    })
+}
+
+/// The exit code that tells of an end, and the signal.
+pub(super) fn exit_code_of(end: End) -> (i32, Option<String>) {
+    match end {
+        End::Exited(code) => (code, None),
+        End::Signaled(number) => (128 + number, Some(signal_name(number))),
+        End::TimedOut(_) => (124, None),
+        End::Stopped => (128 + 15, Some(signal_name(15))),
+    }
+}
+
 /// The schema of structured content: the common properties, and those of one kind, of which some are `required`.
-pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
+pub(super) fn output_schema(own: &Value, required: &[&str], settings: &ToolSettings) -> Value {
     let mut properties = json!({
         "exit_code": {"type": "integer", "description": "The command's exit status; 128 + N after signal N."},
         "limit": {
@@ -174,6 +232,7 @@ pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
             "description": "The limit of the operator's that the command hit, where the kernel tells.",
             "enum": Limit::ALL.map(Limit::name),
         },
+        "output": {"type": "integer", "description": "The number by which `read_output` reads the whole output."},
         "stdout": {"type": "string", "description": "What the command wrote to its standard output."},
         "stderr": {"type": "string", "description": "What the command wrote to its standard error."},
         "signal": {"type": "string", "description": "The signal that ended the command."},
@@ -194,7 +253,15 @@ pub(super) fn output_schema(own: &Value, required: &[&str]) -> Value {
     if let (Some(properties), Some(own)) = (properties.as_object_mut(), own.as_object()) {
         properties.extend(own.clone());
     }
-    let required = [&["exit_code", "stdout", "stderr"], required].concat();
+    let mut required = [&["exit_code", "stdout", "stderr"], required].concat();
+    if let (Some(properties), true) = (properties.as_object_mut(), settings.background.is_some()) {
+        // A call that still runs has none, and nothing that only the end of a command tells.
+        required = vec!["stdout", "stderr"];
+        let running = json!({"type": "boolean", "description": "The command still runs, in the background."});
+        let call =
+            json!({"type": "integer", "description": "The number of the call, for `read_output` and `stop_call`."});
+        properties.extend([("running".to_owned(), running), ("call".to_owned(), call)]);
+    }
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 

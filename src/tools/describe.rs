@@ -1,8 +1,10 @@
 //! The descriptions of the tools, written for the model that calls them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::{ExecuteTool, ToolSettings, command_result};
+use super::{BackgroundSettings, ExecuteTool, ToolSettings, command_result};
 use crate::mcp::{Tool, ToolAnnotations};
 
 /// Makes the entry of the list for one tool.
@@ -40,7 +42,7 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
         title: title.to_owned(),
         description: description(kind, what, settings),
         input_schema: input_schema(own_arguments, required, settings),
-        output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[])),
+        output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[], settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
     }
@@ -58,14 +60,30 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
         "{what}\n\
          ONLY for non-interactive commands: interactive commands are not supported, and nobody can answer a prompt.\n\
          {syntax} Choose the directory with `cwd`, not with cd.\n\
-         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}\n\
+         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}{}\n\
          Allowed commands: {}.{}",
         duration(settings.timeout),
         duration(settings.max_timeout),
         output_bound(settings.max_output),
+        settings.background.as_ref().map_or_else(String::new, in_background),
         settings.sandbox.as_ref().map_or_else(String::new, |sandbox| format!("\n{sandbox}")),
         shortened_list(&settings.allowed, MOST_NAMES, "see `list_commands`"),
         super::list::synopses(settings),
+    )
+}
+
+/// What a model has to know of calls that go on after their answer.
+fn in_background(settings: &BackgroundSettings) -> String {
+    let handed_over = match settings.hand_over {
+        Duration::ZERO => String::new(),
+        _ if !settings.keeps_output => String::new(),
+        after => format!("; a call that still runs after {} goes on there", duration(after)),
+    };
+    format!(
+        "\nFor servers and long builds: `background: true` answers at once with the number of the call ({} each, {} at once){handed_over}. Read \
+         or wait with `read_output`, end with `stop_call`.",
+        duration(settings.max_background),
+        settings.most_calls,
     )
 }
 
@@ -101,7 +119,7 @@ pub fn output_bound(bytes: u64) -> String {
 }
 
 /// A duration as people write it.
-pub fn duration(duration: std::time::Duration) -> String {
+pub fn duration(duration: Duration) -> String {
     match (duration.as_millis(), duration.as_secs()) {
         (millis, _) if millis % 1000 != 0 => format!("{millis} ms"),
         (_, seconds) if seconds >= 120 && seconds % 60 == 0 => format!("{} minutes", seconds / 60),
@@ -126,7 +144,9 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
                 "description": "What the command reads on its standard input; without it the input is empty.",
             }),
         );
-        let most = u64::try_from(settings.max_timeout.as_millis()).unwrap_or(u64::MAX);
+        let longest = settings.background.map(|background| background.max_background);
+        let most = longest.map_or(settings.max_timeout, |longest| longest.max(settings.max_timeout));
+        let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         members.insert(
             "timeout_ms".into(),
             json!({
@@ -136,6 +156,15 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
                 "description": "After this many milliseconds the command is ended with everything that it started.",
             }),
         );
+        if longest.is_some() {
+            members.insert(
+                "background".into(),
+                json!({
+                    "type": "boolean",
+                    "description": "Answer at once with `call`, its number, and let it run.",
+                }),
+            );
+        }
     }
     json!({"type": "object", "properties": properties, "required": [required], "additionalProperties": false})
 }

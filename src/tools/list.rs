@@ -187,6 +187,7 @@ mod tests {
             max_output: 0,
             structured: true,
             sandbox: None,
+            background: None,
         }
     }
 

@@ -4,6 +4,7 @@
 //! becomes a [`CallToolResult`].
 
 mod arguments;
+mod calls;
 mod command_result;
 mod denial;
 mod describe;
@@ -16,10 +17,14 @@ mod text;
 mod yaml;
 
 pub use arguments::{ArgumentError, Arguments};
+pub use calls::{
+    BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, Start, StopCall,
+    list_result, read_output, stop_result,
+};
 pub(crate) use describe::shortened_list;
 pub use list::DescribedCommand;
 pub use name::{ToolNameError, WhichTools, tool_names};
-pub use report::{ReportSettings, execute_result};
+pub use report::{ReportSettings, execute_result, running_result};
 pub use shell::{ShellCall, ShellRequest, ShellTool};
 pub use shell_report::{ShellCommandFacts, shell_result};
 pub use yaml::{write_text, write_value};
@@ -57,6 +62,8 @@ pub struct ToolSettings {
     pub structured: bool,
     /// How the kernel confines commands, in sentences; `None` without a sandbox.
     pub sandbox: Option<String>,
+    /// The tools about calls; `None` for none.
+    pub background: Option<BackgroundSettings>,
 }
 
 impl ToolSettings {
@@ -93,6 +100,8 @@ pub enum ToolKind {
     Execute(ExecuteTool),
     /// Uses the persistent shell.
     Shell(ShellTool),
+    /// Tells of calls that were made before.
+    Calls(CallTool),
     /// Lists the commands.
     ListCommands,
 }
@@ -113,6 +122,8 @@ pub enum Called {
     Execute(Call),
     /// Uses the persistent shell.
     Shell(ShellCall),
+    /// Runs nothing: tells of another call.
+    Calls(CallRequest),
     /// Runs nothing: this is the result.
     Done(CallToolResult),
 }
@@ -128,6 +139,8 @@ pub struct Call {
     pub input: Option<String>,
     /// How long it may take; `None` if the call does not say.
     pub timeout: Option<Duration>,
+    /// Whether it is answered at once and runs in the background.
+    pub is_background: bool,
 }
 
 impl Toolbox {
@@ -141,6 +154,7 @@ impl Toolbox {
         if settings.which.has_shell() {
             tools.extend(shell::tools(&settings).into_iter().map(|(tool, entry)| (ToolKind::Shell(tool), entry)));
         }
+        tools.extend(calls::tools(&settings).into_iter().map(|(tool, entry)| (ToolKind::Calls(tool), entry)));
         // Without rules for arguments the descriptions of the tools that run a process say everything already.
         if settings.which.has_shell() || !settings.described.is_empty() || describe::is_cut(&settings.allowed) {
             tools.push((ToolKind::ListCommands, list::tool(&settings)));
@@ -173,27 +187,35 @@ impl Toolbox {
     /// # Errors
     /// [`ArgumentError`] if they violate the tool's schema.
     pub fn read(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
+        let background = self.settings.background;
         let common = |arguments: &mut Arguments, command| -> Result<Called, ArgumentError> {
+            let is_background = arguments.flag("background")?;
+            let most = background.filter(|_| is_background).map(|background| background.max_background);
             Ok(Called::Execute(Call {
                 command,
                 cwd: arguments.string("cwd")?,
                 input: arguments.string("input")?,
-                timeout: arguments.timeout("timeout_ms", self.settings.max_timeout)?,
+                timeout: arguments.timeout("timeout_ms", most.unwrap_or(self.settings.max_timeout))?,
+                is_background,
             }))
+        };
+        let known = |names: &[&'static str]| -> Vec<&'static str> {
+            names.iter().copied().chain(background.map(|_| "background")).collect()
         };
         match kind {
             ToolKind::Execute(ExecuteTool::Command) => {
-                let mut arguments = Arguments::new(arguments, &["command", "cwd", "input", "timeout_ms"])?;
+                let mut arguments = Arguments::new(arguments, &known(&["command", "cwd", "input", "timeout_ms"]))?;
                 let command = CommandLine::parse(&arguments.required_string("command")?);
                 common(&mut arguments, command)
             }
             ToolKind::Execute(ExecuteTool::Process) => {
-                let mut arguments = Arguments::new(arguments, &["file", "args", "cwd", "input", "timeout_ms"])?;
+                let mut arguments = Arguments::new(arguments, &known(&["file", "args", "cwd", "input", "timeout_ms"]))?;
                 let file = arguments.required_string("file")?;
                 let command = CommandLine::from_process(file, arguments.strings("args")?);
                 common(&mut arguments, command)
             }
             ToolKind::Shell(tool) => shell::read(tool, arguments, &self.settings).map(Called::Shell),
+            ToolKind::Calls(tool) => calls::read(tool, arguments, &self.settings).map(Called::Calls),
             ToolKind::ListCommands => list::read(arguments, &self.settings).map(Called::Done),
         }
     }
@@ -235,6 +257,13 @@ mod tests {
             max_output: 16 * 1024,
             structured: false,
             sandbox: Some("Sandbox: workspace.".to_owned()),
+            background: Some(BackgroundSettings {
+                keeps_output: true,
+                max_wait: Duration::from_secs(600),
+                max_background: Duration::from_secs(3600),
+                most_calls: 8,
+                hand_over: Duration::from_secs(50),
+            }),
         };
         let toolbox = Toolbox::new(settings(WhichTools::Execute));
         for (kind, tool) in &toolbox.tools {
@@ -280,6 +309,7 @@ mod tests {
             max_output,
             structured: false,
             sandbox: None,
+            background: None,
         };
         for (max_output, expected) in
             [(16 * 1024, None), (100, None), (20_000, Some(60_000)), (1 << 40, Some(500_000)), (0, Some(500_000))]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::command_result::{self, CommandResult, Own};
 use super::yaml::write_text;
-use crate::exec::Output;
+use crate::exec::{Captured, Output};
 use crate::mcp::CallToolResult;
 
 /// The settings that shape a result.
@@ -17,6 +17,8 @@ pub struct ReportSettings {
     pub exit_error: bool,
     /// Whether a sandbox confines commands, so that a denial is probably its own.
     pub is_confined: bool,
+    /// The number by which the whole output can be read; `None` if it is not kept.
+    pub kept_as: Option<u64>,
 }
 
 /// Makes the result of an output. `literal_pattern` is what a shell would have expanded in the command line. `success`
@@ -31,6 +33,11 @@ pub fn execute_result(
 ) -> CallToolResult {
     let Output { end, stdout, stderr, limit, .. } = output;
     command_result::result(end, limit, [stdout, stderr], settings, &Execute { literal_pattern, success })
+}
+
+/// Makes the result of a call that still runs, of what it has printed so far.
+pub fn running_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
+    command_result::running(call, streams, settings)
 }
 
 struct Execute<'a> {
@@ -59,7 +66,7 @@ impl Own for Execute<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{Captured, End, Limit};
+    use crate::exec::{End, Limit};
     use serde_json::json;
     use std::time::Duration;
 
@@ -125,7 +132,7 @@ mod tests {
 
     #[test]
     fn structured_content_says_what_the_text_says_and_is_left_out_of_errors() {
-        let settings = ReportSettings { structured: true, exit_error: true, is_confined: false };
+        let settings = ReportSettings { structured: true, exit_error: true, ..ReportSettings::default() };
         let result = |code| {
             execute_result(output(End::Exited(code), captured(b"a\xff"), Captured::default()), None, &[], settings)
         };

@@ -127,7 +127,7 @@ fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {
         title: format!("Run {entry}"),
         description,
         input_schema: json!({"type": "object", "properties": properties, "additionalProperties": false}),
-        output_schema: settings.structured.then(output_schema),
+        output_schema: settings.structured.then(|| output_schema(settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
     }
@@ -142,17 +142,17 @@ fn restart_tool(settings: &ToolSettings) -> Tool {
              It waits for earlier calls; cancel those that it should not wait for."
                 .to_owned(),
         input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
-        output_schema: settings.structured.then(output_schema),
+        output_schema: settings.structured.then(|| output_schema(settings)),
         annotations: ToolAnnotations { read_only: false, destructive: true, idempotent: true, open_world: false },
         max_result_chars: settings.max_result_chars(),
     }
 }
 
-fn output_schema() -> Value {
+fn output_schema(settings: &ToolSettings) -> Value {
     let own = json!({
         "output": {"type": "string", "description": "The standard output, followed by the standard error."},
         "cwd": {"type": "string", "description": "The shell's current directory."},
         "shell_restarted": {"type": "string", "description": "Why the shell was restarted; its state is lost."},
     });
-    command_result::output_schema(&own, &["output", "cwd"])
+    command_result::output_schema(&own, &["output", "cwd"], settings)
 }

@@ -262,7 +262,7 @@ fn subscriptions_are_charged_and_counted() {
 
 #[test]
 fn batches_are_bounded_in_number_and_in_length() {
-    let mut server = Flooded::start(&["--allow", "sleep", "--max-concurrent", "1"]);
+    let mut server = Flooded::start(&["--allow", "sleep", "--max-concurrent", "1", "--background", "off"]);
     server.initialize("2025-03-26", json!({}));
     let call = json!({"jsonrpc": "2.0", "id": "w", "method": "tools/call",
         "params": {"name": "execute_command", "arguments": {"command": "sleep 600"}}});

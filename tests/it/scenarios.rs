@@ -44,6 +44,17 @@ scenarios! {
         the_operators_program_decides,
         the_operators_program_decides_modern,
     }
+    background {
+        a_call_in_the_background_is_read_and_stopped,
+        a_call_in_the_background_is_read_and_stopped_modern,
+        a_call_that_takes_long_goes_on_in_the_background,
+        a_long_output_is_read_by_its_number,
+        a_long_output_is_read_by_its_number_modern,
+        nothing_is_kept_where_the_operator_says_so,
+        one_call_too_many_in_the_background_is_refused,
+        the_operator_can_turn_the_background_off,
+        what_is_asked_wrongly_of_an_output_is_said,
+    }
     cwd {
         allows_a_cwd_within_a_root,
         allows_a_cwd_within_a_root_modern,

@@ -41,6 +41,11 @@ fn defaults_hold_where_nothing_is_set() {
     grace: 1s (default)
     max-output: 16KiB (default)
     max-concurrent: 16 (default)
+    background: on (default)
+    hand-over: 50s (default)
+    max-background: 1h (default)
+    max-background-calls: 8 (default)
+    keep-output: 64MiB (default)
     max-memory: none (default)
     max-cpu: none (default)
     max-processes: none (default)
@@ -144,6 +149,16 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 GiB; `0` for no bound [ALLOWEXEC_MAX_OUTPUT; default: 16KiB]
       --max-concurrent N        Calls that run at once; the others wait [ALLOWEXEC_MAX_CONCURRENT;
                                 default: 16]
+      --background on|off       Whether calls can run in the background, and clients get the tools for
+                                them: on or off [ALLOWEXEC_BACKGROUND; default: on]
+      --hand-over DURATION      A call that still runs then is answered and goes on in the background;
+                                `0s` for never [ALLOWEXEC_HAND_OVER; default: 50s]
+      --max-background DURATION How long a call may run in the background, and the longest time limit
+                                that it may ask for [ALLOWEXEC_MAX_BACKGROUND; default: 1h]
+      --max-background-calls N  Calls that run in the background at once; more are refused
+                                [ALLOWEXEC_MAX_BACKGROUND_CALLS; default: 8]
+      --keep-output SIZE        Whole output kept for each call, to be read later, and four times that
+                                in all; `0` keeps nothing [ALLOWEXEC_KEEP_OUTPUT; default: 64MiB]
 
     How much of the machine commands can use (Linux):
       --max-memory SIZE         Memory of the whole call where a cgroup can be used, else of each of

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -15,7 +16,9 @@ pub(crate) use tree::ProcessTree;
 use tree::{reap_late, unreaped};
 
 use crate::exec::phases::{DRAIN, Due, Phases};
-use crate::exec::{Beats, Capture, End, Failure, Heartbeat, Launch, Limits, Output, StopReason, StopSignal};
+use crate::exec::{
+    Beats, Capture, End, Failure, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName, Told,
+};
 use crate::poll::poll_ready;
 
 /// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
@@ -44,13 +47,14 @@ pub(in crate::exec) fn supervise(
     stop: &StopSignal,
     limits: Limits,
     started: Instant,
-    heartbeat: Option<Heartbeat>,
+    told: Told,
     launch: Option<Launch>,
 ) -> io::Result<(Output, Option<Failure>)> {
-    let mut streams = [
-        Stream { pipe: child.stdout.take().map(OwnedFd::from), capture: Capture::new(limits.max_output) },
-        Stream { pipe: child.stderr.take().map(OwnedFd::from), capture: Capture::new(limits.max_output) },
-    ];
+    let Told { heartbeat, spool } = told;
+    let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let [stdout, stderr] = pipes.map(|pipe| (pipe, Capture::new(limits.max_output), spool.clone()));
+    let stream = |(pipe, capture, spool), name| Stream { pipe, capture, name, spool };
+    let mut streams = [stream(stdout, StreamName::Stdout), stream(stderr, StreamName::Stderr)];
     let mut input = Input::new(child.stdin.take(), input);
     let mut tree = ProcessTree::new(child, launch)?;
     let watch = Watch {
@@ -115,8 +119,10 @@ impl Watch<'_> {
             if ready.stop {
                 // If it can't be read, nobody is left to stop the command.
                 let reason = self.stop.read().unwrap_or(StopReason::Shutdown);
-                if self.phases.stop(reason, now) {
-                    tree.terminate();
+                match self.phases.stop(reason, now) {
+                    true if reason == StopReason::Interrupted => tree.interrupt(),
+                    true => tree.terminate(),
+                    false => {}
                 }
             }
             if ready.exit {
@@ -170,6 +176,8 @@ struct Ready {
 struct Stream {
     pipe: Option<OwnedFd>,
     capture: Capture,
+    name: StreamName,
+    spool: Option<Arc<Spool>>,
 }
 
 impl Stream {
@@ -178,7 +186,13 @@ impl Stream {
         let mut piece = [0; 32 * 1024];
         match rustix::io::read(pipe, &mut piece) {
             Ok(0) => self.pipe = None,
-            Ok(count) => self.capture.push(piece.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                let piece = piece.get(..count).unwrap_or_default();
+                self.capture.push(piece);
+                if let Some(spool) = &self.spool {
+                    spool.push(self.name, piece);
+                }
+            }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }

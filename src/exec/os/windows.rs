@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWrapper};
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use crate::exec::{Beats, Capture, Captured, End, Failure, Heartbeat, Launch, Limits, Output, StopReason, StopSignal};
+use crate::exec::{
+    Beats, Capture, Captured, End, Failure, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName, Told,
+};
 
 /// See "Process Creation Flags" in Microsoft's documentation.
 const CREATE_SUSPENDED: u32 = 0x0000_0004;
@@ -110,14 +112,15 @@ pub(in crate::exec) fn supervise(
     stop: &StopSignal,
     limits: Limits,
     started: Instant,
-    heartbeat: Option<Heartbeat>,
+    told: Told,
     _launch: Option<Launch>,
 ) -> io::Result<(Output, Option<Failure>)> {
     let Spawned { mut child, job } = spawned;
     // Dropped wherever this function returns, and that ends the command with everything that it started.
     let mut job = Some(job);
     let last = Arc::new(AtomicUsize::new(0));
-    let streams = [0, 1].map(|place| Stream::new(place, &last, limits.max_output));
+    let Told { heartbeat, spool } = told;
+    let streams = StreamName::ALL.map(|name| Stream::new(name, &last, limits.max_output, spool.clone()));
     let [stdout, stderr] = &streams;
     if let Some(pipe) = child.inner_mut().stdout.take() {
         stdout.read("stdout", pipe, stop.waker.clone())?;
@@ -155,7 +158,9 @@ pub(in crate::exec) fn supervise(
                 job = None;
                 continue;
             }
-            Ok(Wake::Stop(StopReason::Cancelled | StopReason::Shutdown)) => End::Stopped,
+            Ok(Wake::Stop(
+                StopReason::Cancelled | StopReason::Shutdown | StopReason::Killed | StopReason::Interrupted,
+            )) => End::Stopped,
             // Only the next beat is due.
             Err(RecvTimeoutError::Timeout) if Instant::now() < until => continue,
             // The time after the job's end is over, or after the command's.
@@ -182,15 +187,16 @@ pub(in crate::exec) fn supervise(
 /// One of the command's output streams, read by a thread of its own: Windows has no poll(2) for pipes.
 #[derive(Clone)]
 struct Stream {
-    place: usize,
+    name: StreamName,
+    spool: Option<Arc<Spool>>,
     /// The index of the stream that was read last.
     last: Arc<AtomicUsize>,
     capture: Arc<Mutex<Capture>>,
 }
 
 impl Stream {
-    fn new(place: usize, last: &Arc<AtomicUsize>, max_output: u64) -> Self {
-        Self { place, last: Arc::clone(last), capture: Arc::new(Mutex::new(Capture::new(max_output))) }
+    fn new(name: StreamName, last: &Arc<AtomicUsize>, max_output: u64, spool: Option<Arc<Spool>>) -> Self {
+        Self { name, spool, last: Arc::clone(last), capture: Arc::new(Mutex::new(Capture::new(max_output))) }
     }
 
     /// Reads the pipe to its end, even if the watch is over, and reports the end.
@@ -202,8 +208,12 @@ impl Stream {
                 match pipe.read(&mut piece) {
                     Ok(0) => break Ok(()),
                     Ok(count) => {
-                        stream.last.store(stream.place, Ordering::Relaxed);
-                        stream.lock().push(piece.get(..count).unwrap_or_default());
+                        stream.last.store(stream.name as usize, Ordering::Relaxed);
+                        let piece = piece.get(..count).unwrap_or_default();
+                        stream.lock().push(piece);
+                        if let Some(spool) = &stream.spool {
+                            spool.push(stream.name, piece);
+                        }
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => break Err(error),

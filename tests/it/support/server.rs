@@ -225,6 +225,15 @@ impl Server {
         answer["result"].take()
     }
 
+    /// The response to an id, if it has come.
+    pub fn try_response(&mut self, id: i64) -> Option<Value> {
+        while let Ok(line) = self.lines.try_recv() {
+            self.passed.push_back(serde_json::from_str(&line).unwrap());
+        }
+        let index = self.passed.iter().position(|message| message.get("method").is_none() && message["id"] == id)?;
+        self.passed.remove(index)
+    }
+
     /// Waits for the response to an id.
     pub fn response(&mut self, id: &Value) -> Value {
         self.recv_until(|message| message.get("method").is_none() && message.get("id") == Some(id))

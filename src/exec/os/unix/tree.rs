@@ -73,6 +73,13 @@ impl ProcessTree {
         self.signal(Signal::CONT);
     }
 
+    /// Sends SIGINT to the whole tree, as Ctrl-C does.
+    pub(super) fn interrupt(&self) {
+        self.signal(Signal::INT);
+        // As above.
+        self.signal(Signal::CONT);
+    }
+
     /// Sends SIGTERM to the group, even if the process itself has left it.
     pub(crate) fn terminate_group(&self) {
         // It fails if the group is empty, or if the system forbids it.

@@ -1,0 +1,148 @@
+//! The calls that a client can ask about: those that run, and the last ones that have ended, with what is kept of their
+//! output.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::deadlines::Since;
+use super::event::{Event, HowEnded};
+use super::inbox::EventSender;
+use crate::exec::{End, Keeper, Spool, StopReason};
+use crate::tools::CallState;
+
+/// How many calls are remembered that have ended.
+const MOST_ENDED: usize = 100;
+/// How many bytes of its command are remembered of a call.
+const LONGEST_COMMAND: usize = 200;
+
+/// Calls of this session, by their number.
+#[derive(Debug)]
+pub(super) struct KeptCalls {
+    calls: BTreeMap<u64, KeptCall>,
+    news: Arc<News>,
+}
+
+/// A call that can be asked about.
+#[derive(Debug)]
+pub(super) struct KeptCall {
+    pub spool: Arc<Spool>,
+    /// Its words, without secrets, as far as they are shown.
+    pub command: String,
+    pub state: CallState,
+    /// Why a client had it ended.
+    pub stopped: Option<StopReason>,
+    started: Since,
+    elapsed: Option<Duration>,
+}
+
+impl KeptCall {
+    /// How long it has run.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.elapsed.unwrap_or_else(|| self.started.elapsed())
+    }
+}
+
+impl KeptCalls {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self { calls: BTreeMap::new(), news: Arc::new(News { has_come: AtomicBool::new(false), events }) }
+    }
+
+    /// A call begins; gives where its output goes.
+    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, words: &[String]) -> Arc<Spool> {
+        let news = Arc::clone(&self.news);
+        let spool = keeper.spool(move || news.tell());
+        let call = KeptCall {
+            spool: Arc::clone(&spool),
+            command: shown(words),
+            state: CallState::Running,
+            stopped: None,
+            started: Since::now(),
+            elapsed: None,
+        };
+        self.calls.insert(key, call);
+        spool
+    }
+
+    /// A call has ended. The oldest one that has is forgotten where there are too many.
+    pub(super) fn ended(&mut self, key: u64, how: &HowEnded) {
+        let Some(call) = self.calls.get_mut(&key) else { return };
+        call.elapsed = Some(call.started.elapsed());
+        call.state = match how {
+            HowEnded::Ran { end: End::Stopped, .. } => {
+                let of_reason = StopReason::OF_CLIENTS.into_iter().find(|(reason, _)| Some(*reason) == call.stopped);
+                CallState::Ended(of_reason.map_or(End::Stopped, |(_, signal)| End::Signaled(signal)))
+            }
+            HowEnded::Ran { end, .. } => CallState::Ended(*end),
+            HowEnded::Failed(why) => CallState::Failed(why.clone()),
+        };
+        call.spool.finish();
+        self.news.tell();
+        let ended: Vec<u64> =
+            self.calls.iter().filter(|(_, call)| !call.state.is_running()).map(|(key, _)| *key).collect();
+        for key in ended.iter().take(ended.len().saturating_sub(MOST_ENDED)) {
+            self.calls.remove(key);
+        }
+    }
+
+    /// A call has not begun after all.
+    pub(super) fn forget(&mut self, key: u64) {
+        self.calls.remove(&key);
+    }
+
+    /// Another session begins, whose client learns nothing of the calls of the last one.
+    pub(super) fn forget_all(&mut self) {
+        self.calls.clear();
+        self.news.tell();
+    }
+
+    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut KeptCall> {
+        self.calls.get_mut(&key)
+    }
+
+    pub(super) fn get(&self, key: u64) -> Option<&KeptCall> {
+        self.calls.get(&key)
+    }
+
+    /// All of them, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &KeptCall)> {
+        self.calls.iter().map(|(key, call)| (*key, call))
+    }
+
+    /// Whether something has come since the last time that was wanted.
+    pub(super) fn has_news(&self) -> bool {
+        self.news.has_come.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// Tells the loop that something has come that somebody waits for.
+#[derive(Debug)]
+struct News {
+    has_come: AtomicBool,
+    events: EventSender,
+}
+
+impl News {
+    /// Where the channel is full the loop looks at the flag after the events in it, so nobody has to wait for a place.
+    fn tell(&self) {
+        self.has_come.store(true, Ordering::SeqCst);
+        self.events.send_if_free(Event::News);
+    }
+}
+
+/// The words with blanks between them, cut where they are long.
+fn shown(words: &[String]) -> String {
+    let mut shown = String::new();
+    for word in words {
+        shown.extend((!shown.is_empty()).then_some(' '));
+        shown.extend(word.chars().take(LONGEST_COMMAND));
+        if shown.len() > LONGEST_COMMAND {
+            let end = (0..=LONGEST_COMMAND).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or_default();
+            shown.truncate(end);
+            shown.push('…');
+            break;
+        }
+    }
+    shown
+}

@@ -1,0 +1,227 @@
+//! The requests about other calls: reads, which may wait for more output in the request table.
+
+use std::sync::Arc;
+
+use super::effects::{Effect, Effects};
+use super::event::{Deadline, Seen};
+use super::kept::KeptCalls;
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::parts::Parts;
+use super::reads::{Look, Reads, Task};
+use super::replies::Reply;
+use super::requests::{Answers, MOST_READS, Reading, Requests};
+use super::tool_call::{ToolCall, not_run};
+use crate::config::LogLevel;
+use crate::mcp::CallToolResult;
+use crate::tools::{CallRequest, ListedCall, ReadOutput, StopCall, list_result, stop_result};
+
+/// What requests about other calls need.
+#[derive(Debug)]
+pub(super) struct Background {
+    pub kept: KeptCalls,
+    pub reads: Reads,
+}
+
+/// Serves a request about another call.
+pub(super) fn serve(
+    parts: &Parts,
+    (requests, background): (&mut Requests, &mut Background),
+    tool_call: ToolCall<'_>,
+    request: CallRequest,
+    reply: Reply,
+) -> Effects {
+    match request {
+        CallRequest::Read(read) => {
+            let read = Arc::new(read);
+            begin(parts, (requests, background), tool_call, (read, Answers::Read), reply)
+        }
+        CallRequest::Stop(StopCall { call, reason }) => {
+            // A call of another session is not known, and is not ended.
+            if let Some(kept) = background.kept.get_mut(call).filter(|kept| kept.state.is_running()) {
+                if requests.end(call, reason) {
+                    kept.stopped.get_or_insert(reason);
+                }
+            }
+            let read = Arc::new(ReadOutput::of_end(call));
+            begin(parts, (requests, background), tool_call, (read, Answers::Stop), reply)
+        }
+        CallRequest::List => {
+            let calls = background.kept.iter().map(|(call, kept)| ListedCall {
+                call,
+                command: kept.command.clone(),
+                state: kept.state.clone(),
+                elapsed: kept.elapsed(),
+            });
+            let result = list_result(calls.collect(), parts.report);
+            Effect::Answer(reply, result.encode(tool_call.context.revision)).into()
+        }
+    }
+}
+
+/// A call that still runs has had its time: what it has printed so far is looked at, to answer it.
+pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
+    let (Some(revision), Some(call)) = (requests.can_go_on(key), background.kept.get(key)) else {
+        return Effects::default();
+    };
+    let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
+    let mut effects = Effects::default();
+    if let Err(error) = background.reads.give(Task::SoFar { key, spool, most, report, revision }) {
+        effects.log(
+            LogLevel::Warn,
+            format!("a call was not handed over, since there is no thread to read its output: {error}"),
+        );
+    }
+    effects
+}
+
+/// What it has printed so far is the answer, if it still runs.
+pub(super) fn handed_over(requests: &mut Requests, key: u64, result: Vec<u8>) -> Effects {
+    let Some(reply) = requests.hand_over(key) else { return Effects::default() };
+    let mut effects = Effects::default();
+    let line = Fields::of_call(reply.id()).ours("number", key).ours("handed_over", true);
+    effects.log(LogLevel::Info, line.as_str());
+    effects.push(Effect::Answer(reply, result));
+    effects
+}
+
+fn begin(
+    parts: &Parts,
+    (requests, background): (&mut Requests, &mut Background),
+    tool_call: ToolCall<'_>,
+    (read, answers): (Arc<ReadOutput>, Answers),
+    reply: Reply,
+) -> Effects {
+    if background.kept.get(read.call).is_none() {
+        let why = unknown(read.call, &background.kept);
+        return Effect::Answer(reply, CallToolResult::error(why).encode(tool_call.context.revision)).into();
+    }
+    let wait = read.wait;
+    let reading = Reading {
+        reply,
+        read,
+        answers,
+        revision: tool_call.context.revision,
+        looked_at: 0,
+        is_looked_at: false,
+        is_due: wait.is_none(),
+    };
+    let key = match requests.read(reading) {
+        Ok(key) => key,
+        Err(reading) => {
+            return not_run(tool_call, &Fields::default(), reading.reply, &NotRun::TooManyReads { most: MOST_READS });
+        }
+    };
+    let mut effects = look(parts, (requests, background), key);
+    // Where it was answered at once nothing is waited for.
+    if let (Some(wait), Some(_)) = (wait, requests.reading(key)) {
+        effects.push(Effect::Wait(wait, Deadline::Read(key)));
+    }
+    effects
+}
+
+/// Has the thread look at what there is for this read, unless it does already.
+fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
+    let Some(reading) = requests.reading(key).filter(|reading| !reading.is_looked_at) else {
+        return Effects::default();
+    };
+    let revision = reading.revision;
+    let Some(call) = background.kept.get(reading.read.call) else {
+        let why = unknown(reading.read.call, &background.kept);
+        return answer(requests, key, CallToolResult::error(why).encode(revision));
+    };
+    if reading.answers == Answers::Stop {
+        if call.state.is_running() && !reading.is_due {
+            return Effects::default();
+        }
+        let result = stop_result(reading.read.call, &call.state, parts.report);
+        return answer(requests, key, result.encode(revision));
+    }
+    // Before the look, so that nothing comes between the two.
+    call.spool.want();
+    reading.is_looked_at = true;
+    let look = Look {
+        key,
+        read: Arc::downgrade(&reading.read),
+        spool: Arc::clone(&call.spool),
+        state: call.state.clone(),
+        looked_at: reading.looked_at,
+        is_due: reading.is_due,
+        most: parts.limits.max_output,
+        report: parts.report,
+        revision,
+    };
+    match background.reads.give(Task::Look(look)) {
+        Ok(()) => Effects::default(),
+        Err(source) => {
+            let why = NotRun::NoThread { source }.to_string();
+            answer(requests, key, CallToolResult::error(why).encode(revision))
+        }
+    }
+}
+
+/// The thread has looked.
+pub(super) fn seen(
+    parts: &Parts,
+    (requests, background): (&mut Requests, &mut Background),
+    key: u64,
+    seen: Seen,
+) -> Effects {
+    // A read that was cancelled is gone.
+    let Some(reading) = requests.reading(key) else { return Effects::default() };
+    match seen {
+        Seen::Result(result) => answer(requests, key, result),
+        Seen::Waits { looked_at } => {
+            (reading.looked_at, reading.is_looked_at) = (looked_at, false);
+            look_if_worth_it(parts, (requests, background), key)
+        }
+    }
+}
+
+/// The wait of a read is over.
+pub(super) fn overdue(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
+    let Some(reading) = requests.reading(key) else { return Effects::default() };
+    reading.is_due = true;
+    look(parts, (requests, background), key)
+}
+
+/// Something has come, or a call has ended: looks for those who wait.
+pub(super) fn news(parts: &Parts, (requests, background): (&mut Requests, &mut Background)) -> Effects {
+    let mut effects = Effects::default();
+    for key in requests.readings() {
+        effects.extend(look_if_worth_it(parts, (requests, background), key));
+    }
+    effects
+}
+
+fn look_if_worth_it(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
+    let Some(reading) = requests.reading(key).filter(|reading| !reading.is_looked_at) else {
+        return Effects::default();
+    };
+    let is_worth_it = reading.is_due
+        || background.kept.get(reading.read.call).is_none_or(|call| {
+            // In this order: what comes in between is told of.
+            call.spool.want();
+            !call.state.is_running() || call.spool.length(reading.read.stream) > reading.looked_at
+        });
+    if is_worth_it { look(parts, (requests, background), key) } else { Effects::default() }
+}
+
+fn answer(requests: &mut Requests, key: u64, result: Vec<u8>) -> Effects {
+    let Some(Reading { reply, read, .. }) = requests.take_reading(key) else { return Effects::default() };
+    let mut effects = Effects::default();
+    if read.wait.is_some() {
+        effects.push(Effect::Forget(Deadline::Read(key)));
+    }
+    effects.push(Effect::Answer(reply, result));
+    effects
+}
+
+/// Why nothing can be said of a call.
+fn unknown(call: u64, kept: &KeptCalls) -> String {
+    let known: Vec<String> =
+        kept.iter().filter(|(_, call)| call.state.is_running()).map(|(key, _)| key.to_string()).collect();
+    let known =
+        if known.is_empty() { "no call runs".to_owned() } else { format!("running calls: {}", known.join(", ")) };
+    format!("call {call} is unknown, or its output is not kept any more; {known}")
+}

@@ -1,0 +1,109 @@
+//! The thread that reads and searches what calls have printed, so that the loop never does. It is started by the first read.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Weak};
+
+use super::event::{Event, Seen};
+use super::inbox::EventSender;
+use crate::exec::{Spool, StreamName};
+use crate::mcp::{CallToolResult, Revision};
+use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, read_output, running_result};
+
+/// One look at an output.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The number of the request.
+    pub key: u64,
+    /// Gone where nobody waits for it any more.
+    pub read: Weak<ReadOutput>,
+    pub spool: Arc<Spool>,
+    pub state: CallState,
+    pub looked_at: u64,
+    pub is_due: bool,
+    pub most: u64,
+    pub report: ReportSettings,
+    pub revision: Revision,
+}
+
+/// What the thread is given.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// A look for a read.
+    Look(Look),
+    /// What a call that is handed over has printed so far.
+    SoFar { key: u64, spool: Arc<Spool>, most: u64, report: ReportSettings, revision: Revision },
+}
+
+/// The thread, where there is one.
+#[derive(Debug)]
+pub(super) struct Reads {
+    tasks: Option<Sender<Task>>,
+    events: EventSender,
+}
+
+impl Reads {
+    pub(super) fn new(events: EventSender) -> Self {
+        Self { tasks: None, events }
+    }
+
+    /// Gives the thread a task; what it comes to is an event.
+    ///
+    /// # Errors
+    /// Where no thread can be had.
+    pub(super) fn give(&mut self, task: Task) -> std::io::Result<()> {
+        let tasks = match self.tasks.take() {
+            Some(tasks) => tasks,
+            None => self.start()?,
+        };
+        let sent = tasks.send(task);
+        self.tasks = Some(tasks);
+        sent.map_err(|_| std::io::Error::other("it has ended"))
+    }
+
+    fn start(&self) -> std::io::Result<Sender<Task>> {
+        let (tasks, received) = mpsc::channel::<Task>();
+        let events = self.events.clone();
+        let work = move || {
+            for task in received {
+                let look = match task {
+                    Task::Look(look) => look,
+                    Task::SoFar { key, spool, most, report, revision } => {
+                        let result = so_far(key, &spool, most, report).encode(revision);
+                        if !events.send(Event::SoFar { key, result }) {
+                            return;
+                        }
+                        continue;
+                    }
+                };
+                let Some(read) = look.read.upgrade() else { continue };
+                let key = look.key;
+                // A panic ends the read with an error, and not the thread.
+                let seen = catch_unwind(AssertUnwindSafe(|| see(&look, &read))).unwrap_or_else(|_| {
+                    let why = "the server failed while it read the output; its log says more";
+                    Seen::Result(CallToolResult::error(why).encode(look.revision))
+                });
+                drop((read, look));
+                if !events.send(Event::Seen { key, seen }) {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("reads".into()).spawn(work)?;
+        Ok(tasks)
+    }
+}
+
+fn so_far(key: u64, spool: &Spool, most: u64, report: ReportSettings) -> CallToolResult {
+    // What can't be read is left out; the call goes on all the same.
+    let captured = StreamName::ALL.map(|stream| spool.part(stream).captured(most).unwrap_or_default());
+    running_result(key, captured, report)
+}
+
+fn see(look: &Look, read: &ReadOutput) -> Seen {
+    let part = look.spool.part(read.stream);
+    match read_output(read, &part, &look.state, (look.looked_at, look.is_due), look.most, look.report) {
+        ReadOutcome::Done(result) => Seen::Result(result.encode(look.revision)),
+        ReadOutcome::Waits { looked_at } => Seen::Waits { looked_at },
+    }
+}

@@ -1,0 +1,149 @@
+//! The descriptions of the tools about calls, written for the model that calls them.
+
+use serde_json::{Value, json};
+
+use super::CallTool;
+use super::request::SIGNALS;
+use crate::mcp::{Tool, ToolAnnotations};
+use crate::tools::ToolSettings;
+
+/// Makes the entries of the list; none if there is nothing that they could tell of.
+pub(in crate::tools) fn tools(settings: &ToolSettings) -> Vec<(CallTool, Tool)> {
+    // Nothing is kept of the calls of the persistent shell.
+    let is_of_use = settings.background.is_some() && settings.which.has_execute();
+    let tools = is_of_use.then_some(CallTool::ALL).into_iter().flatten();
+    tools.map(|tool| (tool, entry(tool, settings))).collect()
+}
+
+fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
+    let (title, description, properties, required) = match tool {
+        CallTool::ReadOutput => (
+            "Read output",
+            "Reads the whole output of a call by its number, also while it runs, as YAML. Without other arguments it reads from \
+             the beginning; go on with `from_byte: NEXT_BYTE`, and read the end with `from_line: -20`.\n\
+             `search` finds a literal text and shows line numbers. `wait_ms` waits for the end of the call, with `from_line` \
+             or `from_byte` for more output from there, with `until` for that text. Nothing is run again.",
+            read_properties(settings),
+            vec!["call"],
+        ),
+        CallTool::StopCall => (
+            "Stop call",
+            "Ends a call that runs, with everything that it started, and answers once it has ended: SIGTERM, and SIGKILL if that \
+             is not enough. Its output can still be read.",
+            json!({
+                "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
+                "signal": {
+                    "type": "string",
+                    "enum": SIGNALS,
+                    "description": "What comes first; by default SIGTERM. SIGKILL is sent at once.",
+                },
+            }),
+            vec!["call"],
+        ),
+        CallTool::ListCalls => (
+            "List calls",
+            "Lists the calls that run, in the background or not, and the last ones that have ended, each with its number.",
+            json!({}),
+            vec![],
+        ),
+    };
+    Tool {
+        name: tool.name().to_owned(),
+        title: title.to_owned(),
+        description: description.to_owned(),
+        input_schema: input_schema(&properties, &required),
+        output_schema: settings.structured.then(|| output_schema(tool)),
+        annotations: annotations(tool),
+        max_result_chars: settings.max_result_chars(),
+    }
+}
+
+fn annotations(tool: CallTool) -> ToolAnnotations {
+    let read_only = match tool {
+        CallTool::ReadOutput | CallTool::ListCalls => true,
+        CallTool::StopCall => false,
+    };
+    ToolAnnotations { read_only, destructive: !read_only, idempotent: true, open_world: false }
+}
+
+fn input_schema(properties: &Value, required: &[&str]) -> Value {
+    let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    if let (Some(schema), false) = (schema.as_object_mut(), required.is_empty()) {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn read_properties(settings: &ToolSettings) -> Value {
+    let whole =
+        |least: i64, description: &str| json!({"type": "integer", "minimum": least, "description": description});
+    let max_wait = settings.background.map_or(0, |background| background.max_wait.as_millis());
+    json!({
+        "call": whole(0, "The number of the call: `call` or `output` of its result."),
+        "stream": {"type": "string", "enum": ["stdout", "stderr"], "description": "By default stdout."},
+        "from_line": {
+            "type": "integer",
+            "description": "The first line to read, from 1; -20 begins 20 lines before the end.",
+        },
+        "from_byte": whole(0, "The first byte to read, from 0, instead of a line."),
+        "lines": whole(1, "How many lines at most, or how many hits of `search`."),
+        "bytes": whole(1, "How many bytes at most."),
+        "search": {"type": "string", "description": "A literal text; only lines that hold it are returned."},
+        "context": {
+            "type": "integer", "minimum": 0, "maximum": 100, "description": "Lines to show around each hit of `search`.",
+        },
+        "wait_ms": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": u64::try_from(max_wait).unwrap_or(u64::MAX),
+            "description": "How long to wait at most.",
+        },
+        "until": {"type": "string", "description": "A literal text to wait for, such as: listening on"},
+    })
+}
+
+fn output_schema(tool: CallTool) -> Value {
+    let number = |description: &str| json!({"type": "integer", "description": description});
+    let flag = |description: &str| json!({"type": "boolean", "description": description});
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let mut properties = json!({
+        "call": number("The number of the call."),
+        "running": flag("Whether its command still runs."),
+        "exit_code": number("The command's exit status, once it has ended; 128 + N after signal N."),
+        "signal": text("The signal that ended the command."),
+        "timed_out": flag("Whether the command was ended at its deadline."),
+        "failed": text("Why the command could not be run."),
+    });
+    let (own, required) = match tool {
+        CallTool::ReadOutput => (
+            json!({
+                "found": flag("Whether the text of `until` has come."),
+                "next_line": number("The line to go on with."),
+                "next_byte": number("The byte to go on with."),
+                "end": flag("Whether that is all, and the call has ended."),
+                "lossy": flag("Whether bytes that are not UTF-8 are shown as U+FFFD."),
+                "not_kept": number("How many bytes came after what is kept."),
+                "text": text("The part of the output, or the lines that were found, with their numbers."),
+            }),
+            json!(["call", "running", "text", "next_line", "next_byte", "end"]),
+        ),
+        CallTool::StopCall => (json!({}), json!(["call", "running"])),
+        CallTool::ListCalls => (
+            json!({"command": text("Its words."), "elapsed_ms": number("How long it has run.")}),
+            json!(["call", "command", "running", "elapsed_ms"]),
+        ),
+    };
+    if let (Some(properties), Value::Object(own)) = (properties.as_object_mut(), own) {
+        properties.extend(own);
+    }
+    let call = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    if tool != CallTool::ListCalls {
+        return call;
+    }
+    json!({
+        "type": "object",
+        "properties": {"calls": {"type": "array", "items": call}},
+        "required": ["calls"],
+        "additionalProperties": false,
+    })
+}

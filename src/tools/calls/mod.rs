@@ -1,0 +1,105 @@
+//! The tools about calls that were made before: they run nothing.
+//!
+//! - `describe` makes their entries of the list.
+//! - [`CallRequest`] is a call of one of them.
+//! - [`list_result`] and [`stop_result`] are the answers of two of them; [`read_output`] reads and searches what a call has printed.
+
+mod answers;
+mod describe;
+mod read;
+mod request;
+
+pub use answers::{ListedCall, list_result, stop_result};
+pub(super) use describe::tools;
+pub use read::{ReadOutcome, read_output};
+pub(super) use request::read;
+pub use request::{CallRequest, ReadOutput, Start, StopCall};
+
+use std::time::Duration;
+
+use super::command_result::exit_code_of;
+use crate::exec::End;
+
+/// The settings of these tools, and of calls that go on after their answer.
+#[derive(Debug, Clone, Copy)]
+pub struct BackgroundSettings {
+    /// Whether any output is kept.
+    pub keeps_output: bool,
+    /// The longest that a read waits.
+    pub max_wait: Duration,
+    /// The longest that a call runs in the background.
+    pub max_background: Duration,
+    /// How many run there at once.
+    pub most_calls: usize,
+    /// After how long a call goes on there; zero for never.
+    pub hand_over: Duration,
+}
+
+/// A tool about calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallTool {
+    /// Reads what a call has printed.
+    ReadOutput,
+    /// Ends a call.
+    StopCall,
+    /// Lists the calls.
+    ListCalls,
+}
+
+impl CallTool {
+    /// All of them, in the order of the list.
+    pub const ALL: [Self; 3] = [Self::ReadOutput, Self::StopCall, Self::ListCalls];
+    /// Their names.
+    pub const NAMES: [&'static str; 3] = ["read_output", "stop_call", "list_calls"];
+
+    /// The name that clients call it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOutput => "read_output",
+            Self::StopCall => "stop_call",
+            Self::ListCalls => "list_calls",
+        }
+    }
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallState {
+    /// Its command runs.
+    Running,
+    /// Its command has ended.
+    Ended(End),
+    /// Its command could not be started, or was lost.
+    Failed(String),
+}
+
+impl CallState {
+    /// Whether its command runs.
+    pub fn is_running(&self) -> bool {
+        matches!(self, Self::Running)
+    }
+
+    /// The short fields of a result that tell of it.
+    fn fields(&self) -> Vec<(&'static str, Field)> {
+        let mut fields = vec![("running", Field::Flag(self.is_running()))];
+        match self {
+            Self::Running => {}
+            Self::Ended(end) => {
+                let (code, signal) = exit_code_of(*end);
+                fields.push(("exit_code", Field::Number(i64::from(code))));
+                fields.extend(signal.map(|signal| ("signal", Field::Text(signal))));
+                fields.extend(matches!(end, End::TimedOut(_)).then_some(("timed_out", Field::Flag(true))));
+            }
+            Self::Failed(why) => fields.push(("failed", Field::Text(why.clone()))),
+        }
+        fields
+    }
+}
+
+/// A short field of a result.
+#[derive(Debug, Clone)]
+enum Field {
+    Flag(bool),
+    Number(i64),
+    Text(String),
+}
