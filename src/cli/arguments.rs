@@ -11,7 +11,7 @@ use super::faults::Faults;
 use super::help::Length;
 use super::own_flags::{self, Given};
 use super::policy::{Action, ActionFlags};
-use super::{audit, mock, record, replay, setup};
+use super::{audit, lock, mock, record, replay, setup};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{nearest, read_duration};
 
@@ -23,6 +23,7 @@ pub(super) enum Subcommand {
     Check { directory: Option<String>, command: Vec<String>, with_input: bool, json: bool },
     Policy { action: Action, json: bool },
     Tools { json: bool },
+    Lock { options: lock::Options },
     Doctor { json: bool },
     Setup { client: setup::Client, options: setup::Options },
     SetupList { json: bool },
@@ -47,6 +48,7 @@ pub(super) enum Name {
     Check,
     Policy,
     Tools,
+    Lock,
     Doctor,
     Setup,
     Init,
@@ -60,12 +62,13 @@ pub(super) enum Name {
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 15] = [
+    pub(super) const SUBCOMMANDS: [Self; 16] = [
         Self::Serve,
         Self::Call,
         Self::Check,
         Self::Policy,
         Self::Tools,
+        Self::Lock,
         Self::Record,
         Self::Replay,
         Self::Mock,
@@ -86,6 +89,7 @@ impl Name {
             Self::Check => "check",
             Self::Policy => "policy",
             Self::Tools => "tools",
+            Self::Lock => "lock",
             Self::Doctor => "doctor",
             Self::Setup => "setup",
             Self::Init => "init",
@@ -129,7 +133,7 @@ impl Arguments {
                 Arg::Short('h') => return Ok(help(name, Length::Short, flags)),
                 Arg::Long("help") => return Ok(help(name, Length::Long, flags)),
                 Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
-                Arg::Short('o') if name == Some(Name::Record) => {
+                Arg::Short('o') if matches!(name, Some(Name::Record | Name::Lock)) => {
                     own.given.add("output", text(parser.value()?)?);
                 }
                 Arg::Long(flag) if own_flag(name, flag).is_some() => {
@@ -211,6 +215,10 @@ impl Own {
         let subcommand = match name {
             None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
             Some(Name::Tools) => Subcommand::Tools { json },
+            Some(Name::Lock) => {
+                let options = lock::Options { output: given.one("output"), check: given.is_given("check"), json };
+                Subcommand::Lock { options }
+            }
             Some(Name::Doctor) => Subcommand::Doctor { json },
             Some(Name::Init) => Subcommand::Init { elsewhere: given.one("to") },
             Some(Name::Setup) if given.is_given("list") => Subcommand::SetupList { json },

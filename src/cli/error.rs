@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::files::PlaceError;
+use crate::integrity::LockError;
 use crate::server::NotStarted;
 
 /// A wrong command line or configuration, or a stream that failed.
@@ -172,6 +173,23 @@ pub(super) enum CliError {
     /// A signal ended a replay.
     #[error("interrupted")]
     Interrupted,
+    /// The programs can't be locked, or the lock file can't be used.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// What is allowed names no program.
+    #[error("nothing can be locked: {why}")]
+    NothingToLock {
+        /// Why, with what to change.
+        why: &'static str,
+    },
+    /// The lock file can't be written.
+    #[error("can't write the lock file `{file}`")]
+    WriteLock {
+        /// Its name.
+        file: String,
+        /// What is in the way.
+        source: PlaceError,
+    },
     /// What was asked for can't be printed.
     #[error("can't write to standard output")]
     Output {

@@ -69,6 +69,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
                policy ACTION             show the shipped profiles; test, explain, compare and suggest policies\n  \
                tools                     print the tools that a client would see\n  \
+               lock                      write down what the allowed programs are, or compare it\n  \
                record -- COMMAND...      pass messages between a client and any server, and record them\n  \
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
                mock FILE                 answer a client from a transcript, and run nothing\n  \
@@ -119,6 +120,14 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "allowexec tools [--json] [OPTIONS]",
             "Prints the tools that a client would see, as a table or as the list that clients get.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
+        ),
+        Name::Lock => (
+            "allowexec lock [-o FILE] [--check] [--json] [OPTIONS]",
+            "Writes down what the allowed programs are, for `--lock FILE`: path, size, SHA-256, mode and owner of each program and of\n\
+             the interpreters of scripts, with --sandbox strict of loaders and shared libraries too. Give it the settings that the\n\
+             server gets. Without -o it is the file of `--lock`, else `allowexec.lock` here.\n\n\
+             --check            compare the file with what the programs are now, and print each difference\n\n\
+             Exit status: 0 written or the same, 1 something differs, 2 for a wrong flag, configuration or lock file.",
         ),
         Name::Record => (
             "allowexec record [-o FILE | --dir DIR] [--force] [--timing] [--required] -- COMMAND...",

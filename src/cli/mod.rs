@@ -17,6 +17,7 @@ mod hardening;
 mod help;
 mod init;
 mod lint;
+mod lock;
 mod log;
 mod man;
 mod mock;
@@ -107,6 +108,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Audit { action, json } => audit::run(action, json),
         Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Tools { json } => tools::run(&config()?, json),
+        Subcommand::Lock { options } => lock::run(config()?, &options),
         Subcommand::Setup { client, options } => setup::run(client, &flags, options),
         Subcommand::Init { elsewhere } => init::run(elsewhere.as_deref()),
         Subcommand::SetupList { json } => setup::list(json),

@@ -46,6 +46,8 @@ pub struct Config {
     pub ask_timeout: Setting<Duration>,
     /// Which programs run, by who can replace them; any by default.
     pub trust: Setting<Trust>,
+    /// The file that says what programs must be; none by default.
+    pub lock: Setting<Option<PathBuf>>,
     /// The commands that change nothing, by the operator's word beside that of their rules; none by default.
     pub read_only: Setting<Vec<String>>,
     /// What these files and profiles say, the entries of `allow` that have several words, and those of `ask`; read with the
@@ -150,6 +152,7 @@ impl Config {
             ask_with: Setting::default(None),
             ask_timeout: Setting::default(Duration::from_secs(120)),
             trust: Setting::default(Trust::Any),
+            lock: Setting::default(None),
             read_only: Setting::default(Vec::new()),
             rules: Arc::default(),
             cwd_root: Setting::default(None),
@@ -339,6 +342,10 @@ impl Config {
         self.bound_timeout()?;
         if self.sandbox.value == Level::Off && self.network() == Network::None {
             return Err(ConfigError::NetworkWithoutSandbox { network_source: self.network.source.clone() });
+        }
+        if self.lock.value.is_some() && self.allow.value.iter().any(|entry| entry == "*") {
+            let (lock_source, allow_source) = (self.lock.source.clone(), self.allow.source.clone());
+            return Err(ConfigError::LockOfAny { lock_source, allow_source });
         }
         if cfg!(not(unix)) && self.trust.value == Trust::Owner {
             return Err(ConfigError::TrustWithoutModes { trust_source: self.trust.source.clone() });

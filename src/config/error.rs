@@ -174,6 +174,17 @@ pub enum ConfigError {
         /// Where it was set.
         network_source: Source,
     },
+    /// A lock file for programs that nobody names.
+    #[error(
+        "`--lock` ({lock_source}) does not go with `*` in the allow-list ({allow_source}), which names no program that could be \
+         locked; name the commands"
+    )]
+    LockOfAny {
+        /// Where the lock file was named.
+        lock_source: Source,
+        /// Where the allow-list was set.
+        allow_source: Source,
+    },
     /// Trust by owners on a platform whose files have none that could be compared.
     #[error(
         "`--trust owner` ({trust_source}) can't be enforced on this platform, whose files have no Unix owners and modes; use \

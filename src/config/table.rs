@@ -248,6 +248,17 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown(&config.trust, |trust| Some(trust.to_string())),
     },
     Spec {
+        flag: "lock",
+        takes: Takes::Text,
+        value: "FILE",
+        variable: "ALLOWEXEC_LOCK",
+        group: Group::Commands,
+        default: "none",
+        help: "Run only programs that are what this file holds, which `allowexec lock` writes",
+        set: |config, given| given.set(&mut config.lock, |text| entry::path(text).map(Some)),
+        show: |config| shown_path(&config.lock),
+    },
+    Spec {
         flag: "allow-project-commands",
         takes: Takes::Switch,
         value: "",

@@ -41,10 +41,8 @@ pub use held::{Held, Identity, are_same};
 pub use place::{Existing, Place, PlaceError, Replacement};
 pub use places::Places;
 pub use reach::{NotReached, Reached};
-#[cfg(target_os = "linux")]
-pub(crate) use regular::open_without_waiting;
 pub use regular::{ReadError, kind_in_words, read_regular};
-pub(crate) use regular::{into_text, open_regular};
+pub(crate) use regular::{into_text, open_regular, open_without_waiting};
 pub use remove::remove_within;
 pub use state::FileState;
 pub use walk::{Link, Walked};

@@ -27,6 +27,22 @@ impl FileState {
         self.0.is_file()
     }
 
+    /// How many bytes it has.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Its permissions, with the bits for other users and groups, and the number of its owner; `None` on Windows.
+    pub(crate) fn rights(&self) -> Option<(u32, u32)> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Some((self.0.mode() & 0o7777, self.0.uid()))
+        }
+        #[cfg(not(unix))]
+        None
+    }
+
     /// When it was changed last, contents or inode, as time since 1970; `None` for before.
     pub(crate) fn changed_at(&self) -> Option<Duration> {
         #[cfg(unix)]

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use super::needed::{Head, Needed, read};
-use crate::files::{FileState, Held};
+use crate::files::{FileState, Held, Sha256, open_without_waiting};
 
 /// How many files are remembered. A client can name many, where everything is allowed.
-const MOST: usize = 1024;
+const MOST: usize = 8192;
 
 /// How long a file must not have been changed before what was read of it is kept. The times of files are as coarse as the
 /// kernel's clock, or on some file systems as seconds: a file that is written twice within one of its ticks looks the same
@@ -28,6 +28,8 @@ pub(super) struct Contents {
     /// What it names to be executed with it.
     #[cfg(unix)]
     pub needed: Vec<Needed>,
+    /// Made when somebody asks for it.
+    sha256: Mutex<Option<Sha256>>,
 }
 
 /// A file that was opened, and what is known of it.
@@ -81,6 +83,30 @@ impl Known {
     }
 }
 
+impl Seen {
+    /// The SHA-256 of the file, read now where nobody has read it before. Who asks meanwhile waits.
+    ///
+    /// # Errors
+    /// Where it can't be read, or is changed meanwhile.
+    pub fn sha256(&self) -> io::Result<Sha256> {
+        let mut known = self.contents.sha256.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sha256) = *known {
+            return Ok(sha256);
+        }
+        let sha256 = Sha256::of_stream(open_without_waiting(&self.held.spawn_path())?)?;
+        if FileState::of(&self.held.spawn_path())? != self.state {
+            return Err(io::Error::other("it is being changed"));
+        }
+        *known = Some(sha256);
+        Ok(sha256)
+    }
+
+    /// The same, where that is known already and nobody is reading it.
+    pub fn known_sha256(&self) -> Option<Sha256> {
+        self.contents.sha256.try_lock().ok().and_then(|known| *known)
+    }
+}
+
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known").finish_non_exhaustive()
@@ -92,7 +118,7 @@ impl Contents {
     #[cfg(unix)]
     fn of(held: &Held) -> io::Result<Option<Self>> {
         match read(held) {
-            Ok(Head { needed, is_native }) => Ok(Some(Self { is_native, needed })),
+            Ok(Head { needed, is_native }) => Ok(Some(Self { is_native, needed, sha256: Mutex::default() })),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
             Err(error) => Err(error),
         }
@@ -100,6 +126,6 @@ impl Contents {
 
     #[cfg(not(unix))]
     fn of(_held: &Held) -> io::Result<Option<Self>> {
-        Ok(Some(Self { is_native: false }))
+        Ok(Some(Self::default()))
     }
 }

@@ -1,6 +1,7 @@
-//! Reads from an ELF file whether it is a program, and which loader it names. The amount that is read is bounded.
+//! Reads from an ELF file whether it is a program, which loader it names, and what it is linked with. The amount that is read is bounded.
 
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -9,6 +10,14 @@ use std::path::PathBuf;
 const MOST_HEADERS: u16 = 64;
 const LONGEST_NAME: u64 = 4096;
 const PT_INTERP: u32 = 3;
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
+/// The most that is read of the section that says what a file is linked with.
+const LARGEST_SECTION: u64 = 256 * 1024;
 const ET_EXEC: u16 = 2;
 
 /// The numbers of this processor, see `linux/elf-em.h`; none of processors that are not known here.
@@ -64,28 +73,93 @@ impl Elf {
         NATIVE.contains(&self.machine)
     }
 
+    /// Whether a library of this kind can be loaded into a program of the other.
+    pub(super) fn is_alike(&self, other: Self) -> bool {
+        (self.is_64, self.is_little, self.machine) == (other.is_64, other.is_little, other.machine)
+    }
+
     /// Finds the loader that the file names.
     pub(super) fn interpreter(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<PathBuf>> {
         for index in 0..self.header_count.min(MOST_HEADERS) {
-            let at = u64::from(index).saturating_mul(self.header_size.into());
-            file.seek(SeekFrom::Start(self.headers.saturating_add(at)))?;
-            let mut header = [0; 56];
-            let size = if self.is_64 { 56 } else { 32 };
-            file.read_exact(header.get_mut(..size).unwrap_or_default())?;
-            let fields = Fields { bytes: &header, is_64: self.is_64, is_little: self.is_little };
-            let (offset, length) = if self.is_64 { (8, 32) } else { (4, 16) };
-            if let (Some(PT_INTERP), Some(offset), Some(length)) =
-                (fields.long(0), fields.word(offset), fields.word(length))
-            {
-                file.seek(SeekFrom::Start(offset))?;
-                let mut name = Vec::new();
-                file.take(length.min(LONGEST_NAME)).read_to_end(&mut name)?;
+            let header = self.header(index, file)?;
+            if header.kind == PT_INTERP {
+                let name = read_at(file, header.offset, header.length.min(LONGEST_NAME))?;
                 let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
                 return Ok((!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name))));
             }
         }
         Ok(None)
     }
+
+    fn header(&self, index: u16, file: &mut (impl Read + Seek)) -> io::Result<Header> {
+        let at = u64::from(index).saturating_mul(self.header_size.into());
+        file.seek(SeekFrom::Start(self.headers.saturating_add(at)))?;
+        let mut header = [0; 56];
+        let size = if self.is_64 { 56 } else { 32 };
+        file.read_exact(header.get_mut(..size).unwrap_or_default())?;
+        let fields = Fields { bytes: &header, is_64: self.is_64, is_little: self.is_little };
+        let [offset, address, length] = if self.is_64 { [8, 16, 32] } else { [4, 8, 16] };
+        let word = |at| fields.word(at).ok_or(io::ErrorKind::InvalidData);
+        let kind = fields.long(0).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Header { kind, offset: word(offset)?, address: word(address)?, length: word(length)? })
+    }
+
+    /// Finds what the file is linked with; nothing for one that is linked statically.
+    pub(super) fn linked(&self, file: &mut (impl Read + Seek)) -> io::Result<Linked> {
+        let mut linked = Linked::default();
+        let headers = (0..self.header_count.min(MOST_HEADERS)).map(|index| self.header(index, file));
+        let headers: Vec<Header> = headers.collect::<io::Result<_>>()?;
+        let Some(dynamic) = headers.iter().find(|header| header.kind == PT_DYNAMIC) else { return Ok(linked) };
+        let section = read_at(file, dynamic.offset, dynamic.length.min(LARGEST_SECTION))?;
+        let width = if self.is_64 { 8 } else { 4 };
+        let fields = Fields { bytes: &section, is_64: self.is_64, is_little: self.is_little };
+        let entry = |index: usize| Some((fields.word(index * 2 * width)?, fields.word((index * 2 + 1) * width)?));
+        let entries: Vec<(u64, u64)> = (0..).map_while(entry).take_while(|(tag, _)| *tag != 0).collect();
+        let Some((_, address)) = entries.iter().find(|(tag, _)| *tag == DT_STRTAB) else { return Ok(linked) };
+        // The table is named by its address in memory.
+        let holds = |header: &&Header| {
+            header.kind == PT_LOAD && (header.address..header.address.saturating_add(header.length)).contains(address)
+        };
+        let Some(load) = headers.iter().find(holds) else { return Ok(linked) };
+        let strings = load.offset.saturating_add(address - load.address);
+        for (tag, at) in entries {
+            let list = match tag {
+                DT_NEEDED => &mut linked.needed,
+                DT_RPATH => &mut linked.rpath,
+                DT_RUNPATH => &mut linked.runpath,
+                _ => continue,
+            };
+            let text = read_at(file, strings.saturating_add(at), LONGEST_NAME)?;
+            list.push(OsStr::from_bytes(text.split(|&byte| byte == 0).next().unwrap_or_default()).to_owned());
+        }
+        linked.loader = self.interpreter(file)?;
+        Ok(linked)
+    }
+}
+
+/// What a file is linked with, see ld.so(8).
+#[derive(Debug, Default)]
+pub(super) struct Linked {
+    pub loader: Option<PathBuf>,
+    pub needed: Vec<OsString>,
+    pub rpath: Vec<OsString>,
+    pub runpath: Vec<OsString>,
+}
+
+/// A program header.
+struct Header {
+    kind: u32,
+    offset: u64,
+    address: u64,
+    length: u64,
+}
+
+/// What stands at this place of a file, as far as the file goes.
+fn read_at(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Numbers in the byte order and width of the file.
@@ -176,6 +250,7 @@ mod tests {
             if let Some(elf) = Elf::parse(bytes) {
                 // It may fail, but must not panic or run without end.
                 elf.interpreter(&mut Cursor::new(bytes)).ok();
+                elf.linked(&mut Cursor::new(bytes)).ok();
             }
         }
         let mut far = whole;

@@ -1,5 +1,6 @@
 //! What the operator demands of programs, and the check of one.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::contents::{Contents, Known, Seen};
+use super::difference::Difference;
+use super::lock::{Lock, LockedFile, Rights};
+#[cfg(unix)]
+use super::needed::interpreters;
 use super::{Checked, Replaceable, Untrusted};
 
 /// How many files are looked at for one program. The kernel itself follows five interpreters, and each has a loader.
@@ -45,15 +50,78 @@ impl fmt::Display for Trust {
 #[derive(Debug)]
 pub struct Guard {
     trust: Trust,
+    lock: Demand,
     /// Where `#!/usr/bin/env NAME` looks names up.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
     search_path: Vec<PathBuf>,
     known: Known,
 }
 
+/// Which files the programs must be.
+#[derive(Debug)]
+enum Demand {
+    Nothing,
+    /// Those of this lock file.
+    Locked(PathBuf, Lock),
+    /// Those of a lock file that can't be used, so none.
+    Broken(String),
+}
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The program, without reading it.
+    Glance,
+    /// All.
+    Whole,
+}
+
+/// How many differences a refusal names.
+const MOST_NAMED: usize = 6;
+
 impl Guard {
     /// Makes one that demands this.
     pub fn new(trust: Trust, search_path: Vec<PathBuf>) -> Self {
-        Self { trust, search_path, known: Known::default() }
+        Self { trust, lock: Demand::Nothing, search_path, known: Known::default() }
+    }
+
+    /// Demands too that programs are what this lock file holds; of one that can't be used, that no program runs.
+    #[must_use]
+    pub(crate) fn with_lock(self, file: &Path, lock: Result<Lock, String>) -> Self {
+        let lock = match lock {
+            Ok(lock) => Demand::Locked(file.to_owned(), lock),
+            Err(why) => Demand::Broken(why),
+        };
+        Self { lock, ..self }
+    }
+
+    /// Why the lock file can't be used, if so.
+    pub fn broken_lock(&self) -> Option<&str> {
+        match &self.lock {
+            Demand::Broken(why) => Some(why),
+            Demand::Nothing | Demand::Locked(..) => None,
+        }
+    }
+
+    /// Whether the lock file holds loaders and libraries; `None` without a lock file.
+    pub(crate) fn locks_libraries(&self) -> Option<bool> {
+        match &self.lock {
+            Demand::Locked(_, lock) => Some(lock.libraries),
+            Demand::Nothing | Demand::Broken(_) => None,
+        }
+    }
+
+    /// The files that the first calls would have to wait for, each to be given to [`Self::prepare`].
+    pub(crate) fn locked_files(&self) -> Vec<PathBuf> {
+        match &self.lock {
+            Demand::Locked(_, lock) => lock.files.keys().cloned().collect(),
+            Demand::Nothing | Demand::Broken(_) => Vec::new(),
+        }
+    }
+
+    /// Reads a file in advance. What goes wrong is told to the call that needs it.
+    pub(crate) fn prepare(&self, file: &Path, now: Duration) {
+        self.known.open(file, now).and_then(|seen| seen.sha256()).ok();
     }
 
     /// Checks a program by its absolute path, right before it is executed. `now` is the time since 1970.
@@ -61,6 +129,13 @@ impl Guard {
     /// # Errors
     /// [`Untrusted`]; then it must not be executed.
     pub fn check(&self, program: &Path, now: Duration) -> Result<Checked, Untrusted> {
+        self.check_to(Depth::Whole, program, now)
+    }
+
+    fn check_to(&self, depth: Depth, program: &Path, now: Duration) -> Result<Checked, Untrusted> {
+        if let Demand::Broken(why) = &self.lock {
+            return Err(Untrusted::NoLock { why: why.clone() });
+        }
         let seen = self.open(program, program, now)?;
         match self.trust {
             Trust::Any => {}
@@ -68,7 +143,79 @@ impl Guard {
                 Err(Untrusted::Replaceable { program: program.to_owned(), found })
             })?,
         }
+        if let Demand::Locked(file, lock) = &self.lock {
+            self.compare((file, lock), program, &seen, now, depth)?;
+        }
         Ok(Checked::of(program, seen))
+    }
+
+    /// Compares a program, and all that the lock file holds for it, with what is there.
+    fn compare(
+        &self,
+        (file, lock): (&Path, &Lock),
+        program: &Path,
+        seen: &Seen,
+        now: Duration,
+        depth: Depth,
+    ) -> Result<(), Untrusted> {
+        let Some(first) = lock.files.get(program) else {
+            return Err(Untrusted::NotLocked { program: program.to_owned(), lock: file.to_owned() });
+        };
+        let mut differences = Vec::new();
+        self.compare_file((program, first), seen, depth, &mut differences);
+        if depth == Depth::Whole {
+            let (mut passed, mut left) = (BTreeSet::from([program]), vec![first]);
+            while let Some(locked) = left.pop() {
+                for path in locked.needs() {
+                    // A lock file that names a file holds it; that was checked when it was read.
+                    let Some(needed) = lock.files.get(path).filter(|_| passed.insert(path)) else { continue };
+                    match self.known.open(path, now) {
+                        Ok(seen) => self.compare_file((path, needed), &seen, depth, &mut differences),
+                        Err(error) => differences.push(Difference::unknown(path, &error)),
+                    }
+                    left.push(needed);
+                }
+            }
+        }
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let more = differences.len().saturating_sub(MOST_NAMED);
+        let mut named: Vec<String> = differences.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+        if more > 0 {
+            named.push(format!("and {more} more"));
+        }
+        Err(Untrusted::Differs { program: program.to_owned(), lock: file.to_owned(), what: named.join("; ") })
+    }
+
+    fn compare_file(
+        &self,
+        (path, locked): (&Path, &LockedFile),
+        seen: &Seen,
+        depth: Depth,
+        found: &mut Vec<Difference>,
+    ) {
+        let sha256 = match depth {
+            Depth::Glance => seen.known_sha256().unwrap_or(locked.sha256),
+            Depth::Whole => match seen.sha256() {
+                Ok(sha256) => sha256,
+                Err(error) => {
+                    found.push(Difference::unknown(path, &error));
+                    locked.sha256
+                }
+            },
+        };
+        let now = LockedFile {
+            real_path: seen.held.path().to_owned(),
+            size: seen.state.size(),
+            sha256,
+            rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
+            interpreters: self.interpreters(&seen.contents),
+            // What a file names is in its bytes; where the loader finds that is what was locked.
+            loader: locked.loader.clone(),
+            libraries: locked.libraries.clone(),
+        };
+        found.extend(Difference::between(path, locked, &now));
     }
 
     /// Looks at what can be told at once, so that a call is refused before it waits for its turn.
@@ -76,7 +223,7 @@ impl Guard {
     /// # Errors
     /// [`Untrusted`], which [`Self::check`] would say too.
     pub fn glance(&self, program: &Path) -> Result<(), Untrusted> {
-        self.check(program, Duration::ZERO).map(drop)
+        self.check_to(Depth::Glance, program, Duration::ZERO).map(drop)
     }
 
     /// Everything on the way to a program, and to what is executed with it, that others than root and the server's user can
@@ -145,6 +292,17 @@ impl Guard {
     fn needed(&self, contents: &Contents) -> Vec<PathBuf> {
         let needed = contents.needed.iter();
         needed.filter_map(|needed| needed.clone().find(&self.search_path)).collect()
+    }
+
+    /// The same without the loader.
+    #[cfg(unix)]
+    fn interpreters(&self, contents: &Contents) -> BTreeSet<PathBuf> {
+        interpreters(contents, &self.search_path).collect()
+    }
+
+    #[cfg(not(unix))]
+    fn interpreters(&self, _contents: &Contents) -> BTreeSet<PathBuf> {
+        BTreeSet::new()
     }
 
     #[cfg(not(unix))]

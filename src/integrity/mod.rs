@@ -7,13 +7,19 @@
 //!   [`Checked`] handle, or why not as [`Untrusted`].
 //! - [`Replaceable`] is what others than root and the server's user can replace.
 //! - `Contents` is what the bytes of a file tell, read once for each state of it.
+//! - `Lock` is a lock file, `lock` makes one of the programs as they are, and `Difference` is what differs.
 //! - `needed_by` finds what is executed with a program: interpreters and the loader (Unix).
 
 mod checked;
 mod contents;
-#[cfg(unix)]
+mod difference;
+#[cfg(target_os = "linux")]
 mod elf;
 mod guard;
+#[cfg(target_os = "linux")]
+mod libraries;
+mod lock;
+mod locking;
 #[cfg(unix)]
 mod needed;
 mod replaceable;
@@ -23,6 +29,9 @@ pub use checked::Checked;
 #[cfg(target_os = "linux")]
 pub(crate) use elf::Elf;
 pub use guard::{Guard, Trust};
+pub(crate) use lock::Lock;
+pub use lock::LockError;
+pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::needed_by;
 pub use replaceable::{By, Replaceable};

@@ -8,6 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::contents::Contents;
+#[cfg(target_os = "linux")]
 use super::elf::Elf;
 use crate::files::{Held, open_without_waiting};
 
@@ -22,6 +24,7 @@ pub(crate) enum Needed {
     /// What env(1) starts, to be looked up.
     Name(PathBuf),
     /// The loader of an ELF file.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
     Loader(PathBuf),
 }
 
@@ -33,6 +36,15 @@ impl Needed {
             Self::Name(name) => search_path.iter().map(|entry| entry.join(&name)).find(|path| path.is_file()),
         }
     }
+}
+
+/// The interpreters that a file names, as they are found.
+pub(super) fn interpreters<'a>(
+    contents: &'a Contents,
+    search_path: &'a [PathBuf],
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let named = contents.needed.iter().filter(|needed| !matches!(needed, Needed::Loader(_)));
+    named.filter_map(|needed| needed.clone().find(search_path))
 }
 
 /// What the beginning of a file says of its execution.
@@ -60,13 +72,12 @@ pub(super) fn read(held: &Held) -> io::Result<Head> {
     if let Some(line) = head.strip_prefix(b"#!") {
         return Ok(Head { needed: shebang(line), is_native: false });
     }
-    match Elf::parse(&head) {
-        Some(elf) => {
-            let needed = elf.interpreter(&mut file)?.map(Needed::Loader).into_iter().collect();
-            Ok(Head { needed, is_native: elf.is_native() })
-        }
-        None => Ok(Head::default()),
+    #[cfg(target_os = "linux")]
+    if let Some(elf) = Elf::parse(&head) {
+        let needed = elf.interpreter(&mut file)?.map(Needed::Loader).into_iter().collect();
+        return Ok(Head { needed, is_native: elf.is_native() });
     }
+    Ok(Head::default())
 }
 
 /// Reads the first line after `#!`: the interpreter, and if that is env(1), what it starts in turn.

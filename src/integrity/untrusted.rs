@@ -35,6 +35,36 @@ pub enum Untrusted {
         /// What can be replaced: the program, what is executed with it, or something on their way.
         found: Replaceable,
     },
+    /// The lock file can't be used.
+    #[error("no program runs, since {why}")]
+    NoLock {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The lock file does not hold it.
+    #[error(
+        "the program `{}` is not in the lock file `{}`; if it is meant to run, run `allowexec lock` again, and restart the server",
+        .program.display(), .lock.display()
+    )]
+    NotLocked {
+        /// The program.
+        program: PathBuf,
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// It differs from the lock file.
+    #[error(
+        "the program `{}` is not what the lock file `{}` holds ({what}); if this update is meant, run `allowexec lock` again, and \
+         restart the server", .program.display(), .lock.display()
+    )]
+    Differs {
+        /// The program.
+        program: PathBuf,
+        /// The lock file.
+        lock: PathBuf,
+        /// What differs, of it and of what is executed with it.
+        what: String,
+    },
     /// What it names is looked up where the call runs.
     #[error(
         "the program `{}` does not run with `--trust owner`, since its first line names `{}`, which is looked up in the directory of \

@@ -186,6 +186,11 @@ impl Confinement {
         self.level != Level::Off
     }
 
+    /// Whether all commands are to be confined as far as can be.
+    pub(super) fn is_strict(&self) -> bool {
+        self.level == Level::Strict
+    }
+
     /// Whether the commands of some rule are to be confined, whatever the others are.
     pub(super) fn confines_rules(&self) -> bool {
         self.confines_rules
@@ -399,8 +404,10 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
     let means = "so that a command decides which program a name means";
     let file = config.file.value.iter().map(|file| ("the configuration file", file, allows));
     let policies = config.policy.value.iter().map(|file| ("the policy", file, allows));
+    let locks =
+        config.lock.value.iter().map(|file| ("the lock file", file, "so that a command decides what programs may be"));
     let directories = search_path.iter().map(|directory| ("the directory of `PATH`", directory, means));
-    let all = file.chain(policies).chain(directories).map(|(what, path, so)| (what, here.join(path), so));
+    let all = file.chain(policies).chain(locks).chain(directories).map(|(what, path, so)| (what, here.join(path), so));
     let approves = "so that a command can approve what it likes";
     let named = |word: &String| match word.contains(std::path::is_separator) {
         true => Some(here.join(word)),

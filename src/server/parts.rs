@@ -16,8 +16,8 @@ use crate::exec::{
     Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, OperatorProgram, Processes,
     Variable, since_1970,
 };
-use crate::integrity::{Guard, Replaceable, Trust, Untrusted};
-use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
+use crate::integrity::{Guard, Lock, Replaceable, Trust, Untrusted};
+use crate::policy::rules::{CommandRule, Expected, SandboxWord, forms_of, synopsis};
 use crate::policy::{
     AllowList, Directories, DirectorySettings, Policy, Program, Programs, Refusal, Roots, SearchPath, Verdict, wrappers,
 };
@@ -190,6 +190,9 @@ impl Parts {
     pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
         self.confinement.check().map_err(|error| NotStarted::Sandbox(error.to_string()))?;
         self.launcher.as_ref().map_err(|error| NotStarted::Limits(Arc::clone(error)))?;
+        if let Some(why) = self.policy.guard().and_then(|guard| guard.broken_lock()) {
+            return Err(NotStarted::Lock(why.to_owned()));
+        }
         Ok(())
     }
 
@@ -232,12 +235,36 @@ impl Parts {
         self.policy.programs().find_listed(rule.and_then(|rule| rule.program.as_deref()).unwrap_or(name))
     }
 
-    /// The programs that calls can start, as far as the operator names them, with what each is.
+    /// Has a thread read what the lock file holds, so that no call has to wait for it. Where none can be had, calls wait.
+    pub(super) fn read_locked(&self) {
+        let Some(guard) = self.policy.guard() else { return };
+        let files = guard.locked_files();
+        if files.is_empty() {
+            return;
+        }
+        let guard = Arc::downgrade(guard);
+        let read = move || {
+            for file in files {
+                // Nobody needs it any more where the server is gone.
+                let Some(guard) = guard.upgrade() else { return };
+                guard.prepare(&file, since_1970());
+            }
+        };
+        std::thread::Builder::new().name("lock".into()).spawn(read).ok();
+    }
+
+    /// The programs that calls can start, as far as the operator names them, by the name of each in words.
     pub(crate) fn programs(&self) -> Vec<(String, PathBuf)> {
         let names = self.policy.allow_list().names().iter();
-        let named = names.filter_map(|name| Some((format!("`{name}`"), self.program_of(name)?.path().to_owned())));
+        let named = names.filter_map(|name| Some((name.clone(), self.program_of(name)?.path().to_owned())));
         let shell = self.shell.iter().filter_map(|shell| shell.program.clone().ok());
-        named.chain(shell.map(|program| ("the shell".to_owned(), program))).collect()
+        named.chain(shell.map(|program| ("the persistent shell".to_owned(), program))).collect()
+    }
+
+    /// Whether a lock file of these parts holds loaders and libraries: where some commands execute nothing but what is named.
+    pub(crate) fn locks_libraries(&self) -> bool {
+        let is_strict = |rule: &&Arc<CommandRule>| rule.sandbox.level == Some(SandboxWord::Strict);
+        self.confinement.is_strict() || self.policy.allow_list().rules().iter().any(|rule| is_strict(&rule))
     }
 
     /// What the guard has against programs that are allowed: calls of them are refused.
@@ -314,6 +341,13 @@ impl Parts {
             of_user.map(|(flag, how)| format!("`--{flag}` bounds the number {how}: no cgroup can be made here")),
         );
         warnings.extend(self.confinement.warnings());
+        if self.policy.guard().and_then(|guard| guard.locks_libraries()) == Some(false) && self.locks_libraries() {
+            warnings.push(
+                "the lock file was written without `--sandbox strict`, so it holds no loaders and libraries; write it anew with \
+                 `allowexec lock --sandbox strict`"
+                    .to_owned(),
+            );
+        }
         if self.asks && self.ask.program.is_none() {
             let asked = allow.rules().iter().filter(|rule| rule.asks()).map(|rule| format!("`{}`", rule.name));
             warnings.push(format!(
@@ -364,12 +398,23 @@ pub(crate) enum NotStarted {
     /// Commands can't be kept to limits as the operator asked.
     #[error(transparent)]
     Limits(Arc<LimitsError>),
+    /// The lock file can't be used.
+    #[error("{0}")]
+    Lock(String),
 }
 
 /// What is demanded of programs; `None` for nothing.
 fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
-    let is_any = config.trust.value == Trust::Any;
-    (!is_any).then(|| Arc::new(Guard::new(config.trust.value, search_path.entries().to_vec())))
+    let guard = || Guard::new(config.trust.value, search_path.entries().to_vec());
+    match (&config.lock.value, config.trust.value) {
+        (None, Trust::Any) => None,
+        (None, Trust::Owner) => Some(Arc::new(guard())),
+        (Some(file), _) => {
+            let file = config.surroundings.directory.join(file);
+            let lock = Lock::read(&file).map_err(|error| error.to_string());
+            Some(Arc::new(guard().with_lock(&file, lock)))
+        }
+    }
 }
 
 /// What models are told of the commands that policies describe.

@@ -188,6 +188,9 @@ impl<'o> Server<'o> {
     }
 
     fn serve_inbox(mut self) -> io::Result<()> {
+        if let Some(parts) = self.parts.at_start() {
+            parts.read_locked();
+        }
         if self.parts.at_start().is_some_and(|parts| parts.confinement.is_on()) {
             // Making the rules takes a while, which would be the first call's otherwise.
             self.runners.workers.prepare();
@@ -210,7 +213,8 @@ impl<'o> Server<'o> {
             let Some(event) = self.inbox.next() else { return Ok(()) };
             if matches!(event, Event::PartsMade) {
                 // What stops a start stops the server where it is found out later.
-                self.parts.confinement.check().map_err(|error| io::Error::other(error.to_string()))?;
+                self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
+                self.parts.read_locked();
             }
             if let Err(error) = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost()) {
                 // Nobody hears the answers any more, so nobody wants the calls.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 const README: &str = include_str!("../../README.md");
 const RECIPES: &str = include_str!("../../spec/guide/recipes.md");
 const MIGRATING: &str = include_str!("../../spec/guide/migrating.md");
+const LOCKING: &str = include_str!("../../spec/guide/locking.md");
 
 /// A home directory with what the recipes name.
 struct Reader {
@@ -134,6 +135,37 @@ fn the_policies_for_those_who_migrate_load_and_their_examples_hold() {
         let output = reader.run(&reader.project(), &["policy", "test", file.to_str().unwrap()]);
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert_eq!(output.status.code(), Some(0), "{said}");
+    }
+}
+
+#[test]
+fn the_programs_of_the_guide_are_locked_and_an_update_is_refused_as_it_says() {
+    let reader = Reader::new();
+    let file = reader.home.join("allowexec.yaml");
+    fs::write(&file, reader.own(blocks(LOCKING, "yaml")[0])).unwrap();
+    // Each line of the guide, as it stands there.
+    let lines = blocks(LOCKING, "console").into_iter().flat_map(str::lines);
+    for line in lines.map(|line| line.strip_prefix("$ allowexec ").unwrap()) {
+        let output = reader.run(&reader.home, &line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+    }
+    reader.checks(&["--config", file.to_str().unwrap()], &["ls -l", "cat x"], &[]);
+    let lock = reader.home.join("allowexec.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    let size = text.split_once("  size: ").unwrap().1.lines().next().unwrap();
+    fs::write(&lock, text.replacen(size, "1", 1)).unwrap();
+    let checked = reader.run(&reader.home, &["lock", "--check", "--config", "allowexec.yaml"]);
+    assert_eq!(checked.status.code(), Some(1), "{}", String::from_utf8_lossy(&checked.stdout));
+    let output = reader.run(&reader.home, &["check", "--config", "allowexec.yaml", "--", "cat x"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in [
+        "is not what the lock file",
+        "in the lock file, now",
+        "if this update is meant, run `allowexec lock` again, and restart the server",
+    ] {
+        let as_shown = LOCKING.replace("\n> ", " ");
+        assert!(said.contains(part) && as_shown.contains(part), "{part}: {said}");
     }
 }
 

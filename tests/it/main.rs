@@ -33,6 +33,7 @@ mod init;
 mod layers;
 mod limits;
 mod lint;
+mod lock;
 mod log;
 mod mock;
 mod moving;

@@ -52,7 +52,9 @@ fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
     }
     let mut risks = Vec::new();
     for (what, program) in parts.programs() {
-        let risk = |found: Replaceable| Risk::new(format!("{what} can be replaced by others: {found}"), found.help());
+        let risk = |found: Replaceable| {
+            Risk::new(format!("the program of `{what}` can be replaced by others: {found}"), found.help())
+        };
         match parts.replaceable(&program) {
             Ok(found) => risks.extend(found.into_iter().map(risk)),
             Err(error) => risks.push(Risk { what: error.to_string(), help: None }),

@@ -21,6 +21,7 @@ fn defaults_hold_where_nothing_is_set() {
     ask-timeout: 2m (default)
     read-only: none (default)
     trust: any (default)
+    lock: none (default)
     allow-project-commands: off (default)
     tools: execute (default)
     shell: /bin/sh (default)
@@ -102,6 +103,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 commands do [ALLOWEXEC_READ_ONLY; default: none]
       --trust WHOM              Which programs run, by who can replace them: any, or owner (nobody but
                                 root and the server's user) [ALLOWEXEC_TRUST; default: any]
+      --lock FILE               Run only programs that are what this file holds, which `allowexec lock`
+                                writes [ALLOWEXEC_LOCK; default: none]
       --allow-project-commands  Allow a command given by a path that lies, links resolved, under the
                                 project directory [ALLOWEXEC_ALLOW_PROJECT_COMMANDS; default: off]
       --tools WHICH             execute: one process a call; shell: a tool for each allowed command,

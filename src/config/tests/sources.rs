@@ -16,6 +16,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("ask-timeout", "90s", "90s", "90s"),
     ("read-only", "ls, cat,,ls", "[ls, cat, ls]", "ls, cat"),
     ("trust", "any", "any", "any"),
+    ("lock", "a.lock", "a.lock", "a.lock"),
     ("allow-project-commands", "yes", "true", "on"),
     ("tools", "shell", "shell", "shell"),
     ("shell", "dash", "dash", "dash"),

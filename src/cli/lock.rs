@@ -1,0 +1,109 @@
+//! `allowexec lock`: writes down what the allowed programs are, or compares it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::error::CliError;
+use super::{Outcome, print, print_json, stdio};
+use crate::config::{Config, Setting};
+use crate::files::{Place, PlaceError};
+use crate::integrity::{Lock, Locked, lock};
+use crate::server::Parts;
+use crate::text::escape;
+
+/// The file where nobody names one.
+const DEFAULT: &str = "allowexec.lock";
+
+/// The flags of the subcommand.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub output: Option<String>,
+    pub check: bool,
+    pub json: bool,
+}
+
+pub(super) fn run(config: Config, options: &Options) -> Result<Outcome, CliError> {
+    let named = options.output.as_ref().map(PathBuf::from).or_else(|| config.lock.value.clone());
+    let name = named.unwrap_or_else(|| DEFAULT.into());
+    let file = config.surroundings.directory.join(&name);
+    // What is to be written does not decide what is found.
+    let parts = Parts::new(&Config { lock: Setting::default(None), ..config });
+    let Locked { lock: now, notes } = lock_of(&parts)?;
+    for note in notes {
+        stdio::note(&note);
+    }
+    if options.check {
+        return check(&Lock::read(&file)?, &now, options.json);
+    }
+    let is_same = Lock::read(&file).is_ok_and(|before| before == now);
+    if !is_same {
+        let failed = |source| CliError::WriteLock { file: name.display().to_string(), source };
+        write(&file, &now.to_text()?).map_err(failed)?;
+    }
+    let done = if is_same { "the same as before" } else { "written" };
+    if options.json {
+        let file = file.display().to_string();
+        return print_json(&json!({"file": file, "changed": !is_same, "files": now.files.len()}));
+    }
+    let programs = now.commands.len();
+    print(&format!(
+        "`{}`: {done}, {programs} program{}, {} files\n",
+        escape(&name.display().to_string()),
+        if programs == 1 { "" } else { "s" },
+        now.files.len()
+    ))
+}
+
+/// Locks what the configuration names.
+fn lock_of(parts: &Parts) -> Result<Locked, CliError> {
+    let allow = parts.policy.allow_list();
+    if allow.allows_any() {
+        let why = "the allow-list holds `*`, which names no program; name the commands with `--allow`";
+        return Err(CliError::NothingToLock { why });
+    }
+    let commands: BTreeMap<String, PathBuf> = parts.programs().into_iter().collect();
+    if commands.is_empty() {
+        let why = "no allowed command has a program in PATH; name commands with `--allow`, `--profile` or `--policy`";
+        return Err(CliError::NothingToLock { why });
+    }
+    let missing = allow.names().iter().filter(|name| parts.program_of(name).is_none() && !parts.is_built_in(name));
+    let missing: Vec<String> =
+        missing.map(|name| format!("`{name}` was not found in PATH, so it is not locked")).collect();
+    let search_path = parts.policy.programs().search_path().entries();
+    let mut locked = lock(commands, search_path, parts.locks_libraries())?;
+    locked.notes.extend(missing);
+    if parts.policy.directories().allow_project_commands() {
+        locked.notes.insert("commands of the project are not locked, so with `--lock` they do not run".to_owned());
+    }
+    Ok(locked)
+}
+
+fn check(locked: &Lock, now: &Lock, json: bool) -> Result<Outcome, CliError> {
+    let differences: Vec<String> = locked.differences(now).iter().map(ToString::to_string).collect();
+    if json {
+        print_json(&json!({"same": differences.is_empty(), "differences": differences}))?;
+    } else if differences.is_empty() {
+        print("the programs are what the lock file holds\n")?;
+    } else {
+        print(&differences.iter().map(|difference| format!("{}\n", escape(difference))).collect::<String>())?;
+    }
+    Ok(if differences.is_empty() { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Writes it in one step, readable by everybody, as it holds no secrets and belongs under version control.
+fn write(file: &Path, text: &str) -> Result<(), PlaceError> {
+    let replacement = Place::open(file, &[])?.replace()?;
+    let mut opened = replacement.file()?;
+    opened.write_all(text.as_bytes())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        opened.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    opened.sync_all()?;
+    drop(opened);
+    Ok(replacement.take_the_name()?)
+}

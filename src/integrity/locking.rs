@@ -1,0 +1,157 @@
+//! Makes a lock file of programs as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::contents::{Known, Seen};
+#[cfg(target_os = "linux")]
+use super::libraries::Libraries;
+use super::lock::{Lock, LockError, LockedFile, Rights};
+#[cfg(unix)]
+use super::needed::{Needed, interpreters};
+
+/// A lock file that was made, and what it can't hold.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    pub lock: Lock,
+    /// One sentence each.
+    pub notes: BTreeSet<String>,
+}
+
+/// Locks the programs of these commands, and everything that is executed with them; with `libraries` their loaders and the
+/// libraries that they are linked with too (Linux).
+///
+/// # Errors
+/// [`LockError`] for a program that can't be read, or is not executed as itself.
+pub(crate) fn lock(
+    commands: BTreeMap<String, PathBuf>,
+    search_path: &[PathBuf],
+    libraries: bool,
+) -> Result<Locked, LockError> {
+    let mut making = Making {
+        search_path,
+        known: Known::default(),
+        #[cfg(target_os = "linux")]
+        libraries: libraries.then(Libraries::of_this_system),
+        files: BTreeMap::new(),
+        left: commands.values().map(|path| (path.clone(), Role::Executed)).collect(),
+        notes: BTreeSet::new(),
+    };
+    while let Some((path, role)) = making.left.pop() {
+        if !making.files.contains_key(&path) {
+            let file = making.lock(&path, role)?;
+            making.files.insert(path, file);
+        }
+    }
+    let Making { files, notes, .. } = making;
+    Ok(Locked { lock: Lock { libraries, commands, files }, notes })
+}
+
+/// What a file is locked as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The kernel executes it.
+    Executed,
+    /// It is loaded; what it needs itself is needed by who loads it, too.
+    #[cfg(target_os = "linux")]
+    Loaded,
+}
+
+struct Making<'a> {
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
+    search_path: &'a [PathBuf],
+    known: Known,
+    #[cfg(target_os = "linux")]
+    libraries: Option<Libraries>,
+    files: BTreeMap<PathBuf, LockedFile>,
+    left: Vec<(PathBuf, Role)>,
+    notes: BTreeSet<String>,
+}
+
+impl Making<'_> {
+    fn lock(&mut self, path: &Path, role: Role) -> Result<LockedFile, LockError> {
+        let unlockable = |source| LockError::Unlockable { file: path.to_owned(), source };
+        let seen = self.known.open(path, Duration::ZERO).map_err(unlockable)?;
+        let mut file = LockedFile {
+            real_path: seen.held.path().to_owned(),
+            size: seen.state.size(),
+            sha256: seen.sha256().map_err(unlockable)?,
+            rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
+            interpreters: BTreeSet::new(),
+            loader: None,
+            libraries: BTreeSet::new(),
+        };
+        match role {
+            Role::Executed => self.add_needs(path, &seen, &mut file).map_err(unlockable)?,
+            #[cfg(target_os = "linux")]
+            Role::Loaded => {}
+        }
+        Ok(file)
+    }
+
+    #[cfg(unix)]
+    fn add_needs(&mut self, path: &Path, seen: &Seen, file: &mut LockedFile) -> io::Result<()> {
+        for interpreter in interpreters(&seen.contents, self.search_path) {
+            if !interpreter.is_absolute() {
+                let named = interpreter.display();
+                return Err(io::Error::other(format!(
+                    "its first line names `{named}`, which is looked up in the directory of each call; name an absolute path \
+                     there"
+                )));
+            }
+            if !interpreter.exists() {
+                self.notes.insert(format!(
+                    "`{}` names `{}`, which does not exist",
+                    path.display(),
+                    interpreter.display()
+                ));
+                continue;
+            }
+            self.left.push((interpreter.clone(), Role::Executed));
+            file.interpreters.insert(interpreter);
+        }
+        for needed in &seen.contents.needed {
+            match needed {
+                Needed::Name(name) if needed.clone().find(self.search_path).is_none() => {
+                    let note = format!("`{}` starts `{}`, which is not in PATH", path.display(), name.display());
+                    self.notes.insert(note);
+                }
+                Needed::Name(_) | Needed::Path(_) | Needed::Loader(_) => {}
+            }
+        }
+        #[cfg(target_os = "linux")]
+        self.add_libraries(path, seen, file)?;
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn add_needs(&mut self, _path: &Path, _seen: &Seen, _file: &mut LockedFile) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn add_libraries(&mut self, path: &Path, seen: &Seen, file: &mut LockedFile) -> io::Result<()> {
+        let Some(libraries) = &self.libraries else { return Ok(()) };
+        for needed in &seen.contents.needed {
+            match needed {
+                Needed::Loader(loader) if loader.is_absolute() && loader.exists() => {
+                    file.loader = Some(loader.clone());
+                    self.left.push((loader.clone(), Role::Loaded));
+                }
+                Needed::Loader(loader) => {
+                    let note = format!("the loader `{}` of `{}` does not exist", loader.display(), path.display());
+                    self.notes.insert(note);
+                }
+                Needed::Name(_) | Needed::Path(_) => {}
+            }
+        }
+        let found = libraries.of(&file.real_path)?;
+        self.left.extend(found.libraries.iter().map(|library| (library.clone(), Role::Loaded)));
+        file.libraries = found.libraries;
+        let missing = found.missing.into_iter();
+        self.notes.extend(missing.map(|name| format!("the library `{name}` of `{}` is not found", path.display())));
+        Ok(())
+    }
+}
