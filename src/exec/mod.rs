@@ -8,12 +8,14 @@
 //! - [`Launcher`] starts commands with [`ResourceLimits`].
 //! - [`Capture`] keeps the head and the tail of a stream.
 //! - [`Keeper`] keeps the whole output of calls, each in a [`Spool`].
+//! - [`Feed`] is what a running command reads on its standard input.
 //! - [`Heartbeat`] reports how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of a stop signal.
 //! - `Orphans` finds and ends what left the tree of its command (Linux).
 
 mod capture;
 mod environment;
+mod feed;
 mod heartbeat;
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -31,6 +33,7 @@ mod stop;
 
 pub use capture::{Capture, Captured};
 pub use environment::{Environment, EnvironmentSettings, Variable};
+pub use feed::{Feed, NotFed};
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
 pub(crate) use launcher::OWN_BINARY;

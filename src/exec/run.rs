@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{
-    Captured, End, Environment, ExecError, Failure, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
+    Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
     Spool, StopSignal, os,
 };
 use crate::files::Reached;
@@ -50,13 +50,16 @@ pub struct Invocation {
     pub heartbeat: Option<Heartbeat>,
     /// Where its whole output is kept; `None` for nowhere.
     pub spool: Option<Arc<Spool>>,
+    /// What it reads behind the `input`; `None` if its standard input ends there.
+    pub feed: Option<Arc<Feed>>,
 }
 
-/// Who hears of a command while it runs.
+/// Who hears of a command while it runs, and who gives it more to read.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub heartbeat: Option<Heartbeat>,
     pub spool: Option<Arc<Spool>>,
+    pub feed: Option<Arc<Feed>>,
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
@@ -213,7 +216,8 @@ impl Executor for Processes {
     /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let Invocation { command: allowed, input, limits, stop, heartbeat, spool } = invocation;
+        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed } = invocation;
+        let has_input = input.is_some() || feed.is_some();
         if let Some(sandbox) = self.sandbox_for(&allowed) {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
             // Making the rules may have taken until after the end of the server.
@@ -225,7 +229,7 @@ impl Executor for Processes {
         // The time for making the rules does not count as the command's.
         let started = Instant::now();
         let checked = self.checked(&allowed)?;
-        let begin = |launcher: &Launcher| launcher.begin(input.is_some(), checked.as_ref());
+        let begin = |launcher: &Launcher| launcher.begin(has_input, checked.as_ref());
         let launch = match &self.limits {
             Ok(launcher) => launcher.as_ref().map(begin).transpose(),
             Err(error) => Err(io::Error::other(error.to_string())),
@@ -235,7 +239,7 @@ impl Executor for Processes {
             None => {
                 let path = checked.as_ref().map_or_else(|| allowed.program().to_owned(), Checked::spawn_path);
                 let mut command = Command::new(path);
-                command.args(allowed.words().iter().skip(1)).stdin(if input.is_some() {
+                command.args(allowed.words().iter().skip(1)).stdin(if has_input {
                     Stdio::piped()
                 } else {
                     Stdio::null()
@@ -275,7 +279,7 @@ impl Executor for Processes {
         }
         // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);
-        let tell = Told { heartbeat, spool };
+        let tell = Told { heartbeat, spool, feed };
         let supervised = os::supervise(child, input.unwrap_or_default(), &stop, limits, started, tell, launch);
         let (output, failure) = supervised.map_err(|source| ExecError::Lost { source })?;
         match failure {

@@ -22,6 +22,10 @@ pub enum StopReason {
     Interrupted,
 }
 
+/// The byte that stands for no reason to stop: there is more input.
+#[cfg(unix)]
+const FEED: u8 = u8::MAX;
+
 impl StopReason {
     /// Those that a client can have, and the number of the signal that each sends first.
     pub const OF_CLIENTS: [(Self, i32); 3] = [(Self::Cancelled, 15), (Self::Interrupted, 2), (Self::Killed, 9)];
@@ -69,6 +73,16 @@ pub fn stop() -> io::Result<(Stop, StopSignal)> {
 }
 
 impl Stop {
+    /// Has the code that runs the command look for more input.
+    pub fn feed(&self) {
+        // On Windows a thread waits for it.
+        #[cfg(unix)]
+        {
+            // The pipe is broken if the command has ended already.
+            let _ = rustix::io::write(&self.wish, &[FEED]);
+        }
+    }
+
     /// Asks the command to end. Asking twice, or after the end, has no effect.
     pub fn wish(&self, reason: StopReason) {
         #[cfg(unix)]
@@ -109,7 +123,10 @@ impl StopSignal {
             let mut polled = [PollFd::new(&self.wish, PollFlags::IN)];
             match poll(&mut polled, left.as_ref()) {
                 Ok(0) => return Ok(None),
-                Ok(_) => return self.read().map(Some),
+                Ok(_) => match self.read()? {
+                    None => {}
+                    reason => return Ok(reason),
+                },
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -142,8 +159,8 @@ impl StopSignal {
 
 #[cfg(unix)]
 impl StopSignal {
-    /// Reads the signals that have come; to be called when the descriptor is readable.
-    pub(crate) fn read(&self) -> io::Result<StopReason> {
+    /// Reads the signals that have come; to be called when the descriptor is readable. `None` if there is only more input.
+    pub(crate) fn read(&self) -> io::Result<Option<StopReason>> {
         let mut wishes = [0; 8];
         let count = rustix::io::read(&self.wish, &mut wishes)?;
         // The most urgent of those that came.
@@ -152,6 +169,9 @@ impl StopSignal {
         let known = urgency.map(|reason| wishes.contains(&(reason as u8)));
         let is_shutdown = count == 0 || wishes.contains(&(StopReason::Shutdown as u8));
         let most_urgent = urgency.into_iter().zip(known).rfind(|(_, came)| *came).map(|(reason, _)| reason);
-        Ok(most_urgent.filter(|_| !is_shutdown).unwrap_or(StopReason::Shutdown))
+        if !is_shutdown && wishes.iter().all(|&wish| wish == FEED) {
+            return Ok(None);
+        }
+        Ok(Some(most_urgent.filter(|_| !is_shutdown).unwrap_or(StopReason::Shutdown)))
     }
 }

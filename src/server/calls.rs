@@ -276,6 +276,7 @@ fn process(
             revision: tool_call.context.revision,
             shown: explanation.words,
             spool: None,
+            feed: None,
         })),
     })
 }

@@ -104,6 +104,7 @@ impl Parts {
             stop,
             heartbeat: None,
             spool: None,
+            feed: None,
         };
         let outcome = self.run(invocation);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);

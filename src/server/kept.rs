@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::deadlines::Since;
 use super::event::{Event, HowEnded};
 use super::inbox::EventSender;
-use crate::exec::{End, Keeper, Spool, StopReason};
+use crate::exec::{End, Feed, Keeper, Spool, StopReason};
 use crate::tools::CallState;
 
 /// How many calls are remembered that have ended.
@@ -31,6 +31,8 @@ pub(super) struct KeptCall {
     /// Its words, without secrets, as far as they are shown.
     pub command: String,
     pub state: CallState,
+    /// What it is given to read; `None` where it reads nothing but what the call brought.
+    pub feed: Option<Arc<Feed>>,
     /// Why a client had it ended.
     pub stopped: Option<StopReason>,
     started: Since,
@@ -57,6 +59,7 @@ impl KeptCalls {
             spool: Arc::clone(&spool),
             command: shown(words),
             state: CallState::Running,
+            feed: None,
             stopped: None,
             started: Since::now(),
             elapsed: None,

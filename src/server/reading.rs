@@ -14,7 +14,7 @@ use super::requests::{Answers, MOST_READS, Reading, Requests};
 use super::tool_call::{ToolCall, not_run};
 use crate::config::LogLevel;
 use crate::mcp::CallToolResult;
-use crate::tools::{CallRequest, ListedCall, ReadOutput, StopCall, list_result, stop_result};
+use crate::tools::{CallRequest, ListedCall, ReadOutput, StopCall, WriteInput, list_result, stop_result};
 
 /// What requests about other calls need.
 #[derive(Debug)]
@@ -35,6 +35,13 @@ pub(super) fn serve(
         CallRequest::Read(read) => {
             let read = Arc::new(read);
             begin(parts, (requests, background), tool_call, (read, Answers::Read), reply)
+        }
+        CallRequest::Write(write) => {
+            let result = match write_to(parts, (requests, background), &write) {
+                Ok(result) => result,
+                Err(why) => CallToolResult::error(why),
+            };
+            Effect::Answer(reply, result.encode(tool_call.context.revision)).into()
         }
         CallRequest::Stop(StopCall { call, reason }) => {
             // A call of another session is not known, and is not ended.
@@ -57,6 +64,30 @@ pub(super) fn serve(
             Effect::Answer(reply, result.encode(tool_call.context.revision)).into()
         }
     }
+}
+
+/// Gives a call more to read.
+///
+/// # Errors
+/// Why it gets nothing, in a sentence.
+fn write_to(
+    parts: &Parts,
+    (requests, background): (&mut Requests, &mut Background),
+    write: &WriteInput,
+) -> Result<CallToolResult, String> {
+    let call = write.call;
+    let kept = background.kept.get(call).ok_or_else(|| unknown(call, &background.kept))?;
+    if !kept.state.is_running() {
+        return Err(format!("call {call} has ended, and reads nothing any more"));
+    }
+    let feed = kept.feed.as_ref().ok_or_else(|| {
+        format!(
+            "call {call} reads nothing: only a call with `background: true` does, of a command whose rule says `stdin: true`"
+        )
+    })?;
+    feed.give(write.text.as_bytes(), write.closes).map_err(|why| format!("call {call} was given nothing: {why}"))?;
+    requests.feed(call);
+    Ok(stop_result(call, &kept.state, parts.report))
 }
 
 /// A call that still runs has had its time: what it has printed so far is looked at, to answer it.

@@ -427,6 +427,13 @@ impl Requests {
         }
     }
 
+    /// Tells whoever runs a call in the background that there is more for it to read.
+    pub(super) fn feed(&self, key: u64) {
+        if let Some(Entry::Background { stop, .. }) = self.entries.get(&key) {
+            stop.feed();
+        }
+    }
+
     /// Ends the commands of all calls in the background: nobody is left to ask about them.
     pub(super) fn end_background(&mut self) {
         for state in self.entries.values() {

@@ -1,5 +1,7 @@
 //! The turn of a call, and its end: what starts it, what it left behind, its answer.
 
+use std::sync::Arc;
+
 use super::asker::Asker;
 use super::effects::{Effect, Effects};
 use super::event::{CallEnded, Deadline, HowEnded};
@@ -47,6 +49,10 @@ pub(super) fn start(
                 Work::Process(mut job) => {
                     let words = std::mem::take(&mut job.shown);
                     job.spool = parts.keeper().map(|keeper| kept.begin(key, keeper, &words));
+                    job.feed = kept
+                        .get_mut(key)
+                        .filter(|_| job.is_fed())
+                        .map(|call| Arc::clone(call.feed.insert(Arc::default())));
                     runners.workers.run(job).map(Started::Runs)
                 }
                 Work::Shell(turn) => runners.shell.begin(*turn, parts.policy.directories()),

@@ -12,7 +12,7 @@ use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
 use crate::exec::{
-    ExecError, Executor, Heartbeat, Invocation, Limits, Output, Spool, Stop, StopSignal, own_children, stop,
+    ExecError, Executor, Feed, Heartbeat, Invocation, Limits, Output, Spool, Stop, StopSignal, own_children, stop,
 };
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
@@ -41,6 +41,15 @@ pub(super) struct Job {
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
+    /// What it reads behind the `input`.
+    pub feed: Option<Arc<Feed>>,
+}
+
+impl Job {
+    /// Whether its standard input stays open: in the background, where its rule allows input.
+    pub(super) fn is_fed(&self) -> bool {
+        self.is_background && self.command.rule().is_none_or(|rule| rule.stdin)
+    }
 }
 
 /// How often a client hears of a call that it wants to hear of.
@@ -174,12 +183,13 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
         is_background: _,
         shown: _,
         spool,
+        feed,
     } = job;
     let report = ReportSettings { kept_as: spool.as_ref().filter(|spool| spool.keeps()).map(|_| key), ..shared.report };
     let word = command.words().first().cloned().unwrap_or_default();
     let success = command.success_exit_codes().to_vec();
     let heartbeat = wants_progress.then(|| heartbeat(key, shared.events.clone()));
-    let invocation = Invocation { command, input, limits, stop, heartbeat, spool };
+    let invocation = Invocation { command, input, limits, stop, heartbeat, spool, feed };
     // A panic ends a call with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| shared.executor.run(invocation)));
     let seen = match &outcome {

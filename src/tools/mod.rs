@@ -19,7 +19,7 @@ mod yaml;
 pub use arguments::{ArgumentError, Arguments};
 pub use calls::{
     BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, Start, StopCall,
-    list_result, read_output, stop_result,
+    WriteInput, list_result, read_output, stop_result,
 };
 pub(crate) use describe::shortened_list;
 pub use list::DescribedCommand;

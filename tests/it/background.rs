@@ -407,3 +407,36 @@ fn a_call_of_the_command_line_is_never_handed_over() {
     assert!(call(r#"{"command": "sleep 60", "background": true}"#).starts_with("running: true\ncall: 1\n"));
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
+
+#[test]
+fn what_a_command_does_not_read_is_bounded_and_what_it_reads_comes_whole() {
+    let mut server = Server::start(&["--allow", "sleep,sh,cat", "--max-output", "100"]);
+    server.initialize("2025-11-25");
+    let deaf = start(&mut server, "sleep 60");
+    let half = "x".repeat(600_000);
+    let write =
+        |server: &mut Server, call: u64, text: &str| server.call("write_input", json!({"call": call, "text": text}));
+    assert_eq!(write(&mut server, deaf, &half)["isError"], json!(false));
+    let refused = write(&mut server, deaf, &half);
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("bytes wait to be read by the command already, and at most 1048576 can"), "{text}");
+    // Three times what may wait, as fast as it is read, behind the input of the call.
+    let arguments = json!({"command": "cat", "input": "first\n", "background": true});
+    let cat = yaml(&server.call("execute_command", arguments))["call"].as_u64().unwrap();
+    for number in 1..=6_u64 {
+        while write(&mut server, cat, &half)["isError"] == json!(true) {}
+        read(&mut server, json!({"call": cat, "from_byte": 5 + number * 600_000, "wait_ms": 10_000, "bytes": 1}));
+    }
+    assert_eq!(server.call("write_input", json!({"call": cat, "close": true}))["isError"], json!(false));
+    let end = read(&mut server, json!({"call": cat, "wait_ms": 10_000, "lines": 1}));
+    assert_eq!((end["text"].as_str(), end["exit_code"].as_i64()), (Some("first\n"), Some(0)));
+    let all = read(&mut server, json!({"call": cat, "from_byte": 3_600_006}));
+    assert_eq!((all["text"].as_str(), all["end"].as_bool()), (Some(""), Some(true)));
+    // One that closes its input says so.
+    let closed = start(&mut server, "sh -c 'exec <&-; echo ready; sleep 60'");
+    read(&mut server, json!({"call": closed, "until": "ready"}));
+    let until = Instant::now() + Duration::from_secs(10);
+    while write(&mut server, closed, "x\n")["isError"] == json!(false) {
+        assert!(Instant::now() < until);
+    }
+}

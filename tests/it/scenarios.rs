@@ -45,6 +45,7 @@ scenarios! {
         the_operators_program_decides_modern,
     }
     background {
+        a_call_in_the_background_is_given_lines_to_read,
         a_call_in_the_background_is_read_and_stopped,
         a_call_in_the_background_is_read_and_stopped_modern,
         a_call_that_takes_long_goes_on_in_the_background,

@@ -17,7 +17,7 @@ use tree::{reap_late, unreaped};
 
 use crate::exec::phases::{DRAIN, Due, Phases};
 use crate::exec::{
-    Beats, Capture, End, Failure, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName, Told,
+    Beats, Capture, End, Failure, Feed, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName, Told,
 };
 use crate::poll::poll_ready;
 
@@ -50,12 +50,12 @@ pub(in crate::exec) fn supervise(
     told: Told,
     launch: Option<Launch>,
 ) -> io::Result<(Output, Option<Failure>)> {
-    let Told { heartbeat, spool } = told;
+    let Told { heartbeat, spool, feed } = told;
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
     let [stdout, stderr] = pipes.map(|pipe| (pipe, Capture::new(limits.max_output), spool.clone()));
     let stream = |(pipe, capture, spool), name| Stream { pipe, capture, name, spool };
     let mut streams = [stream(stdout, StreamName::Stdout), stream(stderr, StreamName::Stderr)];
-    let mut input = Input::new(child.stdin.take(), input);
+    let mut input = Input::new(child.stdin.take(), input, feed);
     let mut tree = ProcessTree::new(child, launch)?;
     let watch = Watch {
         stop,
@@ -117,8 +117,10 @@ impl Watch<'_> {
             }
             let now = Instant::now();
             if ready.stop {
+                input.refill();
                 // If it can't be read, nobody is left to stop the command.
-                let reason = self.stop.read().unwrap_or(StopReason::Shutdown);
+                let reason = self.stop.read().unwrap_or(Some(StopReason::Shutdown));
+                let Some(reason) = reason else { continue };
                 match self.phases.stop(reason, now) {
                     true if reason == StopReason::Interrupted => tree.interrupt(),
                     true => tree.terminate(),
@@ -155,7 +157,7 @@ impl Watch<'_> {
         let sources = [
             (stdout, PollFlags::IN),
             (stderr, PollFlags::IN),
-            (input.pipe.as_ref().map(AsFd::as_fd), PollFlags::OUT),
+            (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
             (Some(tree.exit()).filter(|_| !tree.is_reaped()), PollFlags::IN),
             (Some(self.stop.wish.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
         ];
@@ -205,26 +207,69 @@ struct Input {
     pipe: Option<ChildStdin>,
     bytes: Vec<u8>,
     written: usize,
+    /// What may come behind the bytes; `None` once nothing can.
+    feed: Option<Arc<Feed>>,
 }
 
 impl Input {
-    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>) -> Self {
+    fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> Self {
         // Only our end: the other end is another file description, and stays as programs expect it.
-        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok() && !bytes.is_empty());
-        Self { pipe, bytes, written: 0 }
+        let is_wanted = !bytes.is_empty() || feed.is_some();
+        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok() && is_wanted);
+        let mut input = Self { pipe, bytes, written: 0, feed };
+        // It may have been given something before it was started.
+        input.refill();
+        input
+    }
+
+    /// Whether there is something to be written now.
+    fn has_more(&self) -> bool {
+        self.written < self.bytes.len()
+    }
+
+    /// Takes what was given to the command since the last time.
+    fn refill(&mut self) {
+        let Some(feed) = &self.feed else { return };
+        let (more, is_closed) = feed.take();
+        self.bytes.drain(..self.written);
+        self.written = 0;
+        self.bytes.extend(more);
+        if is_closed {
+            self.feed = None;
+            self.pipe = self.pipe.take().filter(|_| self.has_more());
+        }
     }
 
     fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let rest = self.bytes.get(self.written..).unwrap_or_default();
         match pipe.write(rest) {
-            Ok(count) => self.written += count,
+            Ok(count) => {
+                self.written += count;
+                if let Some(feed) = &self.feed {
+                    feed.read(count);
+                }
+            }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // A command may close its input early.
-            Err(_) => self.written = self.bytes.len(),
+            Err(_) => self.end(),
         }
-        if self.written >= self.bytes.len() {
+        if !self.has_more() && self.feed.is_none() {
             self.pipe = None;
         }
+    }
+
+    fn end(&mut self) {
+        self.written = self.bytes.len();
+        self.pipe = None;
+        if let Some(feed) = self.feed.take() {
+            feed.close();
+        }
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -18,7 +18,8 @@ use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWr
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use crate::exec::{
-    Beats, Capture, Captured, End, Failure, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName, Told,
+    Beats, Capture, Captured, End, Failure, Feed, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName,
+    Told,
 };
 
 /// See "Process Creation Flags" in Microsoft's documentation.
@@ -119,7 +120,9 @@ pub(in crate::exec) fn supervise(
     // Dropped wherever this function returns, and that ends the command with everything that it started.
     let mut job = Some(job);
     let last = Arc::new(AtomicUsize::new(0));
-    let Told { heartbeat, spool } = told;
+    let Told { heartbeat, spool, feed } = told;
+    // However this ends, nobody reads the input any more.
+    let _feed = feed.clone().map(ClosedAtEnd);
     let streams = StreamName::ALL.map(|name| Stream::new(name, &last, limits.max_output, spool.clone()));
     let [stdout, stderr] = &streams;
     if let Some(pipe) = child.inner_mut().stdout.take() {
@@ -129,7 +132,7 @@ pub(in crate::exec) fn supervise(
         stderr.read("stderr", pipe, stop.waker.clone())?;
     }
     if let Some(pipe) = child.inner_mut().stdin.take() {
-        write(pipe, input)?;
+        write(pipe, input, feed)?;
     }
     wait(child, stop.waker.clone())?;
 
@@ -237,10 +240,33 @@ impl Stream {
     }
 }
 
+/// Closes the feed when it is dropped, which ends the thread that writes to the pipe.
+struct ClosedAtEnd(Arc<Feed>);
+
+impl Drop for ClosedAtEnd {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Feeds the command on a thread of its own, which ends with the pipe.
-fn write(mut pipe: ChildStdin, input: Vec<u8>) -> io::Result<()> {
-    // A command may close its input early.
-    let write = move || drop(pipe.write_all(&input));
+fn write(mut pipe: ChildStdin, input: Vec<u8>, feed: Option<Arc<Feed>>) -> io::Result<()> {
+    let write = move || {
+        let mut piece = input;
+        // A command may close its input early.
+        while pipe.write_all(&piece).and_then(|()| pipe.flush()).is_ok() {
+            let Some(feed) = &feed else { return };
+            feed.read(piece.len());
+            let (more, is_closed) = feed.wait();
+            if more.is_empty() && is_closed {
+                return;
+            }
+            piece = more;
+        }
+        if let Some(feed) = &feed {
+            feed.close();
+        }
+    };
     std::thread::Builder::new().name("stdin".into()).spawn(write)?;
     Ok(())
 }

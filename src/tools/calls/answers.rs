@@ -42,7 +42,7 @@ pub fn list_result(calls: Vec<ListedCall>, settings: ReportSettings) -> CallTool
     CallToolResult { text: yaml, structured_content, is_error: false }
 }
 
-/// The answer of `stop_call`.
+/// The answer of `stop_call` and `write_input`.
 pub fn stop_result(call: u64, state: &CallState, settings: ReportSettings) -> CallToolResult {
     let mut fields = vec![("call", number(call))];
     fields.extend(state.fields());

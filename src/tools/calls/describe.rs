@@ -26,6 +26,17 @@ fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
             read_properties(settings),
             vec!["call"],
         ),
+        CallTool::WriteInput => (
+            "Write input",
+            "Writes a text to the standard input of a call with `background: true`, for programs that read lines: end each with \\n. \
+             There is NO terminal. The input stays open until `close: true`; a program that reads to the end waits for that.",
+            json!({
+                "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
+                "text": {"type": "string", "description": "What the command reads, as it is."},
+                "close": {"type": "boolean", "description": "Close the input behind it."},
+            }),
+            vec!["call"],
+        ),
         CallTool::StopCall => (
             "Stop call",
             "Ends a call that runs, with everything that it started, and answers once it has ended: SIGTERM, and SIGKILL if that \
@@ -61,9 +72,10 @@ fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
 fn annotations(tool: CallTool) -> ToolAnnotations {
     let read_only = match tool {
         CallTool::ReadOutput | CallTool::ListCalls => true,
-        CallTool::StopCall => false,
+        CallTool::WriteInput | CallTool::StopCall => false,
     };
-    ToolAnnotations { read_only, destructive: !read_only, idempotent: true, open_world: false }
+    let is_write = tool == CallTool::WriteInput;
+    ToolAnnotations { read_only, destructive: !read_only, idempotent: !is_write, open_world: is_write }
 }
 
 fn input_schema(properties: &Value, required: &[&str]) -> Value {
@@ -127,7 +139,7 @@ fn output_schema(tool: CallTool) -> Value {
             }),
             json!(["call", "running", "text", "next_line", "next_byte", "end"]),
         ),
-        CallTool::StopCall => (json!({}), json!(["call", "running"])),
+        CallTool::WriteInput | CallTool::StopCall => (json!({}), json!(["call", "running"])),
         CallTool::ListCalls => (
             json!({"command": text("Its words."), "elapsed_ms": number("How long it has run.")}),
             json!(["call", "command", "running", "elapsed_ms"]),

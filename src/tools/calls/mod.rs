@@ -13,7 +13,7 @@ pub use answers::{ListedCall, list_result, stop_result};
 pub(super) use describe::tools;
 pub use read::{ReadOutcome, read_output};
 pub(super) use request::read;
-pub use request::{CallRequest, ReadOutput, Start, StopCall};
+pub use request::{CallRequest, ReadOutput, Start, StopCall, WriteInput};
 
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub struct BackgroundSettings {
 pub enum CallTool {
     /// Reads what a call has printed.
     ReadOutput,
+    /// Gives a call more to read.
+    WriteInput,
     /// Ends a call.
     StopCall,
     /// Lists the calls.
@@ -48,14 +50,15 @@ pub enum CallTool {
 
 impl CallTool {
     /// All of them, in the order of the list.
-    pub const ALL: [Self; 3] = [Self::ReadOutput, Self::StopCall, Self::ListCalls];
+    pub const ALL: [Self; 4] = [Self::ReadOutput, Self::WriteInput, Self::StopCall, Self::ListCalls];
     /// Their names.
-    pub const NAMES: [&'static str; 3] = ["read_output", "stop_call", "list_calls"];
+    pub const NAMES: [&'static str; 4] = ["read_output", "write_input", "stop_call", "list_calls"];
 
     /// The name that clients call it by.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOutput => "read_output",
+            Self::WriteInput => "write_input",
             Self::StopCall => "stop_call",
             Self::ListCalls => "list_calls",
         }

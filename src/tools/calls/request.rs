@@ -13,10 +13,23 @@ use crate::tools::{ArgumentError, Arguments, ToolSettings};
 pub enum CallRequest {
     /// Reads what a call has printed.
     Read(ReadOutput),
+    /// Gives a call more to read.
+    Write(WriteInput),
     /// Ends a call.
     Stop(StopCall),
     /// Lists the calls.
     List,
+}
+
+/// What a call is given to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteInput {
+    /// The number of the call.
+    pub call: u64,
+    /// What it reads.
+    pub text: String,
+    /// Whether that is all.
+    pub closes: bool,
 }
 
 /// Which call is to be ended, and how.
@@ -98,6 +111,7 @@ pub(in crate::tools) fn read(
 ) -> Result<CallRequest, ArgumentError> {
     match tool {
         CallTool::ReadOutput => read_output(arguments, settings).map(CallRequest::Read),
+        CallTool::WriteInput => write_input(arguments).map(CallRequest::Write),
         CallTool::StopCall => stop_call(arguments).map(CallRequest::Stop),
         CallTool::ListCalls => Arguments::new(arguments, &[]).map(|_| CallRequest::List),
     }
@@ -150,6 +164,16 @@ fn read_output(arguments: Map<String, Value>, settings: &ToolSettings) -> Result
         wait: wait.filter(|wait| !wait.is_zero()),
         until,
     })
+}
+
+fn write_input(arguments: Map<String, Value>) -> Result<WriteInput, ArgumentError> {
+    let mut arguments = Arguments::new(arguments, &["call", "text", "close"])?;
+    let (call, closes) = (call(&mut arguments)?, arguments.flag("close")?);
+    let text = arguments.string("text")?;
+    if text.is_none() && !closes {
+        return Err(ArgumentError::Missing { name: "text", expected: "a string, or `close: true` alone" });
+    }
+    Ok(WriteInput { call, text: text.unwrap_or_default(), closes })
 }
 
 /// The signals that a call can be ended by, in the order of [`StopReason::OF_CLIENTS`].

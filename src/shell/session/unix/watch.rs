@@ -251,7 +251,9 @@ impl Watch {
 
     fn stop_wished(&mut self, session: &Session, stop: Option<&StopSignal>, now: Instant) {
         // If it can't be read, nobody is left to stop the command.
-        let reason = stop.map_or(Ok(StopReason::Shutdown), StopSignal::read).unwrap_or(StopReason::Shutdown);
+        let shutdown = Some(StopReason::Shutdown);
+        let reason = stop.map_or(Ok(shutdown), StopSignal::read).unwrap_or(shutdown);
+        let Some(reason) = reason else { return };
         if self.phases.stop(reason, now) {
             session.ask_to_end();
         }

@@ -1,0 +1,109 @@
+//! What a running command is given on its standard input: filled by the loop, emptied by whoever writes to the pipe.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use thiserror::Error;
+
+/// How many bytes may wait for the command to read them.
+const MOST: usize = 1024 * 1024;
+
+/// The input of one command, which stays open until it is closed.
+#[derive(Debug, Default)]
+pub struct Feed {
+    state: Mutex<State>,
+    /// For a thread that writes to the pipe, where there is no poll(2).
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: Vec<u8>,
+    /// Bytes that were given and not read by the command, those of `bytes` among them.
+    unread: usize,
+    is_closed: bool,
+}
+
+/// Why a command is given nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotFed {
+    /// Its input was closed.
+    #[error("its standard input is closed")]
+    Closed,
+    /// It does not read.
+    #[error(
+        "{unread} bytes wait to be read by the command already, and at most {MOST} can; try again when it has read some"
+    )]
+    Full {
+        /// How many wait.
+        unread: usize,
+    },
+}
+
+impl Feed {
+    /// Gives the command more to read, and closes its input behind that if `closes`.
+    ///
+    /// # Errors
+    /// [`NotFed`], and then nothing was given.
+    pub fn give(&self, text: &[u8], closes: bool) -> Result<(), NotFed> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(NotFed::Closed);
+        }
+        if state.unread + text.len() > MOST {
+            return Err(NotFed::Full { unread: state.unread });
+        }
+        state.bytes.extend_from_slice(text);
+        state.unread += text.len();
+        state.is_closed = closes;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Closes the input: the command reads no more, or has ended.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Takes what was given since the last time; says whether the input is closed behind it.
+    #[cfg(unix)]
+    pub(super) fn take(&self) -> (Vec<u8>, bool) {
+        let mut state = self.lock();
+        (std::mem::take(&mut state.bytes), state.is_closed)
+    }
+
+    /// The same, and waits until there is something.
+    #[cfg(windows)]
+    pub(super) fn wait(&self) -> (Vec<u8>, bool) {
+        let state = self.lock();
+        let waits = |state: &mut State| state.bytes.is_empty() && !state.is_closed;
+        let mut state = self.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut state.bytes), state.is_closed)
+    }
+
+    /// So many bytes were written to the command.
+    pub(super) fn read(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.unread = state.unread.saturating_sub(bytes);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each change is complete before anything can panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_and_nothing_comes_behind_the_end() {
+        let feed = Feed::default();
+        assert_eq!(feed.give(&vec![b'x'; MOST], false), Ok(()));
+        assert_eq!(feed.give(b"y", false), Err(NotFed::Full { unread: MOST }));
+        feed.read(1);
+        assert_eq!(feed.give(b"y", true), Ok(()));
+        assert_eq!(feed.give(b"", false), Err(NotFed::Closed));
+    }
+}
