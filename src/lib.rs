@@ -14,7 +14,7 @@
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
 //! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
-//! - `audit`: the audit log.
+//! - `audit`: the audit log; `report`: a page about what was run.
 //! - [`cli`]: the program.
 //!
 //! # Embedding
@@ -73,6 +73,7 @@ pub mod policy;
 #[cfg(unix)]
 mod poll;
 pub mod prompts;
+mod report;
 pub mod sandbox;
 pub mod server;
 pub mod shell;

@@ -15,5 +15,5 @@ mod verify;
 
 pub(crate) use anchor::{Anchor, Anchors};
 pub(crate) use read::{Line, Link};
-pub(crate) use show::{Filter, Row, row};
+pub(crate) use show::{Filter, Row, row, words};
 pub(crate) use verify::{Place, Verification, Verifier};

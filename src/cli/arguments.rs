@@ -11,7 +11,7 @@ use super::faults::Faults;
 use super::help::Length;
 use super::own_flags::{self, Given};
 use super::policy::{Action, ActionFlags};
-use super::{audit, lock, mock, record, replay, setup};
+use super::{audit, lock, mock, record, replay, report, setup};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{nearest, read_duration};
 
@@ -33,6 +33,7 @@ pub(super) enum Subcommand {
     Mock { file: String, options: mock::Options },
     Lint { files: Vec<String>, schema: Option<String>, json: bool },
     Audit { action: audit::Action, json: bool },
+    Report { files: Vec<String>, options: report::Options },
     Completions(Shell),
     Man,
     Help(Name, Length),
@@ -57,12 +58,13 @@ pub(super) enum Name {
     Mock,
     Lint,
     Audit,
+    Report,
     Completions,
     Man,
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 16] = [
+    pub(super) const SUBCOMMANDS: [Self; 17] = [
         Self::Serve,
         Self::Call,
         Self::Check,
@@ -74,6 +76,7 @@ impl Name {
         Self::Mock,
         Self::Lint,
         Self::Audit,
+        Self::Report,
         Self::Doctor,
         Self::Init,
         Self::Setup,
@@ -98,6 +101,7 @@ impl Name {
             Self::Mock => "mock",
             Self::Lint => "lint",
             Self::Audit => "audit",
+            Self::Report => "report",
             Self::Completions => "completions",
             Self::Man => "man",
         }
@@ -133,7 +137,7 @@ impl Arguments {
                 Arg::Short('h') => return Ok(help(name, Length::Short, flags)),
                 Arg::Long("help") => return Ok(help(name, Length::Long, flags)),
                 Arg::Short('V') | Arg::Long("version") => return Ok(Self { subcommand: Subcommand::Version, flags }),
-                Arg::Short('o') if matches!(name, Some(Name::Record | Name::Lock)) => {
+                Arg::Short('o') if own_flag(name, "output").is_some() => {
                     own.given.add("output", text(parser.value()?)?);
                 }
                 Arg::Long(flag) if own_flag(name, flag).is_some() => {
@@ -278,6 +282,10 @@ impl Own {
                 Subcommand::Lint { files, schema: given.one("schema"), json }
             }
             Some(Name::Audit) => Subcommand::Audit { action: audit::Action::parse(&mut words, &given)?, json },
+            Some(Name::Report) => Subcommand::Report {
+                options: report::Options { output: given.one("output"), force: given.is_given("force") },
+                files: some(&mut words, "report", "the file of an audit log or a transcript")?,
+            },
             Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
             Some(Name::Man) => Subcommand::Man,
             Some(Name::Call) => {
@@ -326,6 +334,7 @@ pub(super) fn takes_settings(name: Name) -> bool {
             | Name::Mock
             | Name::Lint
             | Name::Audit
+            | Name::Report
             | Name::Init
             | Name::Completions
             | Name::Man

@@ -112,6 +112,16 @@ pub(super) enum CliError {
         /// What is in the way.
         source: crate::files::ReadError,
     },
+    /// The file of a report can't be written.
+    #[error("can't write the report to `{file}`{how}")]
+    Report {
+        /// Its name.
+        file: String,
+        /// What would mend it.
+        how: &'static str,
+        /// What is in the way.
+        source: PlaceError,
+    },
     /// An audit log, or a file of anchors, holds what can't be followed.
     #[error("`{file}`: {why}")]
     Audit {

@@ -76,6 +76,8 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                lint FILE...              check recorded sessions against the protocol\n  \
                audit ACTION              read an audit log: its head, whether it is intact, its records
   \
+               report FILE...            make a page about what was run, from audit logs or transcripts
+  \
                doctor                    say what is allowed, what is risky and what to change\n  \
                init                      write a starter configuration and policy for the project here\n  \
                setup CLIENT              print what to do so that a client starts this server\n  \
@@ -200,6 +202,15 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --json               print JSON; `show` prints the records themselves\n\n\
              Without `--head` or `--since-anchor` it can't be seen that records were cut off at the end.\n\
              Exit status: 0 intact, 1 broken, 2 for a file that can't be read or a wrong flag.",
+        ),
+        Name::Report => (
+            "allowexec report FILE... [-o FILE] [--force]",
+            "Makes one page of HTML from audit logs (the files of one log in their order, the oldest first) and transcripts:\n\
+             each call with its rule, its question, its end, its time and its output, with filters and a search. The page needs\n\
+             no network and no other file. Of audit logs it says whether the chain is intact.\n\n\
+             -o, --output FILE  write it there; without it, or with `-`, to standard output\n\
+             --force            replace an existing file, which is otherwise an error\n\n\
+             Exit status: 0, or 2 for a file that can't be read or written, or a wrong flag.",
         ),
         Name::Doctor => (
             "allowexec doctor [--json] [OPTIONS]",

@@ -27,6 +27,7 @@ mod policy;
 mod record;
 mod recording;
 mod replay;
+mod report;
 mod serve;
 mod setup;
 mod signals;
@@ -106,6 +107,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
         Subcommand::Audit { action, json } => audit::run(action, json),
+        Subcommand::Report { files, options } => report::run(&files, &options),
         Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Tools { json } => tools::run(&config()?, json),
         Subcommand::Lock { options } => lock::run(config()?, &options),

@@ -42,12 +42,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("audit", &["files", "text"]),
     ("transcript", &["jsonrpc", "files", "text"]),
     ("lint", &["transcript", "text"]),
+    ("report", &["audit", "transcript", "files", "text"]),
     // `exec` for what belongs to the whole process (the subreaper), `mcp` and `tools` for what it prints.
     (
         "cli",
         &[
             "server",
             "audit",
+            "report",
             "lint",
             "transcript",
             "config",

@@ -49,6 +49,7 @@ mod record;
 mod recording;
 mod replay;
 mod replay_any;
+mod report;
 mod roots;
 mod sandbox;
 mod sandbox_calls;

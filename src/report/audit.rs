@@ -1,0 +1,239 @@
+//! The entries of an audit log.
+
+use serde_json::Value;
+
+use super::data::{Kind, Report, Row, shown, shown_block};
+use crate::audit::words;
+
+/// A record whose parts are shown.
+#[derive(Clone, Copy)]
+struct Shown<'a>(&'a Value);
+
+impl<'a> Shown<'a> {
+    fn raw(self, key: &str) -> &'a str {
+        self.0.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn text(self, key: &str) -> Option<String> {
+        self.0.get(key).and_then(Value::as_str).map(shown)
+    }
+
+    /// Text, or any other value but null as JSON.
+    fn any(self, key: &str) -> Option<String> {
+        let value = self.0.get(key).filter(|value| !value.is_null())?;
+        Some(value.as_str().map_or_else(|| shown(&value.to_string()), shown))
+    }
+
+    fn number(self, key: &str) -> Option<u64> {
+        self.0.get(key).and_then(Value::as_u64)
+    }
+
+    fn is_true(self, key: &str) -> bool {
+        self.0.get(key) == Some(&Value::Bool(true))
+    }
+
+    fn within(self, key: &str) -> Self {
+        Shown(self.0.get(key).unwrap_or(&Value::Null))
+    }
+}
+
+impl Report {
+    /// Adds a record of an audit log; they come in its order.
+    pub(crate) fn add_record(&mut self, record: &Value) {
+        let record = Shown(record);
+        let session = self.session(record.raw("session"));
+        match record.raw("event") {
+            "session_started" => self.session_started(session, record),
+            "session_ended" => {
+                let ended = [
+                    ("Ended", record.text("time")),
+                    ("Calls", record.any("calls")),
+                    ("Records lost", record.any("lost")),
+                ];
+                self.add_facts(session, ended);
+            }
+            "decided" => self.decided(session, record),
+            "asked" => self.of_call(session, record, |row| {
+                row.asked = true;
+                row.outcome = "asked".to_owned();
+                row.fact("Question", record.0.get("text").and_then(Value::as_str).map(shown_block));
+                row.fact("Asked by", record.text("channel"));
+            }),
+            "answered" => self.of_call(session, record, |row| answered(row, record)),
+            "started" => self.of_call(session, record, |row| {
+                row.outcome = "running".to_owned();
+                row.fact("Program", record.text("program"));
+                row.fact("Process", record.any("pid"));
+            }),
+            "ended" => {
+                self.of_call(session, record, |row| ended(row, record));
+                self.open.remove(&(session, call_name(record)));
+            }
+            event => self.other(session, event, record),
+        }
+    }
+
+    fn session_started(&mut self, session: usize, record: Shown<'_>) {
+        let client = record.within("client");
+        let client = client.text("name").map(|name| format!("{name} {}", client.text("version").unwrap_or_default()));
+        let who = record.text("user").zip(record.text("host")).map(|(user, host)| format!("{user}@{host}"));
+        let facts = [
+            ("Client", client.clone()),
+            ("Began", record.text("time")),
+            ("User", who.clone()),
+            ("Process", record.any("pid")),
+            ("Platform", record.any("platform")),
+            ("Sandbox", record.any("sandbox")),
+            ("Version", record.text("version")),
+            ("Program SHA-256", record.any("program_sha256")),
+            ("Configuration SHA-256", record.any("config_sha256")),
+            ("Policies SHA-256", policies(record)),
+        ];
+        self.add_facts(session, facts);
+        let parts = [client, who, record.text("time").map(|time| time.replacen('T', " ", 1))];
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.title = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        }
+    }
+
+    fn add_facts<const N: usize>(&mut self, session: usize, facts: [(&'static str, Option<String>); N]) {
+        if let Some(session) = self.sessions.get_mut(session) {
+            // However often a hostile log says it.
+            if session.facts.len() < 40 {
+                session.facts.extend(facts.into_iter().filter_map(|(name, text)| Some((name, text?))));
+            }
+        }
+    }
+
+    fn decided(&mut self, session: usize, record: Shown<'_>) {
+        let (kind, outcome) = match record.raw("decision") {
+            "allowed" => (Kind::Allowed, "allowed"),
+            "ask" => (Kind::Other, "to be asked"),
+            "refused" => (Kind::Refused, "refused"),
+            _ => (Kind::Other, "decided"),
+        };
+        let command = words(record.0.get("argv").unwrap_or(&Value::Null));
+        let mut row = Row {
+            session,
+            kind,
+            outcome: outcome.to_owned(),
+            time: record.text("time"),
+            call: record.number("call"),
+            command: if command.is_empty() { record.text("tool").unwrap_or_default() } else { command },
+            rule: record.any("rule"),
+            why: record.text("reason").filter(|_| kind == Kind::Refused),
+            ..Row::default()
+        };
+        row.fact("Call", record.any("call"));
+        row.fact("Request", record.any("id"));
+        row.fact("Tool", record.text("tool"));
+        row.fact("Directory", record.text("cwd"));
+        row.fact("Reason", record.text("reason"));
+        row.fact("Client", record.within("client").text("name"));
+        let key = (session, call_name(record));
+        if let Some(index) = self.add(row).filter(|_| kind != Kind::Refused) {
+            self.open.insert(key, index);
+        }
+    }
+
+    fn of_call(&mut self, session: usize, record: Shown<'_>, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.call(session, &call_name(record)) {
+            // However often a hostile log says it.
+            if row.facts.len() < 60 {
+                change(row);
+            }
+        }
+    }
+
+    fn other(&mut self, session: usize, event: &str, record: Shown<'_>) {
+        let mut row = Row { session, outcome: shown(event), time: record.text("time"), ..Row::default() };
+        match event {
+            "refused_request" => {
+                row.kind = Kind::Refused;
+                "bad request".clone_into(&mut row.outcome);
+                row.command = record.text("tool").or(record.text("method")).unwrap_or_else(|| "a message".to_owned());
+                row.why = record.text("reason");
+                row.fact("Request", record.any("id"));
+                row.fact("Method", record.text("method"));
+                row.fact("Code", record.any("code"));
+                row.fact("Reason", record.text("reason"));
+            }
+            "roots" => {
+                row.command = words(record.0.get("roots").unwrap_or(&Value::Null));
+                let refused = record.0.get("refused").and_then(Value::as_array).filter(|refused| !refused.is_empty());
+                if let Some(refused) = refused {
+                    row.kind = Kind::Refused;
+                    row.why = Some(format!("{} refused", refused.len()));
+                    row.fact("Refused", Some(shown(&Value::Array(refused.clone()).to_string())));
+                }
+            }
+            "recovered" if record.number("torn_bytes").is_some() => {
+                row.command = "the line before is torn: a crash or a full disk has cut it off".to_owned();
+                row.fact("Bytes", record.any("torn_bytes"));
+                row.fact("SHA-256", record.any("torn_sha256"));
+            }
+            "recovered" => {
+                row.kind = Kind::Refused;
+                row.command = "the log had become shorter: lines at its end are gone".to_owned();
+            }
+            _ => row.fact("Record", Some(shown(&record.0.to_string()))),
+        }
+        self.add(row);
+    }
+}
+
+fn call_name(record: Shown<'_>) -> String {
+    record.number("call").map(|call| call.to_string()).unwrap_or_default()
+}
+
+fn policies(record: Shown<'_>) -> Option<String> {
+    let policies = record.0.get("policies").and_then(Value::as_array).filter(|policies| !policies.is_empty())?;
+    let line = |policy| {
+        let policy = Shown(policy);
+        format!("{}  {}", policy.text("path").unwrap_or_default(), policy.text("sha256").unwrap_or_default())
+    };
+    Some(policies.iter().take(50).map(line).collect::<Vec<_>>().join("\n"))
+}
+
+fn answered(row: &mut Row, record: Shown<'_>) {
+    row.fact("Answer", record.text("answer"));
+    row.fact("Answered by", record.text("channel"));
+    row.fact("Answered after", record.number("waited_ms").map(|waited| format!("{waited} ms")));
+    row.fact("Remembered", record.is_true("remembered").then(|| "for the session".to_owned()));
+    if record.raw("answer") == "approved" {
+        (row.kind, row.outcome) = (Kind::Allowed, "approved".to_owned());
+    } else {
+        row.why = record.text("answer");
+        (row.kind, row.outcome) = (Kind::Refused, "not approved".to_owned());
+    }
+}
+
+fn ended(row: &mut Row, record: Shown<'_>) {
+    row.exit = record.0.get("exit_code").and_then(Value::as_i64);
+    row.ms = record.number("duration_ms");
+    row.stdout = record.within("stdout").number("bytes");
+    row.stderr = record.within("stderr").number("bytes");
+    let signal = record.any("signal").map(|signal| format!("signal {signal}"));
+    let ends = [
+        record.any("error").map(|error| {
+            row.fact("Error", Some(error));
+            "not run".to_owned()
+        }),
+        record.is_true("cancelled").then(|| "cancelled".to_owned()),
+        record.is_true("timed_out").then(|| "timed out".to_owned()),
+        record.any("limit").map(|limit| format!("limit: {limit}")),
+        signal,
+        row.exit.filter(|exit| *exit != 0).map(|_| "failed".to_owned()),
+    ];
+    let end = ends.into_iter().flatten().next();
+    row.kind = if end.is_some() { Kind::Failed } else { Kind::Allowed };
+    row.outcome = end.unwrap_or_else(|| if row.asked { "approved".to_owned() } else { "allowed".to_owned() });
+    row.fact("Signal", record.any("signal"));
+    row.fact("Limit", record.any("limit"));
+    row.fact("Ended", record.text("time"));
+    for (name, key) in [("Standard output", "stdout"), ("Standard error", "stderr")] {
+        let stream = record.within(key);
+        let sha256 = stream.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
+        row.fact(name, stream.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}")));
+    }
+}

@@ -1,0 +1,187 @@
+//! What a report tells, as the page's script reads it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::text::{escape, escape_block};
+
+/// So many entries are in a page. A browser holds ten times as many, but nobody reads them.
+const MOST_ROWS: usize = 50_000;
+/// So many sessions are told.
+const MOST_SESSIONS: usize = 10_000;
+/// So much of a text is in the page.
+const LONGEST: usize = 4096;
+
+/// What the page tells.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    sources: Vec<String>,
+    chain: Option<Chain>,
+    pub(super) sessions: Vec<Session>,
+    pub(super) rows: Vec<Row>,
+    note: String,
+    /// The sessions by their names.
+    #[serde(skip)]
+    known: HashMap<String, usize>,
+    /// The entries of calls that have not ended.
+    #[serde(skip)]
+    pub(super) open: HashMap<(usize, String), usize>,
+    #[serde(skip)]
+    left_out: u64,
+    #[serde(skip)]
+    unreadable: u64,
+}
+
+/// Whether the audit logs are what was written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Chain {
+    pub intact: bool,
+    pub text: String,
+}
+
+/// A session.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Session {
+    pub name: String,
+    /// On one line.
+    pub title: String,
+    pub facts: Vec<Fact>,
+}
+
+/// A name and a text.
+pub(super) type Fact = (&'static str, String);
+
+/// Whether an entry is about something that went well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Allowed,
+    /// Allowed, and its command failed or was ended.
+    Failed,
+    Refused,
+    #[default]
+    Other,
+}
+
+/// An entry: a call, or something else that happened.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Row {
+    pub session: usize,
+    pub kind: Kind,
+    /// A word or two.
+    pub outcome: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<u64>,
+    pub command: String,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Whether a person was asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
+}
+
+impl Row {
+    /// Adds a fact, where there is one.
+    pub(super) fn fact(&mut self, name: &'static str, text: Option<String>) {
+        self.facts.extend(text.filter(|text| !text.is_empty()).map(|text| (name, text)));
+    }
+}
+
+impl Report {
+    /// One of the files.
+    pub(crate) fn add_source(&mut self, name: &str, what: &str) {
+        self.sources.push(format!("{} ({what})", shown(name)));
+    }
+
+    pub(crate) fn set_chain(&mut self, chain: Chain) {
+        self.chain = Some(chain);
+    }
+
+    /// A line of an audit log that is no record, or too long to be looked at.
+    pub(crate) fn add_unreadable(&mut self) {
+        self.unreadable += 1;
+    }
+
+    /// The last line of the page, once everything was added.
+    pub(crate) fn finish(&mut self) {
+        let mut note = format!("Made by allowexec {} from {}.", env!("CARGO_PKG_VERSION"), self.sources.join(", "));
+        if self.left_out > 0 {
+            note.push_str(&format!(
+                " It shows the first {MOST_ROWS} entries; {} more are left out: name fewer files.",
+                self.left_out
+            ));
+        }
+        if self.unreadable > 0 {
+            note.push_str(&format!(" {} lines are no records, or too long to be shown.", self.unreadable));
+        }
+        note.push_str(" Characters that can't be seen are shown by their numbers.");
+        self.note = note;
+    }
+
+    /// The session with this name; a new one where there is none.
+    pub(super) fn session(&mut self, name: &str) -> usize {
+        if let Some(index) = self.known.get(name) {
+            return *index;
+        }
+        // Beyond the bound all are one.
+        let last = self.sessions.len().saturating_sub(1);
+        if self.sessions.len() >= MOST_SESSIONS {
+            return last;
+        }
+        let index = self.sessions.len();
+        self.known.insert(name.to_owned(), index);
+        self.sessions.push(Session { name: shown(name), ..Session::default() });
+        index
+    }
+
+    /// Adds an entry, and says where it is.
+    pub(super) fn add(&mut self, row: Row) -> Option<usize> {
+        if self.rows.len() >= MOST_ROWS {
+            self.left_out += 1;
+            return None;
+        }
+        self.rows.push(row);
+        Some(self.rows.len() - 1)
+    }
+
+    /// The entry of a call that has not ended.
+    pub(super) fn call(&mut self, session: usize, call: &str) -> Option<&mut Row> {
+        let index = *self.open.get(&(session, call.to_owned()))?;
+        self.rows.get_mut(index)
+    }
+}
+
+fn cut(text: &str) -> (&str, bool) {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => (text.get(..end).unwrap_or_default(), true),
+        None => (text, false),
+    }
+}
+
+/// A text from outside on one line: what can't be seen by its number, and no longer than the page shows.
+pub(super) fn shown(text: &str) -> String {
+    let (text, is_cut) = cut(text);
+    format!("{}{}", escape(text), if is_cut { "…" } else { "" })
+}
+
+/// The same on several lines.
+pub(super) fn shown_block(text: &str) -> String {
+    let (text, is_cut) = cut(text);
+    format!("{}{}", escape_block(text), if is_cut { "…" } else { "" })
+}

@@ -1,0 +1,192 @@
+//! The entries of a transcript: its calls, with what can be read from their answers.
+
+use serde_json::Value;
+
+use super::data::{Fact, Kind, Report, Row, shown, shown_block};
+use crate::audit::words;
+use crate::transcript::{Entry, LineEnd, Transcript};
+
+impl Report {
+    /// Adds the calls of a recorded session.
+    pub(crate) fn add_transcript(&mut self, file: &str, transcript: &Transcript) {
+        let session = self.session(file);
+        if let Some(session) = self.sessions.get_mut(session) {
+            session.title = "a transcript".to_owned();
+            session.facts = facts(transcript);
+        }
+        let (mut time, mut calls, mut line) = (None, 0, Vec::new());
+        for entry in &transcript.entries {
+            match entry {
+                Entry::Comment(text) => time = at(text).or(time),
+                Entry::Send(sent) => {
+                    line.extend_from_slice(&sent.bytes);
+                    if sent.end == LineEnd::Newline {
+                        if let Ok(message) = serde_json::from_slice::<Value>(&line) {
+                            self.each(&message, |report, message| {
+                                report.sent(session, message, time, &mut calls);
+                            });
+                        }
+                        line.clear();
+                    }
+                }
+                Entry::Receive(message) => {
+                    self.each(message.value(), |report, message| report.received(session, message, time));
+                }
+                Entry::Noise(_) | Entry::CloseInput | Entry::Exit(_) | Entry::Blank | Entry::Failure(_) => {}
+            }
+        }
+        // What has no answer took no time that is known.
+        let (open, rows) = (&mut self.open, &mut self.rows);
+        open.retain(|(of, _), index| {
+            if *of == session {
+                rows.get_mut(*index).into_iter().for_each(|row| row.ms = None);
+            }
+            *of != session
+        });
+    }
+
+    /// Each message of a line, which may be a batch.
+    fn each(&mut self, line: &Value, mut take: impl FnMut(&mut Self, &Value)) {
+        match line {
+            Value::Array(messages) => messages.iter().for_each(|message| take(self, message)),
+            message => take(self, message),
+        }
+    }
+
+    fn sent(&mut self, session: usize, message: &Value, time: Option<f64>, calls: &mut u64) {
+        let text = |key: &str| message.get(key).and_then(Value::as_str);
+        let Some(id) = message.get("id") else { return };
+        if text("method") == Some("initialize") {
+            let client = message.pointer("/params/clientInfo/name").and_then(Value::as_str);
+            if let (Some(client), Some(session)) = (client, self.sessions.get_mut(session)) {
+                session.title = format!("{} · a transcript", shown(client));
+            }
+        }
+        if text("method") != Some("tools/call") {
+            return;
+        }
+        *calls += 1;
+        let tool = message.pointer("/params/name").and_then(Value::as_str).map(shown);
+        let arguments = message.pointer("/params/arguments").unwrap_or(&Value::Null);
+        let mut row = Row {
+            session,
+            outcome: "no answer".to_owned(),
+            time: time.map(|seconds| format!("{seconds:.3} s")),
+            call: Some(*calls),
+            command: command(tool.as_deref(), arguments),
+            ..Row::default()
+        };
+        row.fact("Call", Some(calls.to_string()));
+        row.fact("Request", Some(shown(&id.to_string())));
+        row.fact("Tool", tool);
+        row.fact("Directory", arguments.get("cwd").and_then(Value::as_str).map(shown));
+        row.ms = time.map(milliseconds);
+        let name = id.to_string();
+        if let Some(index) = self.add(row) {
+            self.open.insert((session, name), index);
+        }
+    }
+
+    fn received(&mut self, session: usize, message: &Value, time: Option<f64>) {
+        if message.get("method").and_then(Value::as_str) == Some("elicitation/create") {
+            let mut row = Row { session, asked: true, outcome: "question".to_owned(), ..Row::default() };
+            row.time = time.map(|seconds| format!("{seconds:.3} s"));
+            let text = message.pointer("/params/message").and_then(Value::as_str).unwrap_or_default();
+            row.command = shown(text.lines().next().unwrap_or_default());
+            row.fact("Question", Some(shown_block(text)));
+            self.add(row);
+            return;
+        }
+        let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
+        let name = id.to_string();
+        if let Some(row) = self.call(session, &name) {
+            // It holds when the call came until its answer does.
+            row.ms = row.ms.zip(time).map(|(began, now)| milliseconds(now).saturating_sub(began));
+            answered(row, message);
+        }
+        self.open.remove(&(session, name));
+    }
+}
+
+fn facts(transcript: &Transcript) -> Vec<Fact> {
+    let header = &transcript.header;
+    let joined = |words: &[String]| (!words.is_empty()).then(|| words_of(words));
+    let facts = [
+        ("Server", joined(header.server())),
+        ("Arguments", joined(header.args())),
+        ("Version", header.version().map(shown)),
+        ("Scenario", header.scenario().map(shown)),
+        ("Directory", header.directory().map(shown)),
+    ];
+    facts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+}
+
+fn words_of(list: &[String]) -> String {
+    words(&Value::Array(list.iter().cloned().map(Value::String).collect()))
+}
+
+/// The time in a comment that `record --timing` writes.
+fn at(comment: &str) -> Option<f64> {
+    comment.strip_prefix(" at ")?.strip_suffix(" s")?.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0)
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    u64::try_from(std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default().as_millis()).unwrap_or_default()
+}
+
+fn command(tool: Option<&str>, arguments: &Value) -> String {
+    if let Some(command) = arguments.get("command").and_then(Value::as_str) {
+        return shown(command);
+    }
+    if let Some(file) = arguments.get("file").and_then(Value::as_str) {
+        let mut argv = vec![Value::String(file.to_owned())];
+        argv.extend(arguments.get("args").and_then(Value::as_array).into_iter().flatten().cloned());
+        return words(&Value::Array(argv));
+    }
+    let arguments = if arguments.is_null() { String::new() } else { shown(&arguments.to_string()) };
+    format!("{} {arguments}", tool.unwrap_or("?"))
+}
+
+fn answered(row: &mut Row, message: &Value) {
+    if let Some(error) = message.get("error") {
+        let said = error.get("message").and_then(Value::as_str).map(shown);
+        (row.kind, row.outcome, row.why) = (Kind::Refused, "bad request".to_owned(), said.clone());
+        row.fact("Error", said);
+        row.fact("Code", error.get("code").map(|code| shown(&code.to_string())));
+        return;
+    }
+    let Some(result) = message.get("result") else { return };
+    let is_complete = result.get("resultType").is_none_or(|kind| kind == "complete");
+    if !is_complete {
+        (row.asked, row.outcome) = (true, "asked".to_owned());
+        return;
+    }
+    let texts = result.get("content").and_then(Value::as_array).into_iter().flatten();
+    let text = texts.filter_map(|content| content.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n");
+    // The fields before the output, one a line.
+    let field = |name: &str| {
+        let lines = text.lines().take_while(|line| !line.starts_with("stdout:") && !line.starts_with("output:"));
+        lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).next().map(str::to_owned)
+    };
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    row.exit = field("exit_code").and_then(|code| code.parse().ok());
+    row.stdout = Some(text.len() as u64);
+    let end = [
+        field("timed_out").map(|_| "timed out".to_owned()),
+        field("limit").map(|limit| format!("limit: {}", shown(&limit))),
+        field("signal").map(|signal| format!("signal {}", shown(&signal))),
+        row.exit.filter(|exit| *exit != 0).map(|_| "failed".to_owned()),
+    ];
+    let end = end.into_iter().flatten().next();
+    (row.kind, row.outcome) = match (row.exit, end) {
+        (_, Some(end)) => (Kind::Failed, end),
+        (None, None) if is_error => (Kind::Refused, "refused".to_owned()),
+        (_, None) if is_error => (Kind::Failed, "failed".to_owned()),
+        (_, None) => (Kind::Allowed, "allowed".to_owned()),
+    };
+    if row.kind == Kind::Refused {
+        row.why = text.lines().next().map(shown);
+        row.stdout = None;
+    }
+    row.fact("Answer", Some(shown_block(&text)));
+}
