@@ -637,7 +637,10 @@ fn the_allow_list_makes_the_tools_or_the_start_fails() {
     assert!(doctor(&["--tools", "shell"]).contains(warning));
     assert!(!doctor(&["--tools", "shell", "--allow", "@shell"]).contains(warning));
     let (_, names, _) = tools(&["--tools", "all", "--allow", "g++"]);
-    assert_eq!(names, "execute_command execute_process g__ restart list_commands");
+    assert_eq!(
+        names,
+        "execute_command execute_process g__ restart read_output write_input stop_call list_calls list_commands"
+    );
     for (allow, what) in [("*", "names no command"), ("g++,g--,g__", "`g__`"), ("restart", "this server itself")] {
         let (code, _, stderr) = tools(&["--tools", "shell", "--allow", allow]);
         assert!(code == 2 && stderr.contains(what), "{allow}: {stderr}");
