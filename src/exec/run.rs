@@ -268,7 +268,8 @@ impl Executor for Processes {
         let program = allowed.program().to_owned();
         // As late as can be: what was checked is what runs.
         if checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
-            return Err(ExecError::ProgramChanged { program });
+            let source = Untrusted::Changed { program };
+            return Err(ExecError::Untrusted { source });
         }
         let mut child = os::spawn(command).map_err(|source| match launch {
             None => spawn_error(program.clone(), source),

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use super::Ancestry;
+use super::{Ancestry, FileState};
 use std::sync::Arc;
 
 /// How many directories [`Held::lies_in`] climbs at most; PATH_MAX allows no path with more parts.
@@ -93,6 +93,36 @@ impl Held {
     fn hold_directory(path: &Path) -> io::Result<Self> {
         let held = Self::hold(path)?;
         if held.path.is_dir() { Ok(held) } else { Err(io::ErrorKind::NotADirectory.into()) }
+    }
+
+    /// Opens what `path` leads to, where its canonical path is known from an earlier time: asking for it costs several times
+    /// as much as to open it. Who uses the path must find out whether it is the same file.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_again(path: &Path, known: &Path) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{CWD, Mode, OFlags};
+            let handle = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(Self { path: known.to_owned(), identity: identity(&handle)?, handle })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = known;
+            Self::hold(path)
+        }
+    }
+
+    /// What the file is now, by its handle.
+    ///
+    /// # Errors
+    /// The error of asking the kernel about it.
+    pub(crate) fn state(&self) -> io::Result<FileState> {
+        #[cfg(target_os = "linux")]
+        return std::fs::File::from(self.handle.try_clone()?).metadata().map(FileState::from);
+        #[cfg(not(target_os = "linux"))]
+        return FileState::of(&self.path);
     }
 
     /// The canonical path that it had when it was opened; for messages, and for code that needs a name.

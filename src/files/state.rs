@@ -61,6 +61,12 @@ impl FileState {
     }
 }
 
+impl From<Metadata> for FileState {
+    fn from(metadata: Metadata) -> Self {
+        Self(metadata)
+    }
+}
+
 impl PartialEq for FileState {
     #[cfg(unix)]
     fn eq(&self, other: &Self) -> bool {

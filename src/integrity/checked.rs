@@ -52,7 +52,10 @@ impl Checked {
 
     /// Whether what will be executed is still what was checked: the last look before the start.
     pub fn is_unchanged(&self) -> bool {
-        self.state.is_still_at(&self.spawn_path())
+        if self.is_native {
+            return self.held.state().is_ok_and(|now| now == self.state);
+        }
+        self.state.is_still_at(&self.path)
     }
 }
 

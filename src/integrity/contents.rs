@@ -42,7 +42,15 @@ pub(super) struct Seen {
 
 /// What was read of files that have not changed since.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<PathBuf, (FileState, Arc<Contents>)>>);
+pub(super) struct Known(Mutex<HashMap<PathBuf, Entry>>);
+
+/// A file as it was when it was read.
+#[derive(Clone)]
+struct Entry {
+    state: FileState,
+    contents: Arc<Contents>,
+    real_path: Arc<Path>,
+}
 
 impl Known {
     /// Opens what the path leads to, and reads it where that was not done before. `now` is the time since 1970.
@@ -51,19 +59,22 @@ impl Known {
     /// The system's, and `InvalidInput` for what is no regular file. A file that must not be read, but may be executed, has
     /// contents that tell nothing.
     pub fn open(&self, path: &Path, now: Duration) -> io::Result<Seen> {
+        if let Some(Entry { state, contents, real_path }) = self.get(path) {
+            let held = Held::open_again(path, &real_path)?;
+            if held.state()? == state {
+                return Ok(Seen { held: Arc::new(held), state, contents });
+            }
+        }
         let held = Arc::new(Held::open(path)?);
-        let state = FileState::of(&held.spawn_path())?;
+        let state = held.state()?;
         if !state.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-        }
-        if let Some(contents) = self.get(path, &state) {
-            return Ok(Seen { held, state, contents });
         }
         let Some(contents) = Contents::of(&held)?.map(Arc::new) else {
             // A script that can't be read can't be read by its interpreter either. Another thread may be able to.
             return Ok(Seen { held, state, contents: Arc::default() });
         };
-        if FileState::of(&held.spawn_path())? != state {
+        if held.state()? != state {
             return Err(io::Error::other("it is being changed"));
         }
         if state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now) {
@@ -72,14 +83,21 @@ impl Known {
             if known.len() >= MOST {
                 known.clear();
             }
-            known.insert(path.to_owned(), (state.clone(), Arc::clone(&contents)));
+            let (state, contents, real_path) = (state.clone(), Arc::clone(&contents), held.path().into());
+            known.insert(path.to_owned(), Entry { state, contents, real_path });
         }
         Ok(Seen { held, state, contents })
     }
 
-    fn get(&self, path: &Path, state: &FileState) -> Option<Arc<Contents>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(path).filter(|(then, _)| then == state).map(|(_, contents)| Arc::clone(contents))
+    /// Whether a file is known to have this SHA-256, and has not changed since that was found out.
+    pub fn is_still(&self, path: &Path, sha256: Sha256) -> bool {
+        let Some(Entry { state, contents, .. }) = self.get(path) else { return false };
+        let known = contents.sha256.try_lock().ok().and_then(|known| *known);
+        known == Some(sha256) && state.is_still_at(path)
+    }
+
+    fn get(&self, path: &Path) -> Option<Entry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
     }
 }
 
@@ -94,7 +112,7 @@ impl Seen {
             return Ok(sha256);
         }
         let sha256 = Sha256::of_stream(open_without_waiting(&self.held.spawn_path())?)?;
-        if FileState::of(&self.held.spawn_path())? != self.state {
+        if self.held.state()? != self.state {
             return Err(io::Error::other("it is being changed"));
         }
         *known = Some(sha256);

@@ -17,6 +17,12 @@ pub enum Untrusted {
         /// Its path.
         program: PathBuf,
     },
+    /// It was changed after it was checked, and before it was started.
+    #[error("the program `{}` was changed while it was being started, so it was not run; call it again", .program.display())]
+    Changed {
+        /// Its path.
+        program: PathBuf,
+    },
     /// It, or what is executed with it, can't be looked at.
     #[error("the program `{}` is not trusted, since `{}` can't be looked at: {source}", .program.display(), .file.display())]
     Unknown {
