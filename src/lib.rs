@@ -7,6 +7,7 @@
 //! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
 //! - [`text`]: makes text from outside safe to show in a log, a message or on a terminal.
 //! - [`files`]: files and directories, held open from the check to the use.
+//! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
 //! - [`policy`]: the decision. [`Policy::examine`](policy::Policy::examine) alone makes an
 //!   [`AllowedCommand`](policy::AllowedCommand).
 //! - [`exec`]: runs one, once, with its whole tree bounded in time and output.
@@ -14,7 +15,7 @@
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
 //! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
-//! - `audit`: the audit log; `report`: a page about what was run.
+//! - `report`: a page about what was run.
 //! - [`cli`]: the program.
 //!
 //! # Embedding

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::own_flags::Given;
-use super::{Outcome, json_for_people, print, print_json, time};
+use super::{Outcome, json_for_people, print, print_json};
 use crate::audit::{Anchor, Anchors, Filter, Line, Link, Place, Row, Verification, Verifier, row};
 use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
-use crate::text::{escape, nearest, read_duration};
+use crate::text::{escape, nearest, read_duration, time};
 
 /// The name for a log on standard input.
 const STANDARD_INPUT: &str = "-";

@@ -56,6 +56,7 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
     parts.check_start()?;
     let signals = Signals::catch().map_err(failed)?;
     let server = Server::new(parts, DrainTime::Unbounded, log::sink(config)?, &mut output).ending_orphans();
+    server.check_start()?;
     signals.end(server.ender(), stdio::Closing::default()).map_err(failed)?;
     server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
     let response: Value = serde_json::from_slice(&output)

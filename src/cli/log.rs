@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::error::CliError;
-use super::{stdio, time};
+use super::stdio;
 use crate::config::{Config, LogFormat};
 use crate::files::open_to_append;
 use crate::server::LogSink;
-use crate::text::is_plain;
+use crate::text::{is_plain, time};
 
 /// The longest line, in bytes, its end included: a pipe takes so much whole or not at all.
 const LONGEST: usize = 4_096;

@@ -33,7 +33,6 @@ mod setup;
 mod signals;
 mod started;
 mod stdio;
-mod time;
 mod tools;
 mod verdicts;
 

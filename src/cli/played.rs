@@ -110,7 +110,10 @@ fn configure(
     let Arguments { flags, .. } = Arguments::parse(std::iter::once("serve".into()).chain(words))?;
     let variables = variables(transcript, directory, placeholders, passed);
     let surroundings = Surroundings { variables, directory: directory.path().to_owned() };
-    Ok(Config::resolve_beneath(&flags, surroundings, directory)?)
+    let mut config = Config::resolve_beneath(&flags, surroundings, directory)?;
+    // What is played is no session of the operator's, and the header says no file to write to.
+    (config.audit.value, config.audit_anchor.value) = (None, None);
+    Ok(config)
 }
 
 /// The longest that any call of the transcript may take; nothing where it calls no tool.

@@ -9,10 +9,11 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::error::CliError;
-use super::{log, record, stdio, time};
+use super::{log, record, stdio};
 use crate::config::{Config, Flags, LogLevel, Replayable};
 use crate::files::{Existing, Place, PlaceError, Replacement};
 use crate::server::LogSink;
+use crate::text::time;
 use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Problem, Recorder};
 
 /// The name of a recording that is given none.

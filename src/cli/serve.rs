@@ -30,12 +30,12 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     let (output, closing) = stdio::client_output().map_err(failed)?;
     let (input, gate) = stdio::client_input().map_err(failed)?;
     match recorder {
-        None => serve((parts, log), input, gate, output, closing).map_err(failed)?,
+        None => serve((parts, log), input, gate, output, closing)?,
         Some(recorder) => {
             let served = serve((parts, log), recorder.input(input), gate, recorder.output(output), closing);
             // Of two failures the recording's is the cause.
             recording::finish(&recorder, config)?;
-            served.map_err(failed)?;
+            served?;
         }
     }
     Ok(Outcome::Good)
@@ -47,16 +47,18 @@ fn serve(
     gate: stdio::ClientGate,
     output: impl Write,
     closing: stdio::Closing,
-) -> io::Result<()> {
+) -> Result<(), CliError> {
+    let failed = |source| CliError::Serve { source };
     // Before the server, which starts its shell.
-    let signals = Signals::catch()?;
+    let signals = Signals::catch().map_err(failed)?;
     let server = Server::of_late(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
-    signals.end(server.ender(), closing)?;
+    server.check_start()?;
+    signals.end(server.ender(), closing).map_err(failed)?;
     #[cfg(unix)]
-    return server.serve_polled(input, gate);
+    return server.serve_polled(input, gate).map_err(failed);
     #[cfg(not(unix))]
     {
         let stdio::ClientGate = gate;
-        server.serve(input)
+        server.serve(input).map_err(failed)
     }
 }

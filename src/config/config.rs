@@ -15,10 +15,10 @@ use super::table::CONFIG;
 use super::variables::Surroundings;
 use super::words::{LogFormat, RootsMode};
 use crate::exec::{Limits, ResourceLimits};
-use crate::files::Beneath;
+use crate::files::{Beneath, Sha256};
 use crate::integrity::Trust;
 use crate::policy::AllowList;
-use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, Rules};
+use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyText, Rules};
 use crate::sandbox::{Level, Network, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
@@ -130,6 +130,14 @@ pub struct Config {
     pub record_force: Setting<bool>,
     /// Whether a session that can't be recorded any more ends; off by default.
     pub record_required: Setting<bool>,
+    /// The audit log; none by default.
+    pub audit: Setting<Option<PathBuf>>,
+    /// Whether each record is on the disk before its call goes on; off by default.
+    pub audit_sync: Setting<bool>,
+    /// The size at which a new file is begun; none by default.
+    pub audit_max_size: Setting<Option<u64>>,
+    /// The program that is given the head of the audit log; none by default.
+    pub audit_anchor: Setting<Option<Vec<String>>>,
     /// What is written to the log; `info` by default.
     pub log: Setting<LogLevel>,
     /// The file that the log is appended to; by default it goes to stderr.
@@ -138,6 +146,8 @@ pub struct Config {
     pub log_format: Setting<LogFormat>,
     /// What the process was started with.
     pub surroundings: Surroundings,
+    /// The digests of the policy files, as they were read.
+    pub(crate) policy_digests: Vec<(PathBuf, Sha256)>,
 }
 
 impl Config {
@@ -192,10 +202,15 @@ impl Config {
             record: Setting::default(None),
             record_force: Setting::default(false),
             record_required: Setting::default(false),
+            audit: Setting::default(None),
+            audit_sync: Setting::default(false),
+            audit_max_size: Setting::default(None),
+            audit_anchor: Setting::default(None),
             log: Setting::default(LogLevel::Info),
             log_file: Setting::default(None),
             log_format: Setting::default(LogFormat::Text),
             surroundings,
+            policy_digests: Vec::new(),
         }
     }
 
@@ -275,6 +290,10 @@ impl Config {
             return Ok(());
         }
         let texts = file::policies(&self.policy, &self.surroundings.directory, from)?;
+        if self.audit.value.is_some() {
+            let digest = |text: &PolicyText| (text.file.clone(), Sha256::of(&text.text));
+            self.policy_digests = texts.iter().map(digest).collect();
+        }
         let rules = Rules::load(&texts, &self.profile.value, &entries)
             .map_err(|source| ConfigError::Policy { source: Box::new(source) })?;
         // To ask for all calls of a command that is allowed only narrows it.
@@ -330,6 +349,15 @@ impl Config {
         let named = named.map(|directory| here.join(directory)).chain([here.clone()]);
         // Below the root of the file system lies all, the system's own links too.
         named.filter(|directory| directory.parent().is_some()).collect()
+    }
+
+    /// The values that the operator gives commands, which may be secrets.
+    pub(crate) fn secret_values(&self) -> Vec<String> {
+        let value = |entry: &EnvEntry| match entry {
+            EnvEntry::Set(_, value) => Some(value.clone()),
+            EnvEntry::Pass(name) => self.surroundings.variable(name)?.to_str().map(str::to_owned),
+        };
+        self.env.value.iter().filter_map(value).collect()
     }
 
     /// Whether commands have a network, by the setting or else by the level.

@@ -10,7 +10,18 @@ use super::setting::Place;
 use super::table::{CONFIG, Takes};
 
 /// What is not part of what a client meets: where settings come from, and where the session and the log are written.
-const LEFT_OUT: [&str; 6] = [CONFIG, "record", "record-force", "record-required", "log-file", "log-format"];
+const LEFT_OUT: [&str; 10] = [
+    CONFIG,
+    "record",
+    "record-force",
+    "record-required",
+    "log-file",
+    "log-format",
+    "audit",
+    "audit-sync",
+    "audit-max-size",
+    "audit-anchor",
+];
 /// The setting whose values belong to commands and may be secrets.
 const ENV: &str = "env";
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use super::error::{ConfigError, printable};
 use super::flags::utf8;
@@ -73,6 +74,33 @@ impl Surroundings {
     /// as such: for a setting it counts as unset, since clients fill their templates so.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(key, _)| same_name(key, name)).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The clock of this system.
+    pub(crate) fn clock(&self) -> Box<dyn Fn() -> SystemTime + Send> {
+        Box::new(SystemTime::now)
+    }
+
+    /// The name of this machine, where it is known.
+    pub(crate) fn host(&self) -> String {
+        let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let named = || ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| self.variable(name));
+        let host = told.or_else(|| named().map(|name| name.to_string_lossy().into_owned()));
+        host.map_or_else(String::new, |host| host.trim().to_owned())
+    }
+
+    /// The user that the process runs as: the number, and the name where the environment has one.
+    pub(crate) fn user(&self) -> String {
+        let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| self.variable(name));
+        let name = name.map(|name| name.to_string_lossy().into_owned());
+        #[cfg(unix)]
+        let id = Some(rustix::process::geteuid().as_raw().to_string());
+        #[cfg(not(unix))]
+        let id: Option<String> = None;
+        match (id, name) {
+            (Some(id), Some(name)) => format!("{id} ({name})"),
+            (id, name) => id.or(name).unwrap_or_default(),
+        }
     }
 
     /// The settings among the variables, in the table's order.

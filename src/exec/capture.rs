@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::files::Summing;
+
 /// The most that is kept of one stream, whatever the bound: no message can carry more.
 pub(super) const MOST: u64 = 10 * 1024 * 1024;
 
@@ -13,6 +15,9 @@ pub struct Capture {
     head_bound: usize,
     tail_bound: usize,
     dropped: u64,
+    has_digest: bool,
+    /// The digest of all of it so far, once something was left out.
+    sum: Option<Summing>,
 }
 
 /// The part of a stream that was kept.
@@ -24,6 +29,8 @@ pub struct Captured {
     pub tail: Vec<u8>,
     /// The number of bytes between head and tail that were left out.
     pub left_out: u64,
+    /// The SHA-256 of the whole stream, where something was left out and the digest was asked for.
+    pub sha256: Option<Box<[u8; 32]>>,
 }
 
 impl Capture {
@@ -34,11 +41,27 @@ impl Capture {
         // The bound is at most 10 MiB, which every `usize` holds.
         let bound = usize::try_from(bound).unwrap_or(usize::MAX);
         let tail_bound = bound / 2;
-        Self { head: Vec::new(), tail: VecDeque::new(), head_bound: bound - tail_bound, tail_bound, dropped: 0 }
+        let (head, tail) = (Vec::new(), VecDeque::new());
+        Self { head, tail, head_bound: bound - tail_bound, tail_bound, dropped: 0, has_digest: false, sum: None }
+    }
+
+    /// Computes the digest of the whole stream where not all of it can be kept, if `has_digest`.
+    #[must_use]
+    pub fn with_digest(self, has_digest: bool) -> Self {
+        Self { has_digest, ..self }
     }
 
     /// Takes the next piece.
     pub fn push(&mut self, piece: &[u8]) {
+        if self.has_digest && (self.sum.is_some() || self.head.len() + self.tail.len() + piece.len() > self.bound()) {
+            let sum = self.sum.get_or_insert_with(|| {
+                let mut sum = Summing::default();
+                let (front, back) = self.tail.as_slices();
+                [&self.head, front, back].into_iter().for_each(|part| sum.add(part));
+                sum
+            });
+            sum.add(piece);
+        }
         let room = self.head_bound - self.head.len();
         let (for_head, rest) = piece.split_at(room.min(piece.len()));
         self.head.extend_from_slice(for_head);
@@ -48,6 +71,10 @@ impl Capture {
         self.tail.drain(..excess.min(self.tail.len()));
         self.tail.extend(rest);
         self.dropped += (skipped.len() + excess) as u64;
+    }
+
+    fn bound(&self) -> usize {
+        self.head_bound + self.tail_bound
     }
 
     /// Returns the last line so far that is not blank, without its line end: at most `longest` bytes of it. If the
@@ -70,9 +97,10 @@ impl Capture {
         let (mut head, tail) = (self.head, Vec::from(self.tail));
         if self.dropped == 0 {
             head.extend_from_slice(&tail);
-            return Captured { head, tail: Vec::new(), left_out: 0 };
+            return Captured { head, tail: Vec::new(), left_out: 0, sha256: None };
         }
-        Captured { head, tail, left_out: self.dropped }
+        let sha256 = self.sum.map(|sum| Box::new(sum.finish().to_bytes()));
+        Captured { head, tail, left_out: self.dropped, sha256 }
     }
 }
 
@@ -80,11 +108,12 @@ impl Captured {
     /// Leaves out more from the middle, so that at most `bound` bytes stay.
     pub fn shrink(&mut self, bound: usize) {
         let mut kept = Capture::new(bound.max(1) as u64);
-        let between = self.left_out;
+        let (between, sha256) = (self.left_out, self.sha256.take());
         kept.push(&self.head);
         kept.push(&self.tail);
         *self = kept.finish();
         self.left_out += between;
+        self.sha256 = sha256;
     }
 
     /// The number of bytes that were kept.
@@ -106,7 +135,7 @@ mod tests {
     fn capture(bound: u64, pieces: &[&[u8]]) -> (String, String, u64) {
         let mut capture = Capture::new(bound);
         pieces.iter().for_each(|piece| capture.push(piece));
-        let Captured { head, tail, left_out } = capture.finish();
+        let Captured { head, tail, left_out, .. } = capture.finish();
         (String::from_utf8(head).unwrap(), String::from_utf8(tail).unwrap(), left_out)
     }
 
@@ -129,6 +158,23 @@ mod tests {
         capture.push(b"one\ntwo three\n\n");
         assert_eq!(capture.last_line(100), b"two three");
         assert_eq!(capture.last_line(5), b"three");
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_whole_stream() {
+        let digest = |bound: u64, pieces: &[&[u8]]| {
+            let mut capture = Capture::new(bound).with_digest(true);
+            pieces.iter().for_each(|piece| capture.push(piece));
+            capture.finish().sha256
+        };
+        assert_eq!(digest(8, &[b"1234", b"5678"]), None, "all of it is kept");
+        let whole = Some(Box::new(crate::files::Sha256::of("123456789abc").to_bytes()));
+        for pieces in [&[&b"1234"[..], b"5678", b"9abc"][..], &[b"123456789abc"], &[b"123456", b"", b"789abc"]] {
+            assert_eq!(digest(8, pieces), whole, "{pieces:?}");
+        }
+        let mut capture = Capture::new(8);
+        capture.push(b"123456789abc");
+        assert_eq!(capture.finish().sha256, None);
     }
 
     proptest! {

@@ -58,7 +58,7 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub use resources::{Limit, LimitsError, ResourceLimits};
 use run::Told;
-pub use run::{Executor, Invocation, Limits, Processes, RuleExecution};
+pub use run::{Executor, Invocation, Limits, OnStart, Processes, RuleExecution, StartedCommand};
 pub(crate) use run::{OperatorProgram, since_1970};
 pub use spool::{Keeper, Part, Spool, StreamName};
 pub use stop::{Stop, StopReason, StopSignal, stop};

@@ -139,7 +139,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn phases(started: Instant) -> Phases {
-        Phases::new(started, Limits { timeout: 10 * SECOND, grace: 2 * SECOND, max_output: 0 })
+        Phases::new(started, Limits { timeout: 10 * SECOND, grace: 2 * SECOND, max_output: 0, has_digests: false })
     }
 
     #[test]

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{
-    Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError, OWN_BINARY, Output,
-    Spool, StopSignal, os,
+    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError,
+    OWN_BINARY, Output, Spool, StopSignal, os,
 };
-use crate::files::Reached;
+use crate::files::{FileState, Reached};
 use crate::integrity::{Checked, Guard, Untrusted};
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule};
@@ -28,11 +28,18 @@ pub struct Limits {
     pub grace: Duration,
     /// Bytes kept of each stream; 0 means as many as a message can carry.
     pub max_output: u64,
+    /// Whether the digest of a stream is computed that is not kept whole.
+    pub has_digests: bool,
 }
 
 impl Limits {
     /// The default of bytes kept of each stream, 16 KiB: some clients show the model only a part of longer answers.
     pub const DEFAULT_MAX_OUTPUT: u64 = 16 * 1024;
+
+    /// What a stream is kept in.
+    pub(crate) fn capture(self) -> Capture {
+        Capture::new(self.max_output).with_digest(self.has_digests)
+    }
 }
 
 /// Everything that one execution needs.
@@ -52,6 +59,28 @@ pub struct Invocation {
     pub spool: Option<Arc<Spool>>,
     /// What it reads behind the `input`; `None` if its standard input ends there.
     pub feed: Option<Arc<Feed>>,
+    /// Where its start is reported; `None` for nowhere.
+    pub on_start: Option<OnStart>,
+}
+
+/// Is told that a command has started.
+pub struct OnStart(pub Box<dyn FnOnce(StartedCommand) + Send>);
+
+impl std::fmt::Debug for OnStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnStart").finish_non_exhaustive()
+    }
+}
+
+/// A command that has started.
+#[derive(Debug, Clone)]
+pub struct StartedCommand {
+    /// The number of its process, where it has one.
+    pub pid: Option<u32>,
+    /// The program that it runs.
+    pub program: PathBuf,
+    /// What that file was just before.
+    pub file: Option<FileState>,
 }
 
 /// Who hears of a command while it runs, and who gives it more to read.
@@ -216,7 +245,7 @@ impl Executor for Processes {
     /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
     /// directory that was checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed } = invocation;
+        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let has_input = input.is_some() || feed.is_some();
         if let Some(sandbox) = self.sandbox_for(&allowed) {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
@@ -271,12 +300,16 @@ impl Executor for Processes {
             let source = Untrusted::Changed { program };
             return Err(ExecError::Untrusted { source });
         }
+        let file = on_start.is_some().then(|| FileState::of(&program).ok()).flatten();
         let mut child = os::spawn(command).map_err(|source| match launch {
             None => spawn_error(program.clone(), source),
             Some(_) => ExecError::Limits { source },
         })?;
         if let Some(launch) = &mut launch {
             launch.attach_input(&mut child);
+        }
+        if let Some(OnStart(tell)) = on_start {
+            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file });
         }
         // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);

@@ -13,7 +13,21 @@ use super::place::{Place, PlaceError};
 /// it to have something else written to; else what the system says.
 pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
     let place = Place::open(path, changeable)?;
-    let file = open(&place)?;
+    open_regular(&place, Opened::ToAppend, true)
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opened {
+    ToAppend,
+    /// To append, and to read what is there.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "a file that is shared is opened otherwise there"))]
+    ToReadToo,
+}
+
+/// Opens it where it is a regular file with one name, or makes it where there is `may_create`.
+pub(super) fn open_regular(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+    let file = open(place, opened, may_create)?;
     let metadata = file.metadata()?;
     if !metadata.file_type().is_file() {
         return Err(PlaceError::Taken { found: super::kind_in_words(metadata.file_type()) });
@@ -25,13 +39,26 @@ pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceEr
     Ok(file)
 }
 
+/// Makes a file that is not there yet, to append to and to read.
 #[cfg(unix)]
-fn open(place: &Place) -> Result<File, PlaceError> {
+pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR);
+    Ok(File::from(file.map_err(std::io::Error::from)?))
+}
+
+#[cfg(unix)]
+fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};
     use rustix::io::Errno;
     // A FIFO that nobody reads is an error with `NONBLOCK`, and does not make the start wait.
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut flags = OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    flags |= match opened {
+        Opened::ToAppend => OFlags::WRONLY,
+        Opened::ToReadToo => OFlags::RDWR,
+    };
+    flags.set(OFlags::CREATE, may_create);
     match rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(File::from(file)),
         Err(Errno::LOOP) => Err(PlaceError::Taken { found: "a link" }),
@@ -41,12 +68,36 @@ fn open(place: &Place) -> Result<File, PlaceError> {
 }
 
 #[cfg(not(unix))]
-fn open(place: &Place) -> Result<File, PlaceError> {
+fn open(place: &Place, _opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+    Ok(std::fs::OpenOptions::new().append(true).create(may_create).open(no_link(place)?)?)
+}
+
+#[cfg(not(unix))]
+fn no_link(place: &Place) -> Result<std::path::PathBuf, PlaceError> {
     let path = place.directory.path().join(&place.name);
-    if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-        return Err(PlaceError::Taken { found: "a link" });
+    match std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
+        true => Err(PlaceError::Taken { found: "a link" }),
+        false => Ok(path),
     }
-    Ok(std::fs::OpenOptions::new().append(true).create(true).open(path)?)
+}
+
+/// Opens it to append to and to read, so that nobody else can write to it until it is closed.
+#[cfg(not(unix))]
+pub(super) fn open_alone(place: &Place, may_create: bool) -> Result<File, PlaceError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).read(true).create(may_create);
+    #[cfg(windows)]
+    {
+        /// `FILE_SHARE_READ`.
+        const SHARE_READ: u32 = 1;
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARE_READ);
+    }
+    let file = options.open(no_link(place)?)?;
+    let metadata = file.metadata()?;
+    match metadata.file_type().is_file() {
+        true => Ok(file),
+        false => Err(PlaceError::Taken { found: super::kind_in_words(metadata.file_type()) }),
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,16 @@ impl Sha256 {
         Self(Hash::hash(bytes.as_ref()))
     }
 
+    /// Its bytes.
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    /// The digest of these bytes.
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The digest of what is left of a stream.
     ///
     /// # Errors

@@ -15,6 +15,7 @@
 //! - [`open_to_append`] opens a file that grows over many runs.
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
+//! - [`SharedFile`] is a file to which several processes append, one at a time.
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
@@ -28,6 +29,7 @@ mod places;
 mod reach;
 mod regular;
 mod remove;
+mod shared;
 mod state;
 mod unprepared;
 mod walk;
@@ -44,5 +46,6 @@ pub use reach::{NotReached, Reached};
 pub use regular::{ReadError, kind_in_words, read_regular};
 pub(crate) use regular::{into_text, open_regular, open_without_waiting};
 pub use remove::remove_within;
+pub(crate) use shared::{Locked, SharedFile, SharedFileError};
 pub use state::FileState;
 pub use walk::{Link, Walked};

@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What tells whether a file was replaced or changed since: on a Unix its device, its inode number, its length and when
 /// its contents and its inode were changed last; elsewhere its length and when it was made and changed.
@@ -64,6 +64,29 @@ impl FileState {
 impl From<Metadata> for FileState {
     fn from(metadata: Metadata) -> Self {
         Self(metadata)
+    }
+}
+
+/// What tells one file from another, in numbers; 0 where the platform tells none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileNumbers {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    pub modified: Option<SystemTime>,
+}
+
+impl FileState {
+    /// The same in numbers.
+    pub(crate) fn numbers(&self) -> FileNumbers {
+        #[cfg(unix)]
+        let (device, inode) = {
+            use std::os::unix::fs::MetadataExt;
+            (self.0.dev(), self.0.ino())
+        };
+        #[cfg(not(unix))]
+        let (device, inode) = (0, 0);
+        FileNumbers { device, inode, size: self.0.len(), modified: self.0.modified().ok() }
     }
 }
 

@@ -119,6 +119,8 @@ pub struct Explanation {
     pub directory: Option<PathBuf>,
     /// What a shell would have expanded, and is passed on literally.
     pub literal_pattern: Option<&'static str>,
+    /// The words that run of which the rest is secret, and from which byte on.
+    pub(crate) secrets: Vec<(usize, usize)>,
 }
 
 /// The part of a policy that a call was decided by.
@@ -274,6 +276,8 @@ pub(super) struct Judged {
     pub words: Vec<String>,
     /// The words without secrets.
     pub shown: Vec<String>,
+    /// Which of the words that run are secret, and from which byte on.
+    pub secrets: Vec<(usize, usize)>,
     pub described: DescribedAt,
     pub claims: Vec<HeldClaim>,
 }
@@ -306,6 +310,7 @@ fn decide_in_order(
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
     explanation.described = judged.as_ref().map(|judged| judged.described.clone());
+    explanation.secrets = judged.as_ref().map(|judged| judged.secrets.clone()).unwrap_or_default();
     let word = command.word().to_owned();
     let Some(rule) = rule else {
         return Err(Refusal::NotAllowed { word, allowed: allow.names().to_vec() });

@@ -3,7 +3,7 @@
 
 use super::decision::{self, Facts, Judged};
 use super::proposal::Approved;
-use super::rules::{CommandRule, Expected, OnDisk};
+use super::rules::{CommandRule, Expected, HIDDEN, OnDisk};
 use super::{
     CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
 };
@@ -101,11 +101,21 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     let described =
         DescribedAt { level: judgement.level.title(), origin: form.unwrap_or_else(|| judgement.level.origin.clone()) };
     let shown = matched.map_or_else(|| rule.without_secrets(words), |matched| matched.without_secrets(words));
-    let words = match matched {
-        Some(matched) if judgement.decision != Expected::Refuse => matched.with_inserted(words),
-        Some(_) | None => words.to_vec(),
+    let (words, secrets) = match matched {
+        Some(matched) if judgement.decision != Expected::Refuse => {
+            let words = matched.with_inserted(words);
+            let secrets = secrets_of(&words, &matched.with_inserted(&shown));
+            (words, secrets)
+        }
+        Some(_) | None => (words.to_vec(), secrets_of(words, &shown)),
     };
     let reason = judgement.reason.map(str::to_owned);
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    Judged { decision, refusal, reason, words, shown, described, claims }
+    Judged { decision, refusal, reason, words, shown, secrets, described, claims }
+}
+
+/// The words of which the rest is secret, and from which byte on, by how they are shown.
+pub(super) fn secrets_of(words: &[String], shown: &[String]) -> Vec<(usize, usize)> {
+    let both = words.iter().zip(shown).enumerate().filter(|(_, (word, shown))| word != shown);
+    both.map(|(place, (_, shown))| (place, shown.strip_suffix(HIDDEN).map_or(0, str::len))).collect()
 }

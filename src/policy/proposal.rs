@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::WorkingDirectory;
+use super::evaluate::secrets_of;
 use super::rules::{CommandRule, HeldClaim};
 use crate::files::{FileState, Held};
 
@@ -59,6 +60,11 @@ impl Proposal {
     /// `argv`, with what the rule inserts, and with what it calls secret.
     pub fn words(&self) -> &[String] {
         &self.words
+    }
+
+    /// The words of which the rest is secret, and from which byte on.
+    pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
+        secrets_of(&self.words, &self.rule.without_secrets(&self.words))
     }
 
     /// The file that is executed; `None` where the persistent shell finds what the first word means.

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::evaluate::secrets_of;
 use super::proposal::Proposal;
 use super::rules::{Claim, CommandRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher};
 use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
@@ -45,6 +46,11 @@ impl ShellCommand {
     /// What a policy says of it.
     pub fn rule(&self) -> Option<&Arc<CommandRule>> {
         self.judged.as_ref().map(|(rule, _)| rule)
+    }
+
+    /// The words of which the rest is secret, and from which byte on.
+    pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
+        self.rule().map_or_else(Vec::new, |rule| secrets_of(&self.words, &rule.without_secrets(&self.words)))
     }
 
     /// The same command, where a person has approved it as `proposal` says.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::audit;
 use crate::mcp::{Approval, Implementation};
 use crate::policy::Proposal;
 use crate::text::{escape, escape_os, quote};
@@ -49,13 +50,24 @@ impl CallToApprove {
     /// Each word stands in quotes, with what is invisible, ends a line or turns the direction of text escaped, and with
     /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
     pub(super) fn text(&self) -> Option<String> {
+        self.text_with(self.proposal.words())
+    }
+
+    /// The question in the audit log, without what the rule calls secret.
+    pub(super) fn to_record(&self, call: u64, channel: Channel) -> audit::Event {
+        let words = self.proposal.rule().without_secrets(self.proposal.words());
+        let text = self.text_with(&words).unwrap_or_default();
+        audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
+    }
+
+    fn text_with(&self, words: &[String]) -> Option<String> {
         let proposal = &self.proposal;
         // Before anything is copied that is longer by far.
-        let words = proposal.words().iter().map(|word| word.len() + 3).sum::<usize>();
-        if words + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
+        let length = words.iter().map(|word| word.len() + 3).sum::<usize>();
+        if length + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
         }
-        let words: Vec<String> = proposal.words().iter().map(|word| shown(word)).collect();
+        let words: Vec<String> = words.iter().map(|word| shown(word)).collect();
         let directory = escape_os(proposal.directory().as_os_str());
         let lines = [
             ("command", Some(words.join(" "))),
@@ -165,6 +177,19 @@ impl Answer {
             Self::Withdrawn => "withdrawn",
             Self::Failed(_) => "failed",
         }
+    }
+}
+
+impl Answer {
+    /// The end of a question in the audit log.
+    pub(super) fn to_record(&self, call: u64, channel: Channel, waited: Duration) -> audit::Event {
+        audit::Event::Answered(audit::Answered {
+            call,
+            channel: channel.name(),
+            answer: self.name(),
+            remembered: *self == Self::Session,
+            waited_ms: audit::milliseconds(waited),
+        })
     }
 }
 

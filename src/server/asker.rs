@@ -47,7 +47,8 @@ impl Asker {
     pub(super) fn ask(&mut self, settings: &AskSettings, asks: ProgramAsks) -> Result<(), String> {
         let ProgramAsks { number, program, request, text } = asks;
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
-        let limits = Limits { timeout: settings.timeout, grace: settings.grace, max_output: MOST_OUTPUT };
+        let limits =
+            Limits { timeout: settings.timeout, grace: settings.grace, max_output: MOST_OUTPUT, has_digests: false };
         let events = self.events.clone();
         let work = move || {
             own_children();

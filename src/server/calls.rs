@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::approval::CallToApprove;
+use super::auditing::{Auditor, decided_record};
 use super::budget::{cost_of_directories, cost_of_words};
 use super::effects::{Effect, Effects};
 use super::feedback::Feedback;
@@ -26,8 +27,10 @@ use super::tool_call::{Stopped, ToolCall, not_run};
 use super::workers::Job;
 use crate::config::LogLevel;
 use crate::exec::Limits;
-use crate::jsonrpc::{ErrorObject, Request};
-use crate::policy::{Approved, Directories, Refusal, Requested, ShellCommand, bounded, quoted, split_words};
+use crate::jsonrpc::{ErrorObject, Request, RequestId};
+use crate::policy::{
+    Approved, Directories, Explanation, Refusal, Requested, ShellCommand, bounded, quoted, split_words,
+};
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
 use crate::tools::{Call, Called, ShellCall, ShellCommandFacts, ShellRequest, ToolKind};
@@ -54,6 +57,7 @@ pub(super) struct Tables<'a> {
     pub questions: &'a mut Questions,
     pub background: &'a mut Background,
     pub shell: &'a ShellRunner,
+    pub audit: &'a mut Auditor,
 }
 
 /// Serves a `tools/call`, as a person has `approved` it where one was asked.
@@ -65,7 +69,7 @@ pub(super) fn call(
     mut reply: Reply,
     mut approved: Option<Box<ApprovedCall>>,
 ) -> Effects {
-    let Tables { requests, roots, outgoing, questions, background, shell: runner } = tables;
+    let Tables { requests, roots, outgoing, questions, background, shell: runner, audit } = tables;
     let revision = context.revision;
     if !revision.is_modern() && roots.are_awaited() {
         requests.hold(request, reply, approved);
@@ -92,7 +96,7 @@ pub(super) fn call(
             return reading::serve(parts, (requests, background), tool_call, request, reply);
         }
         Ok(called) => called,
-        Err(error) => return not_run(tool_call, &asked(), reply, &error.into()),
+        Err(error) => return undecided(audit, tool_call, &asked(), reply, &error.into()),
     };
     let mut effects = Effects::default();
     let key = approved.as_ref().map_or_else(|| requests.number(), |approved| approved.key);
@@ -103,7 +107,7 @@ pub(super) fn call(
                 approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
             }
             Ok(None) => {}
-            Err(Stopped::NotRun(why)) => return effects.and(not_run(tool_call, &asked(), reply, &why)),
+            Err(Stopped::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
             Err(Stopped::Asks(_)) => {
                 let why = "`inputResponses.approval` must be the result of `elicitation/create`, as its form asks";
                 return effects.and(Effect::Refuse(reply, ErrorObject::invalid_params(why)).into());
@@ -114,7 +118,7 @@ pub(super) fn call(
     let directories = match roots.place(&request.params, context, needs, (outgoing, &reply), &mut effects) {
         Ok(DecidedIn::These(directories)) => directories,
         Ok(DecidedIn::Asked(result)) => return effects.and(Effects::answer(reply, &result)),
-        Ok(DecidedIn::NotRun(why)) => return effects.and(not_run(tool_call, &asked(), reply, &why)),
+        Ok(DecidedIn::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
         Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
     };
     let mut described = Fields::default();
@@ -125,8 +129,14 @@ pub(super) fn call(
             return effects.and(reading::serve(parts, (requests, background), tool_call, request, reply));
         }
         Called::Done(result) => return effects.and(Effect::Answer(reply, result.encode(revision)).into()),
-        Called::Execute(call) => process(parts, tool_call, key, call, directories.as_deref(), person, &mut described),
-        Called::Shell(call) => shell(parts, tool_call, key, call, directories, (runner, person), &mut described),
+        Called::Execute(call) => {
+            let told = (&mut described, &mut *audit, reply.id());
+            process(parts, tool_call, key, call, directories.as_deref(), person, told)
+        }
+        Called::Shell(call) => {
+            let told = (&mut described, &mut *audit, reply.id());
+            shell(parts, tool_call, key, call, directories, (runner, person), told)
+        }
     };
     let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
     let feedback = match approved {
@@ -135,7 +145,13 @@ pub(super) fn call(
     };
     let Planned { work, allowed: (command, rule), description, .. } = match planned {
         Ok(planned) => planned,
-        Err(Stopped::NotRun(why)) => return effects.and(not_run(tool_call, &described, reply, &why)),
+        Err(Stopped::NotRun(why)) => {
+            // A refusal is recorded as the decision that it is.
+            if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
+                audit.not_started(key, Some(&why.to_string()));
+            }
+            return effects.and(not_run(tool_call, &described, reply, &why));
+        }
         Err(Stopped::Asks(asked)) => {
             let way = match questions.way(&parts.ask, context, &asked, outgoing) {
                 Ok(way) => way,
@@ -143,6 +159,7 @@ pub(super) fn call(
                     if matches!(why, NotRun::NobodyToAsk { .. }) {
                         effects.log(LogLevel::Warn, HOW_TO_ASK);
                     }
+                    audit.not_started(key, Some(&why.to_string()));
                     return effects.and(not_run(tool_call, &described, reply, &why));
                 }
             };
@@ -165,13 +182,24 @@ pub(super) fn call(
     };
     let allowed = feedback.allowed(&command, &rule);
     if let Some(most) = requests.has_no_room_for(&work) {
-        return effects.and(not_run(tool_call, &described, reply, &NotRun::BackgroundFull { most }));
+        let why = NotRun::BackgroundFull { most };
+        audit.not_started(key, Some(&why.to_string()));
+        return effects.and(not_run(tool_call, &described, reply, &why));
     }
     match requests.queue(key, Pending { reply, description, feedback }, work) {
         Ok(()) => effects.send(allowed),
-        Err(pending) => return effects.and(not_run(tool_call, &described, pending.reply, &NotRun::QueueFull)),
+        Err(pending) => {
+            audit.not_started(key, Some(&NotRun::QueueFull.to_string()));
+            return effects.and(not_run(tool_call, &described, pending.reply, &NotRun::QueueFull));
+        }
     }
     effects
+}
+
+/// Answers a call on which nothing was decided, and records it.
+fn undecided(audit: &mut Auditor, tool_call: ToolCall<'_>, asked: &Fields, reply: Reply, why: &NotRun) -> Effects {
+    audit.refused(Some(reply.id()), None, &why.to_string(), ("tools/call", tool_call.tool));
+    not_run(tool_call, asked, reply, why)
 }
 
 /// What the log tells the operator where nobody can be asked.
@@ -232,7 +260,7 @@ fn process(
     call: Call,
     directories: Option<&Directories>,
     person: Person<'_>,
-    described: &mut Fields,
+    (described, audit, id): (&mut Fields, &mut Auditor, &RequestId),
 ) -> Result<Planned, Stopped> {
     let Call { command, cwd, input, timeout, is_background } = call;
     // Said to whoever approves it, too: it may run so much longer.
@@ -246,6 +274,15 @@ fn process(
     let refusal = decision.outcome.as_ref().err();
     parts.observer.decided(&Decided { call: key, tool: tool_call.tool, explanation: &explanation, refusal });
     *described = tool_call.decided(key, &explanation.words);
+    audit.decided(|| {
+        let argv = match &decision.outcome {
+            Ok(command) => Some(command.words()),
+            Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
+            Err(_) => None,
+        };
+        let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
+        decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
+    })?;
     let command = match decision.outcome {
         Ok(command) => command,
         Err(Refusal::NeedsApproval(proposal)) => {
@@ -277,6 +314,7 @@ fn process(
             shown: explanation.words,
             spool: None,
             feed: None,
+            is_audited: audit.is_on(),
         })),
     })
 }
@@ -289,13 +327,17 @@ fn shell(
     call: ShellCall,
     directories: Option<Arc<Directories>>,
     (runner, person): (&ShellRunner, Person<'_>),
-    described: &mut Fields,
+    (described, audit, id): (&mut Fields, &mut Auditor, &RequestId),
 ) -> Result<Planned, Stopped> {
     let ShellCall { what, timeout } = call;
     let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
     let mut of_rule = None;
     let (request, facts) = match what {
-        ShellRequest::Restart => (TurnOf::Restart, ShellCommandFacts::default()),
+        ShellRequest::Restart => {
+            let tool = (key, id, tool_call.tool);
+            audit.decided(|| decided_record(tool, &Explanation::default(), None, None))?;
+            (TurnOf::Restart, ShellCommandFacts::default())
+        }
         ShellRequest::Command { entry, arguments } => {
             let literal_pattern = arguments.literal_pattern;
             let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
@@ -305,6 +347,15 @@ fn shell(
             let refusal = outcome.as_ref().err();
             parts.observer.decided(&Decided { call: key, tool: tool_call.tool, explanation: &explanation, refusal });
             *described = tool_call.decided(key, &explanation.words);
+            audit.decided(|| {
+                let argv = match &outcome {
+                    Ok(command) => Some((command.words(), command.secrets())),
+                    Err(Refusal::NeedsApproval(proposal)) => Some((proposal.words(), proposal.secrets())),
+                    Err(_) => None,
+                };
+                let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
+                decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
+            })?;
             let command = match outcome {
                 Ok(command) => command,
                 Err(Refusal::NeedsApproval(proposal)) => {
@@ -332,7 +383,7 @@ fn shell(
         cost,
         work: Work::Shell(Box::new(ShellTurn {
             request,
-            context: CallContext { key, facts, revision: tool_call.context.revision },
+            context: CallContext { key, facts, revision: tool_call.context.revision, is_audited: audit.is_on() },
             limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
             directories,
             wants_progress: tool_call.context.progress_token.is_some(),

@@ -415,19 +415,20 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
     };
     let asking = config.ask_with.value.iter().flatten().filter_map(named);
     let all = all.chain(asking.map(|path| ("the `--ask-with` file", path, approves)));
+    let keeps = "so that a command can keep any head of the audit log that it likes";
+    let anchoring = config.audit_anchor.value.iter().flatten().filter_map(named);
+    let all = all.chain(anchoring.map(|path| ("the `--audit-anchor` file", path, keeps)));
     let warning = |(what, path, so): (&str, PathBuf, &str)| {
         let why = opened.writable_way(&path)?;
         Some(format!("{what} `{}` {why}, {so}; keep it elsewhere", path.display()))
     };
-    // It may not be there before the first start.
-    let log = config.log_file.value.iter().filter_map(|file| {
+    // They may not be there before the first start.
+    let logs = [("the log file", &config.log_file.value), ("the audit log", &config.audit.value)];
+    let logs = logs.into_iter().filter_map(|(what, file)| Some((what, file.as_ref()?))).filter_map(|(what, file)| {
         let why = opened.writable_way(here.join(file).parent()?)?;
-        Some(format!(
-            "the log file `{}` {why}, so that a command can change what it says; keep it elsewhere",
-            file.display()
-        ))
+        Some(format!("{what} `{}` {why}, so that a command can change what it says; keep it elsewhere", file.display()))
     });
-    all.filter_map(warning).chain(log).collect()
+    all.filter_map(warning).chain(logs).collect()
 }
 
 fn problems(level: Level, allow: &AllowList, opened: &OpenedPlaces) -> Vec<String> {

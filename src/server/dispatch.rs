@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
 
+use super::auditing::Auditor;
 use super::budget::REQUEST;
 use super::calls::{self, Tables};
 use super::effects::{Effect, Effects};
@@ -17,7 +18,7 @@ use super::parts::Parts;
 use super::questions::{Ended, Questions};
 use super::reading::Background;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, MOST_SUBSCRIPTIONS, Requests};
+use super::requests::{ApprovedCall, Cancelled, CancelledAs, MOST_SUBSCRIPTIONS, Requests};
 use super::roots::Roots;
 use super::session::{Served, Session};
 use super::shell::ShellRunner;
@@ -42,6 +43,7 @@ pub(super) struct State {
     pub tools: ListedTools,
     pub questions: Questions,
     pub background: Background,
+    pub audit: Auditor,
 }
 
 /// The list of tools, encoded for each revision that it was asked in. It never changes, and clients ask for it often.
@@ -99,13 +101,17 @@ fn handle(
     reply: Reply,
     approved: Option<Box<ApprovedCall>>,
 ) -> Effects {
-    let State { session, requests, outgoing, roots, tools, questions, background } = state;
+    let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
     // A handshake does not wait for the parts; every look into them does.
     let (instructions, observer) = (&parts.opening.instructions, &*parts.opening.observer);
     let context = match session.receive(&request) {
-        Ok(Served::Request(context)) => context,
+        Ok(Served::Request(context)) => {
+            audit.hears(context.client_info.as_ref());
+            context
+        }
         Ok(Served::EarlyPing) => return Effects::answer(reply, &json!({})),
         Ok(Served::Handshake(revision)) => {
+            audit.hears(session.client_info());
             let ended = questions.end_session(Ended::Handshake, (requests, outgoing), observer);
             let ended = ended.and(in_results::client_gone(observer, outgoing));
             roots.reset(outgoing);
@@ -118,7 +124,7 @@ fn handle(
     let (revision, params) = (context.revision, &request.params);
     let result = match (request.method.as_str(), revision.is_modern()) {
         ("tools/call", _) => {
-            let tables = Tables { requests, roots, outgoing, questions, background, shell };
+            let tables = Tables { requests, roots, outgoing, questions, background, shell, audit };
             return calls::call(parts, tables, request, &context, reply, approved);
         }
         ("subscriptions/listen", true) => return listen(requests, params, revision, reply),
@@ -140,11 +146,11 @@ fn handle(
 
 /// Takes a notification of the client's.
 pub(super) fn notification(parts: &LateParts, state: &mut State, notification: &Notification) -> Effects {
-    let State { session, requests, outgoing, roots, questions, .. } = state;
+    let State { session, requests, outgoing, roots, questions, audit, .. } = state;
     match notification.method.as_str() {
         "notifications/cancelled" => match notification.params.get("requestId").and_then(RequestId::from_value) {
             Some(id) => {
-                let cancelled = cancel(requests, &id);
+                let cancelled = cancel(requests, audit, &id);
                 cancelled.and(questions.withdraw_unawaited((requests, outgoing), &*parts.opening.observer))
             }
             None => Effects::default(),
@@ -169,13 +175,20 @@ pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response
     }
 }
 
-fn cancel(requests: &mut Requests, id: &RequestId) -> Effects {
+fn cancel(requests: &mut Requests, audit: &mut Auditor, id: &RequestId) -> Effects {
     let mut effects = Effects::default();
-    for (key, reply, call) in requests.cancel(id) {
+    for Cancelled { key, reply, call, was } in requests.cancel(id) {
         effects.push(Effect::Forget(Deadline::Read(key)));
         if let Some(description) = call {
             let line = Fields::of_call(id).and(&description).ours("cancelled", true);
             effects.log(LogLevel::Info, line.as_str());
+        }
+        match was {
+            CancelledAs::Undecided => {
+                audit.refused(Some(id), None, "cancelled before it was decided on", ("tools/call", ""));
+            }
+            CancelledAs::Queued(call) => audit.not_started(call, None),
+            CancelledAs::Other => {}
         }
         effects.push(Effect::Withdraw(reply));
     }

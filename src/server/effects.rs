@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::event::{CallEnded, Deadline};
 use super::replies::Reply;
 use super::requests::ApprovedCall;
+use crate::audit;
 use crate::config::LogLevel;
 use crate::exec::OperatorProgram;
 use crate::jsonrpc::{ErrorObject, Request, encode};
@@ -37,6 +38,8 @@ pub(super) enum Effect {
     Forget(Deadline),
     /// Write a line of the log.
     Log(LogLevel, String),
+    /// Write a record of the audit log, where there is one.
+    Record(Box<audit::Event>),
 }
 
 /// What the operator's program is given.
@@ -80,6 +83,10 @@ impl Effects {
 
     pub(super) fn log(&mut self, level: LogLevel, line: impl Into<String>) {
         self.0.push(Effect::Log(level, line.into()));
+    }
+
+    pub(super) fn record(&mut self, event: audit::Event) {
+        self.0.push(Effect::Record(Box::new(event)));
     }
 
     /// These, and then more.

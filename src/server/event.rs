@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::Answer;
-use crate::exec::{End, Host, Looked};
+use crate::audit::Stream;
+use crate::exec::{End, Host, Limit, Looked, StartedCommand};
 use crate::files::Held;
 use crate::jsonrpc::Line;
 
@@ -26,6 +27,8 @@ pub(crate) enum Event {
     PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
+    /// The command of a call has started.
+    Started { key: u64, started: Box<StartedCommand> },
     /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.
     Progress(Progress),
     /// The operator's program has asked a person this, and has ended; what it has said on its standard error stands beside.
@@ -36,6 +39,8 @@ pub(crate) enum Event {
     Seen { key: u64, seen: Seen },
     /// What the call of this number has printed so far, as a result that is encoded.
     SoFar { key: u64, result: Vec<u8> },
+    /// The operator's program has not kept the head of the audit log.
+    NotAnchored(String),
     /// A look for what a call has left behind is over.
     Looked(Looked),
     /// A deadline of the loop's own has passed.
@@ -85,6 +90,20 @@ pub(crate) struct CallEnded {
     pub how: HowEnded,
     /// What a call of the persistent shell tells of the shell.
     pub shell: Option<ShellState>,
+    /// What is recorded of it, where there is an audit log.
+    pub facts: Option<Box<EndOfCommand>>,
+}
+
+/// What is recorded of a command that has ended, beside how.
+#[derive(Debug, Default)]
+pub(crate) struct EndOfCommand {
+    /// Its start, where the loop has not heard of it.
+    pub started: Option<StartedCommand>,
+    /// The limit that it hit.
+    pub limit: Option<Limit>,
+    /// What it has written; `None` where it never ran.
+    pub stdout: Option<Stream>,
+    pub stderr: Option<Stream>,
 }
 
 /// How a call ended, for the log and for the messages to its client.

@@ -37,6 +37,9 @@ pub enum CallError {
     /// The policy does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The operator wants calls recorded, and only a server does.
+    #[error("`--audit` records the calls of a server, and this call has none, so it was not run")]
+    NotRecorded,
     /// The system gives no pipe to end the command by.
     #[error("cannot create a pipe: {source}")]
     NoPipe {
@@ -89,6 +92,9 @@ impl Parts {
             Called::Done(result) => return Ok(result),
             Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
         };
+        if self.audit.is_some() {
+            return Err(CallError::NotRecorded);
+        }
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let requested =
             Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved: Approved::default() };
@@ -105,6 +111,7 @@ impl Parts {
             heartbeat: None,
             spool: None,
             feed: None,
+            on_start: None,
         };
         let outcome = self.run(invocation);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);

@@ -38,6 +38,7 @@ pub(super) fn answer_in(
     let answer = Answer::from(Approval::from_result(result));
     let (channel, waited) = (Channel::Client, since.elapsed());
     parts.observer.answered(&QuestionAnswered { call: key, channel, answer: &answer, waited });
+    effects.record(answer.to_record(key, channel, waited));
     let line = tool_call.describe(|| {
         let call = Fields::of_call(&request.id).ours("tool", tool_call.tool).command(asked.proposal.shown());
         told(call, channel, &answer, waited)
@@ -85,6 +86,7 @@ pub(super) fn ask_in_result(
     effects.log(LogLevel::Info, line.as_str());
     effects.send(feedback.asked(channel.name()));
     parts.observer.asked(&QuestionAsked { call: key, tool: &asked.tool, proposal: &asked.proposal, channel });
+    effects.record(asked.to_record(key, channel));
     effects.and(Effects::answer(reply, &result))
 }
 
@@ -110,6 +112,7 @@ fn gone(observer: &dyn Observer, closed: &Closed, answer: &Answer) -> Effects {
     observer.answered(&QuestionAnswered { call: *call, channel, answer, waited });
     let line = Fields::default().ours("tool", &asked.tool).command(asked.proposal.shown());
     let mut effects = Effects::default();
+    effects.record(answer.to_record(*call, channel, waited));
     effects.log(LogLevel::Info, told(line, channel, answer, waited).as_str());
     effects
 }

@@ -8,7 +8,7 @@
 use std::io;
 use std::io::BufRead;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::deadlines::Deadlines;
@@ -39,8 +39,20 @@ impl EventSender {
     /// Drops the event where the channel is full.
     pub(super) fn send_if_free(&self, event: Event) {
         // Where the loop is gone nobody wants it either.
-        if self.events.try_send(event).is_ok() {
-            self.bell.ring();
+        drop(self.try_send(event));
+    }
+
+    /// Sends the event where there is a place in the channel.
+    ///
+    /// # Errors
+    /// The event, where there is none, or no loop any more.
+    pub(super) fn try_send(&self, event: Event) -> Result<(), Box<Event>> {
+        match self.events.try_send(event) {
+            Ok(()) => {
+                self.bell.ring();
+                Ok(())
+            }
+            Err(TrySendError::Full(event) | TrySendError::Disconnected(event)) => Err(Box::new(event)),
         }
     }
 }

@@ -8,10 +8,12 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use super::anchor::AnchorSettings;
+use super::auditing::{self, AuditPlan};
 use super::event::Event;
 use super::inbox::EventSender;
 use super::observer::{Observer, Unobserved};
-use super::parts::Parts;
+use super::parts::{self, Parts};
 use crate::config::{Config, LogLevel, RootsMode};
 use crate::policy::rules::Rules;
 use crate::prompts;
@@ -28,6 +30,10 @@ pub(super) struct Opening {
     pub max_background_calls: usize,
     pub roots: RootsMode,
     pub observer: Arc<dyn Observer>,
+    /// How the audit log is opened, where there is to be one.
+    pub audit: Option<AuditPlan>,
+    /// Who keeps its head elsewhere.
+    pub anchor: Option<AnchorSettings>,
 }
 
 /// The parts. Whoever looks into them waits until they are made.
@@ -59,6 +65,8 @@ impl LateParts {
             max_background_calls: config.max_background_calls.value,
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
+            audit: auditing::plan(config),
+            anchor: parts::anchor_settings(config),
         };
         let rules = Arc::clone(&config.rules);
         let config = config.clone();
@@ -104,7 +112,7 @@ impl LateParts {
 
 /// Those that were made before the server.
 impl From<Parts> for LateParts {
-    fn from(parts: Parts) -> Self {
+    fn from(mut parts: Parts) -> Self {
         let opening = Opening {
             instructions: prompts::instructions(parts.policy.allow_list(), parts.toolbox.which()),
             log_level: parts.log_level,
@@ -112,6 +120,8 @@ impl From<Parts> for LateParts {
             max_background_calls: parts.max_background_calls,
             roots: parts.roots,
             observer: Arc::clone(&parts.observer),
+            audit: parts.audit.take(),
+            anchor: parts.anchor.take(),
         };
         let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(move || parts)));
         LazyLock::force(&made);
@@ -152,11 +162,13 @@ mod tests {
     fn counted(config: &Config) -> (LateParts, Arc<AtomicUsize>) {
         let count = Arc::new(AtomicUsize::new(0));
         let LateParts { opening, .. } = &LateParts::of(config);
-        let Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer } = opening;
+        let Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer, .. } = opening;
         let (log_level, roots) = (*log_level, *roots);
         let (max_concurrent, max_background_calls) = (*max_concurrent, *max_background_calls);
         let (instructions, observer) = (instructions.clone(), Arc::clone(observer));
-        let opening = Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer };
+        let (audit, anchor) = (None, None);
+        let opening =
+            Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer, audit, anchor };
         let (made, config, rules) = (Arc::clone(&count), config.clone(), Arc::clone(&config.rules));
         let make = move || {
             made.fetch_add(1, Ordering::Relaxed);

@@ -9,8 +9,10 @@
 //! - [`Parts::call`] runs a call without a client.
 //! - [`Observer`] is told every decision and every end of a command.
 
+mod anchor;
 mod approval;
 mod asker;
+mod auditing;
 mod budget;
 mod calls;
 mod confinement;

@@ -63,6 +63,9 @@ pub(super) enum NotRun {
     /// The system gives no thread to run the command on.
     #[error("cannot start a thread: {source}; try again when other calls have ended")]
     NoThread { source: io::Error },
+    /// The audit log can't be written.
+    #[error("calls are refused while the audit log can't be written ({why}); tell the operator")]
+    NotRecorded { why: String },
     /// There is no persistent shell any more.
     #[error("the persistent shell has no thread to run on")]
     NoShell,
@@ -91,6 +94,7 @@ impl NotRun {
             | Self::TooLongToShow { .. }
             | Self::Declined { .. }
             | Self::Unanswered { .. } => "refused",
+            Self::NotRecorded { .. } => "not_recorded",
             Self::TooManyQuestions { .. }
             | Self::TooManyReads { .. }
             | Self::BackgroundFull { .. }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
+use super::auditing::{self, AuditPlan};
 use super::confinement::Confinement;
 use super::examine::{Asked, examine};
 use super::observer::{Observer, Unobserved};
@@ -72,6 +74,10 @@ pub struct Parts {
     keeper: Option<Keeper>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
+    /// How the audit log is opened, where there is to be one.
+    pub(super) audit: Option<AuditPlan>,
+    /// Who keeps its head elsewhere.
+    pub(super) anchor: Option<AnchorSettings>,
 }
 
 impl Parts {
@@ -147,6 +153,7 @@ impl Parts {
                 timeout: config.timeout.value,
                 grace: config.grace.value,
                 max_output: config.max_output.value,
+                has_digests: config.audit.value.is_some(),
             },
             report: ReportSettings {
                 structured: config.structured.value,
@@ -171,6 +178,8 @@ impl Parts {
                 .value
                 .then(|| Keeper::new(temporary_directories(config), config.keep_output.value)),
             calls: AtomicU64::new(0),
+            audit: auditing::plan(config),
+            anchor: anchor_settings(config),
         }
     }
 
@@ -401,6 +410,9 @@ pub(crate) enum NotStarted {
     /// The lock file can't be used.
     #[error("{0}")]
     Lock(String),
+    /// What happens can't be recorded as the operator asked.
+    #[error("the audit log (`--audit`) can't be opened: {0}")]
+    Audit(String),
 }
 
 /// What is demanded of programs; `None` for nothing.
@@ -473,21 +485,42 @@ fn temporary_directories(config: &Config) -> Vec<PathBuf> {
 /// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a
 /// terminal by that.
 fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
+    let words = config.ask_with.value.as_ref();
+    let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
+    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
+}
+
+/// Who keeps the head of the audit log elsewhere, where there is one and the other.
+pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
+    let log = config.surroundings.directory.join(config.audit.value.as_ref()?);
+    let words = config.audit_anchor.value.as_ref()?;
+    let search_path =
+        SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
+    let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
+    let program = operators_program(config, words, "--audit-anchor", &programs, &search_path);
+    Some(AnchorSettings { program, log })
+}
+
+/// Finds a program of the operator's own, as an entry of the allow-list is found.
+fn operators_program(
+    config: &Config,
+    words: &[String],
+    flag: &str,
+    programs: &Programs,
+    search_path: &SearchPath,
+) -> Result<Arc<OperatorProgram>, String> {
     // What it starts by a name is never found where it runs, since commands may write there.
     let mut environment = config.surroundings.variables.clone();
     environment.insert("PATH".into(), search_path.to_variable());
-    let program = config.ask_with.value.as_ref().map(|words| {
-        let name = words.first().map_or("", String::as_str);
-        let program = programs.find_listed(name).filter(Program::is_executable);
-        let program = program.ok_or_else(|| format!("`{name}` of `--ask-with` was not found, or can't be executed"))?;
-        Ok(Arc::new(OperatorProgram {
-            program: program.path().to_owned(),
-            words: words.clone(),
-            environment,
-            directory: config.surroundings.directory.clone(),
-        }))
-    });
-    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
+    let name = words.first().map_or("", String::as_str);
+    let program = programs.find_listed(name).filter(Program::is_executable);
+    let program = program.ok_or_else(|| format!("`{name}` of `{flag}` was not found, or can't be executed"))?;
+    Ok(Arc::new(OperatorProgram {
+        program: program.path().to_owned(),
+        words: words.to_vec(),
+        environment,
+        directory: config.surroundings.directory.clone(),
+    }))
 }
 
 /// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.

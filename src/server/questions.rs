@@ -161,6 +161,7 @@ impl Questions {
         effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
         effects.send(call.pending.feedback.asked(channel.name()));
         observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
+        effects.record(asked.to_record(call.key, channel));
         if wants_progress {
             effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
         }
@@ -225,6 +226,7 @@ impl Questions {
             let fields =
                 told(Fields::of_call(pending.reply.id()).and(&pending.description), by.channel(), answer, waited);
             observer.answered(&QuestionAnswered { call: key, channel: by.channel(), answer, waited });
+            effects.record(answer.to_record(key, by.channel(), waited));
             if approves {
                 effects.log(LogLevel::Info, said_too(fields, said).as_str());
                 let mut feedback = pending.feedback;

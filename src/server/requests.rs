@@ -104,6 +104,28 @@ pub(super) enum Answers {
     Stop,
 }
 
+/// A request that its client has cancelled.
+#[derive(Debug)]
+pub(super) struct Cancelled {
+    /// Its number in the table.
+    pub key: u64,
+    pub reply: Reply,
+    /// What the log says of a call.
+    pub call: Option<Fields>,
+    pub was: CancelledAs,
+}
+
+/// What a cancelled request was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CancelledAs {
+    /// A call on which nothing was decided.
+    Undecided,
+    /// The call of this number, which was allowed and never starts.
+    Queued(u64),
+    /// Anything else: its end is told otherwise.
+    Other,
+}
+
 /// What runs when the turn of a call comes.
 #[derive(Debug)]
 pub(super) enum Work {
@@ -487,34 +509,39 @@ impl Requests {
         }
     }
 
-    /// Gives up every request of this id: what waits at once, what runs by ending its command. Gives its number, and what the
-    /// log says of each call; `None` for a subscription.
-    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(u64, Reply, Option<Fields>)> {
+    /// Gives up every request of this id: what waits at once, what runs by ending its command.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<Cancelled> {
         let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.id() == id);
         let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
         let mut cancelled = Vec::with_capacity(keys.len());
         for key in keys {
-            let given_up = match self.entries.remove(&key) {
-                Some(Entry::Held(held)) => Some((held.reply, Some(Fields::default()))),
-                Some(Entry::Asked(asked)) => Some((asked.pending.reply, Some(asked.pending.description))),
-                Some(Entry::Subscribed { reply, .. }) => Some((reply, None)),
-                Some(Entry::Reading(reading)) => Some((reading.reply, Some(Fields::default()))),
+            let (reply, call, was) = match self.entries.remove(&key) {
+                Some(Entry::Held(held)) => (held.reply, Some(Fields::default()), CancelledAs::Undecided),
+                Some(Entry::Asked(asked)) => {
+                    let Pending { reply, description, .. } = asked.pending;
+                    (reply, Some(description), CancelledAs::Other)
+                }
+                Some(Entry::Subscribed { reply, .. }) => (reply, None, CancelledAs::Other),
+                Some(Entry::Reading(reading)) => (reading.reply, Some(Fields::default()), CancelledAs::Other),
                 Some(Entry::Queued { pending, work }) => {
                     self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
-                    Some((pending.reply, Some(pending.description)))
+                    (pending.reply, Some(pending.description), CancelledAs::Queued(key))
                 }
                 Some(Entry::Running { lane, pending, stop }) => {
-                    Some((self.stop(key, lane, stop, StopReason::Cancelled, pending.reply), Some(pending.description)))
+                    let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
+                    (reply, Some(pending.description), CancelledAs::Other)
                 }
-                Some(Entry::Answered { .. } | Entry::Background { .. }) | None => None,
+                Some(Entry::Answered { .. } | Entry::Background { .. }) | None => continue,
             };
-            cancelled.extend(given_up.map(|(reply, description)| (key, reply, description)));
+            cancelled.push(Cancelled { key, reply, call, was });
         }
         cancelled
     }
 
-    /// Gives up every call there is, at the server's end, where nothing is answered any more.
-    pub(super) fn shut_down(&mut self) {
+    /// Gives up every call there is, at the server's end, where nothing is answered any more; gives the numbers of those that
+    /// were allowed and never start.
+    pub(super) fn shut_down(&mut self) -> Vec<u64> {
+        let mut queued = Vec::new();
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
             lane.waiting.clear();
         }
@@ -536,13 +563,11 @@ impl Requests {
                     }
                     self.entries.insert(key, background);
                 }
-                Entry::Held(_)
-                | Entry::Asked(_)
-                | Entry::Queued { .. }
-                | Entry::Reading(_)
-                | Entry::Subscribed { .. } => {}
+                Entry::Queued { .. } => queued.push(key),
+                Entry::Held(_) | Entry::Asked(_) | Entry::Reading(_) | Entry::Subscribed { .. } => {}
             }
         }
+        queued
     }
 
     /// Waits for no call of the shell's any more.
@@ -651,8 +676,10 @@ mod tests {
         /// Queues a call of the shell with the id; gives its number.
         fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
             let (key, pending) = (self.requests.number(), self.pending(id));
-            let context = CallContext { key, facts: ShellCommandFacts::default(), revision: V2025_06_18 };
-            let limits = Limits { timeout: Default::default(), grace: Default::default(), max_output: 0 };
+            let context =
+                CallContext { key, facts: ShellCommandFacts::default(), revision: V2025_06_18, is_audited: false };
+            let limits =
+                Limits { timeout: Default::default(), grace: Default::default(), max_output: 0, has_digests: false };
             let turn =
                 ShellTurn { request: TurnOf::Restart, context, limits, directories: None, wants_progress: false };
             self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
@@ -671,7 +698,7 @@ mod tests {
             let cancelled = self.requests.cancel(&id.into());
             cancelled
                 .into_iter()
-                .map(|(_, reply, _)| {
+                .map(|Cancelled { reply, .. }| {
                     assert_eq!(reply.id(), &id.into());
                     assert_eq!(self.replies.withdraw(reply), None);
                 })

@@ -16,11 +16,13 @@ use super::outgoing::{Outgoing, Question};
 use super::replies::Reply;
 use super::requests::Requests;
 use super::session::{RequestContext, Session};
+use crate::audit;
 use crate::config::{LogLevel, RootsMode};
+use crate::files::{Held, are_same};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR};
 use crate::mcp::{MISSING_CLIENT_CAPABILITY, has_roots, root_uris, roots_required_capabilities};
 use crate::policy::{Directories, DirectoryError, MOST_ROOTS};
-use crate::text::quote;
+use crate::text::{escape_os, quote};
 
 /// How long calls are held for the client's answer.
 const ANSWER_TIME: Duration = Duration::from_secs(3);
@@ -146,6 +148,9 @@ impl Roots {
         // The same directories come again and again, and each handle counts.
         let before: Vec<_> = self.last.iter().flat_map(|last| last.held_for_client()).cloned().collect();
         let (directories, client) = operators.with_client_roots_after(uris, &before);
+        if self.last.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, &before) {
+            effects.record(recorded(&client.directories, &client.dropped));
+        }
         client.dropped.into_iter().for_each(|why| effects.log(LogLevel::Warn, why));
         effects.log(LogLevel::Info, log::client_roots(&client.directories));
         let directories = Arc::new(directories);
@@ -209,4 +214,11 @@ impl Roots {
         }
         Ok(DecidedIn::These(known))
     }
+}
+
+/// The roots in the audit log.
+fn recorded(roots: &[Arc<Held>], dropped: &[String]) -> audit::Event {
+    let roots = roots.iter().map(|root| escape_os(root.path().as_os_str()).into_owned()).collect();
+    let refused = dropped.iter().map(|reason| audit::RefusedRoot { reason: reason.clone() }).collect();
+    audit::Event::Roots(audit::Roots { roots, refused })
 }

@@ -4,8 +4,10 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
+use super::auditing::Auditor;
 use super::dispatch::{self, ListedTools, State};
 use super::effects::{Effect, Effects};
 use super::event::{Deadline, Event, Progress};
@@ -16,7 +18,7 @@ use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
 use super::log::{Fields, Log, LogSink};
 use super::outgoing::Outgoing;
-use super::parts::Parts;
+use super::parts::{NotStarted, Parts};
 use super::questions::{Ended, Questions};
 use super::reading::{self, Background};
 use super::reads::Reads;
@@ -87,7 +89,7 @@ impl<'o> Server<'o> {
     }
 
     /// The same with parts that may still have to be made.
-    pub(crate) fn of_late(parts: LateParts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
+    pub(crate) fn of_late(mut parts: LateParts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
         let mut log = Log::new(parts.opening.log_level, log);
         let shell = match parts.at_start() {
@@ -108,6 +110,11 @@ impl<'o> Server<'o> {
             observer: Arc::clone(&made.observer),
         };
         let workers = Workers::new(with, events.clone());
+        let asker = Asker::new(events.clone());
+        let anchor = parts.opening.anchor.take().and_then(|settings| {
+            let started = Anchor::start(settings, events.clone());
+            started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
+        });
         let mut server = Self {
             state: State {
                 session: Session::default(),
@@ -117,8 +124,9 @@ impl<'o> Server<'o> {
                 tools: ListedTools::default(),
                 questions: Questions::default(),
                 background: Background { kept: KeptCalls::new(events.clone()), reads: Reads::new(events.clone()) },
+                audit: Auditor::new(parts.opening.audit.take()),
             },
-            runners: Runners { workers, shell, leftovers: Leftovers::default(), asker: Asker::new(events.clone()) },
+            runners: Runners { workers, shell, leftovers: Leftovers::default(), asker, anchor },
             parts,
             replies: Replies::default(),
             log,
@@ -146,6 +154,20 @@ impl<'o> Server<'o> {
         if let Some(sandbox) = parts.confinement.describe() {
             log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
         }
+    }
+
+    fn tell_of_audit(&mut self) {
+        for (level, line) in self.state.audit.told() {
+            self.log.write(level, &line);
+        }
+    }
+
+    /// Whether the server may start.
+    ///
+    /// # Errors
+    /// That the audit log can't be opened.
+    pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
+        self.state.audit.broken().map_or(Ok(()), |error| Err(NotStarted::Audit(error.to_string())))
     }
 
     /// What ends the server from another thread.
@@ -201,6 +223,12 @@ impl<'o> Server<'o> {
         if !self.runners.leftovers.end_all(self.is_late) {
             self.log.write(LogLevel::Error, "not all that commands have left behind could be ended");
         }
+        self.state.audit.end();
+        self.tell_of_audit();
+        // Behind the last record.
+        if let Some(Err(why)) = self.runners.anchor.map(Anchor::end) {
+            self.log.write(LogLevel::Error, &not_anchored(&why));
+        }
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             served => served,
@@ -216,7 +244,14 @@ impl<'o> Server<'o> {
                 self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
                 self.parts.read_locked();
             }
-            if let Err(error) = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost()) {
+            let is_line = matches!(event, Event::Line(_));
+            let handled = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost());
+            if is_line {
+                // Behind the answer, which need not wait for it.
+                self.state.audit.begin();
+            }
+            self.tell_of_audit();
+            if let Err(error) = handled {
                 // Nobody hears the answers any more, so nobody wants the calls.
                 self.log.write(LogLevel::Info, &format!("the client does not take answers any more: {error}"));
                 self.lifecycle = Lifecycle::Ending;
@@ -251,12 +286,20 @@ impl<'o> Server<'o> {
                 self.tell_of_parts();
                 return Ok(());
             }
+            Event::Started { key, started } => {
+                state.audit.started(key, &started);
+                Effects::default()
+            }
+            Event::NotAnchored(why) => {
+                self.log.write(LogLevel::Error, &not_anchored(&why));
+                Effects::default()
+            }
             Event::Ended(ended) => {
-                let calls = (&mut state.requests, &mut state.background.kept);
+                let calls = (&mut state.requests, &mut state.background.kept, &mut state.audit);
                 turns::ended(parts, calls, runners, ended)
             }
             Event::Looked(looked) => {
-                let calls = (&mut state.requests, &mut state.background.kept);
+                let calls = (&mut state.requests, &mut state.background.kept, &mut state.audit);
                 turns::looked(parts, calls, runners, looked)
             }
             // It is looked at after each event.
@@ -303,8 +346,8 @@ impl<'o> Server<'o> {
 
     /// Starts the calls whose turn it is, before anything is written, and then does what a handler said.
     fn step(&mut self, effects: Effects) -> io::Result<()> {
-        let State { requests, background, .. } = &mut self.state;
-        let started = turns::start(&self.parts, requests, &mut background.kept, &mut self.runners);
+        let State { requests, background, audit, .. } = &mut self.state;
+        let started = turns::start(&self.parts, (requests, &mut background.kept, audit), &mut self.runners);
         self.apply(effects.and(started))
     }
 
@@ -313,6 +356,7 @@ impl<'o> Server<'o> {
             let line = match effect {
                 Effect::Answer(reply, result) => self.replies.result(reply, result),
                 Effect::Refuse(reply, error) => {
+                    self.state.audit.refused(Some(reply.id()), Some(error.code), &error.message, ("", ""));
                     if self.log.writes(LogLevel::Debug) {
                         let line = Fields::of_request(reply.id()).ours("error", error.code);
                         self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
@@ -356,6 +400,10 @@ impl<'o> Server<'o> {
                     self.log.write(level, &line);
                     None
                 }
+                Effect::Record(event) => {
+                    self.state.audit.record(|| *event);
+                    None
+                }
             };
             if let Some(line) = line {
                 self.write(&line)?;
@@ -377,6 +425,7 @@ impl<'o> Server<'o> {
                     LongLine::Other => None,
                 };
                 let why = format!("invalid request: the line is longer than {MAX_LINE} bytes");
+                self.state.audit.refused(id, Some(INVALID_REQUEST), &why, ("", ""));
                 return self.write(&encode::error(id, &ErrorObject::new(INVALID_REQUEST, why)));
             }
         };
@@ -388,10 +437,9 @@ impl<'o> Server<'o> {
     }
 
     fn batch(&mut self, elements: Vec<Result<Message, Malformed>>) -> io::Result<()> {
-        let refused = |code, why: String| encode::error(None, &ErrorObject::new(code, why));
         if !self.state.session.revision().is_some_and(crate::mcp::Revision::has_batches) {
             let why = "invalid request: batches exist only after a handshake with protocol version 2025-03-26";
-            return self.write(&refused(INVALID_REQUEST, why.to_owned()));
+            return self.refuse_batch(INVALID_REQUEST, why);
         }
         let is_answered = |element: &&Result<Message, Malformed>| matches!(element, Ok(Message::Request(_)) | Err(_));
         let to = match elements.iter().filter(is_answered).count() {
@@ -400,9 +448,14 @@ impl<'o> Server<'o> {
         };
         let to = match to {
             Ok(to) => to,
-            Err(error) => return self.write(&refused(INTERNAL_ERROR, error.to_string())),
+            Err(error) => return self.refuse_batch(INTERNAL_ERROR, &error.to_string()),
         };
         elements.into_iter().try_for_each(|element| self.message(element, to))
+    }
+
+    fn refuse_batch(&mut self, code: i32, why: &str) -> io::Result<()> {
+        self.state.audit.refused(None, Some(code), why, ("", ""));
+        self.write(&encode::error(None, &ErrorObject::new(code, why)))
     }
 
     fn message(&mut self, message: Result<Message, Malformed>, to: Destination) -> io::Result<()> {
@@ -420,6 +473,8 @@ impl<'o> Server<'o> {
             Ok(Message::Notification(notification)) => dispatch::notification(parts, state, &notification),
             Ok(Message::Response(response)) => dispatch::response(parts, state, &response),
             Err(malformed) => {
+                let Malformed { id, error } = &malformed;
+                state.audit.refused(id.as_ref(), Some(error.code), &error.message, ("", ""));
                 self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
                 let line = replies.error_to(malformed.id.as_ref(), to, &malformed.error);
                 return line.map_or(Ok(()), |line| self.write(&line));
@@ -480,7 +535,9 @@ impl<'o> Server<'o> {
 
     /// Gives up every call there is.
     fn shut_down(&mut self) {
-        self.state.requests.shut_down();
+        for call in self.state.requests.shut_down() {
+            self.state.audit.not_started(call, None);
+        }
         self.state.questions.shut_down();
         self.runners.asker.end_all();
         if self.runners.shell.give_up() {
@@ -508,4 +565,8 @@ impl<'o> Server<'o> {
         self.output.write_all(line)?;
         self.output.flush()
     }
+}
+
+fn not_anchored(why: &str) -> String {
+    format!("the program of `--audit-anchor` has not kept the head of the audit log: {why}")
 }

@@ -94,6 +94,11 @@ impl Session {
         }))
     }
 
+    /// Who has made the handshake.
+    pub(super) fn client_info(&self) -> Option<&Arc<Implementation>> {
+        self.handshake.as_ref()?.client_info.as_ref()
+    }
+
     fn initialize(&mut self, request: &Request) -> Result<Served, ErrorObject> {
         let Some(params) = InitializeParams::from_params(&request.params) else {
             return Err(ErrorObject::invalid_params("`initialize` needs `protocolVersion`, a string"));

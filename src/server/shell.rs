@@ -9,9 +9,9 @@ use super::event::{CallEnded, Event, HowEnded, ShellState};
 use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
-use super::workers::{heartbeat, observe_end};
-use crate::exec::{ExecError, Limits, Output, Stop, StopSignal, stop};
-use crate::files::{Held, are_same};
+use super::workers::{end_of, heartbeat, observe_end};
+use crate::exec::{ExecError, Limits, Output, StartedCommand, Stop, StopSignal, stop};
+use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellCommand, WorkingDirectory};
 use crate::shell::dialect::Change;
@@ -30,6 +30,17 @@ pub(super) struct ShellTurn {
     pub wants_progress: bool,
 }
 
+impl ShellTurn {
+    /// What is recorded of its start; `None` where it runs no command.
+    pub(super) fn started(&self) -> Option<StartedCommand> {
+        let (TurnOf::Run(command) | TurnOf::Change(_, command)) = &self.request else { return None };
+        // What is built into the shell is the shell's own program.
+        let program = command.program()?.to_owned();
+        let file = FileState::of(&program).ok();
+        Some(StartedCommand { pid: None, program, file })
+    }
+}
+
 /// What a call asks of the shell.
 #[derive(Debug)]
 pub(super) enum TurnOf {
@@ -46,6 +57,8 @@ pub(super) struct CallContext {
     pub facts: ShellCommandFacts,
     /// What the result must be valid in.
     pub revision: Revision,
+    /// Whether its end is recorded.
+    pub is_audited: bool,
 }
 
 /// A call whose turn has come.
@@ -262,7 +275,7 @@ impl ShellRunner {
 }
 
 fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: ReportSettings) -> CallEnded {
-    let Finished { context: CallContext { key, facts, revision }, answer, host, stands } = finished;
+    let Finished { context: CallContext { key, facts, revision, is_audited }, answer, host, stands } = finished;
     // To start the shell anew is no command.
     if !facts.word.is_empty() {
         match &answer {
@@ -273,6 +286,7 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
             }
         }
     }
+    let recorded = answer.as_ref().ok().filter(|_| is_audited).map(|answer| Box::new(end_of(&answer.output)));
     let (result, how, shell) = match answer {
         Ok(answer) => {
             let Output { end, elapsed, .. } = answer.output;
@@ -286,5 +300,5 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
             (CallToolResult::error(format!("the call failed: {why}")), HowEnded::Failed(why), shell)
         }
     };
-    CallEnded { key, result: result.encode(revision), how, shell: Some(shell) }
+    CallEnded { key, result: result.encode(revision), how, shell: Some(shell), facts: recorded }
 }

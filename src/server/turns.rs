@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::anchor::Anchor;
 use super::asker::Asker;
+use super::auditing::Auditor;
 use super::effects::{Effect, Effects};
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::kept::KeptCalls;
@@ -24,19 +26,16 @@ pub(super) struct Runners {
     pub shell: ShellRunner,
     pub leftovers: Leftovers,
     pub asker: Asker,
+    /// What keeps the head of the audit log elsewhere, where the operator has a program for that.
+    pub anchor: Option<Anchor>,
 }
 
-/// The calls that have no answer yet, and those that can be asked about.
-type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls);
+/// The calls that have no answer yet, those that can be asked about, and where all of them are recorded.
+type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls, &'a mut Auditor);
 
 /// Starts the calls whose turn it is; those that can't run are answered. As long as the leftovers of a call are looked for
 /// none starts, so that nothing of it can be taken for theirs.
-pub(super) fn start(
-    parts: &LateParts,
-    requests: &mut Requests,
-    kept: &mut KeptCalls,
-    runners: &mut Runners,
-) -> Effects {
+pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runners: &mut Runners) -> Effects {
     let mut effects = Effects::default();
     if runners.leftovers.are_looked_for() {
         return effects;
@@ -55,7 +54,14 @@ pub(super) fn start(
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
                     runners.workers.run(job).map(Started::Runs)
                 }
-                Work::Shell(turn) => runners.shell.begin(*turn, parts.policy.directories()),
+                Work::Shell(turn) => {
+                    let started = audit.is_on().then(|| turn.started());
+                    let begun = runners.shell.begin(*turn, parts.policy.directories());
+                    if let Some(started) = started.flatten().filter(|_| begun.is_ok()) {
+                        audit.started(key, &started);
+                    }
+                    begun
+                }
             };
             match begun {
                 Ok(Started::Runs(stop)) if lane == LaneName::Background => {
@@ -80,6 +86,7 @@ pub(super) fn start(
                     requests.give_up(lane);
                     let line = Fields::of_call(pending.reply.id()).and(&pending.description);
                     effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
+                    audit.not_started(key, Some(&why.to_string()));
                     let result = CallToolResult::error(why.to_string());
                     effects.push(Effect::Answer(pending.reply, result.encode(revision)));
                 }
@@ -109,8 +116,9 @@ pub(super) fn looked(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, lo
 }
 
 /// Answers a call, and tells the log and the client of its end.
-fn finish(parts: &Parts, (requests, kept): Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
-    let CallEnded { key, result, how, shell } = ended;
+fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
+    audit.ended(&ended);
+    let CallEnded { key, result, how, shell, facts: _ } = ended;
     kept.ended(key, &how);
     let mut effects = Effects::default();
     match shell {

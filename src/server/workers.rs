@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::event::{CallEnded, Event, HowEnded, Progress};
+use super::auditing::stream;
+use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
 use crate::exec::{
-    ExecError, Executor, Feed, Heartbeat, Invocation, Limits, Output, Spool, Stop, StopSignal, own_children, stop,
+    ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, Stop, StopSignal,
+    own_children, stop,
 };
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
@@ -43,6 +45,8 @@ pub(super) struct Job {
     pub spool: Option<Arc<Spool>>,
     /// What it reads behind the `input`.
     pub feed: Option<Arc<Feed>>,
+    /// Whether its start and end are recorded.
+    pub is_audited: bool,
 }
 
 impl Job {
@@ -184,12 +188,15 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
         shown: _,
         spool,
         feed,
+        is_audited,
     } = job;
     let report = ReportSettings { kept_as: spool.as_ref().filter(|spool| spool.keeps()).map(|_| key), ..shared.report };
     let word = command.words().first().cloned().unwrap_or_default();
     let success = command.success_exit_codes().to_vec();
     let heartbeat = wants_progress.then(|| heartbeat(key, shared.events.clone()));
-    let invocation = Invocation { command, input, limits, stop, heartbeat, spool, feed };
+    let untold = Arc::new(Mutex::new(None));
+    let on_start = is_audited.then(|| tell_start(key, shared.events.clone(), Arc::clone(&untold)));
+    let invocation = Invocation { command, input, limits, stop, heartbeat, spool, feed, on_start };
     // A panic ends a call with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| shared.executor.run(invocation)));
     let seen = match &outcome {
@@ -198,6 +205,13 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
         Err(_) => CommandOutcome::Panicked,
     };
     observe_end(&*shared.observer, key, seen);
+    let facts = is_audited.then(|| {
+        let started = untold.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::new(EndOfCommand {
+            started,
+            ..outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(end_of).unwrap_or_default()
+        })
+    });
     let (result, how) = match outcome {
         Ok(Ok(output)) => {
             let Output { end, elapsed, .. } = output;
@@ -209,7 +223,23 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
             (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
         }
     };
-    CallEnded { key, result: result.encode(revision), how, shell: None }
+    CallEnded { key, result: result.encode(revision), how, shell: None, facts }
+}
+
+/// Tells the loop that a command has started. Nobody waits for the loop: where it is behind, it hears of it with the end.
+fn tell_start(key: u64, events: EventSender, untold: Arc<Mutex<Option<StartedCommand>>>) -> OnStart {
+    OnStart(Box::new(move |started| {
+        let sent = events.try_send(Event::Started { key, started: Box::new(started) });
+        if let Some(Event::Started { started, .. }) = sent.err().map(|event| *event) {
+            *untold.lock().unwrap_or_else(PoisonError::into_inner) = Some(*started);
+        }
+    }))
+}
+
+/// What is recorded of a command that ran.
+pub(super) fn end_of(output: &Output) -> EndOfCommand {
+    let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
+    EndOfCommand { started: None, limit: output.limit, stdout, stderr }
 }
 
 /// Tells of the end of a command. It has run, so a panic of the observer is dropped.

@@ -82,8 +82,8 @@ enum State {
 }
 
 impl Until {
-    pub(super) fn new(marker: Marker, line_end: &'static str, max_output: u64) -> Self {
-        Self { marker, line_end, capture: Capture::new(max_output), held: Vec::new(), state: State::Output }
+    pub(super) fn new(marker: Marker, line_end: &'static str, capture: Capture) -> Self {
+        Self { marker, line_end, capture, held: Vec::new(), state: State::Output }
     }
 
     /// Takes the next piece of the stream. Anything after the second marker does not belong to this command's output.
@@ -177,7 +177,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn read(pieces: &[&[u8]], marker: &str) -> (String, Option<String>) {
-        let mut until = Until::new(Marker(marker.to_owned()), "\n", 0);
+        let mut until = Until::new(Marker(marker.to_owned()), "\n", Capture::new(0));
         pieces.iter().for_each(|piece| until.push(piece));
         let (capture, note) = until.finish();
         let captured = capture.finish();

@@ -7,12 +7,14 @@
 //! - [`write_json_string`] writes text as JSON does, and fast.
 //! - [`nearest`] finds the known word that an unknown one was probably meant to be.
 //! - [`read_duration`] and [`read_size`] read amounts with units.
+//! - `time` writes points in time.
 //! - [`quote`] puts text in double quotes, exact and of bounded length, for a field of a log line.
 
 mod amount;
 mod escape;
 mod json;
 mod nearest;
+pub(crate) mod time;
 
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,

@@ -274,7 +274,7 @@ fn timeout_hint(timeout: Duration) -> String {
 }
 
 /// The name of a signal according to signal(7); `SIG` and the number if it has none.
-fn signal_name(number: i32) -> String {
+pub(crate) fn signal_name(number: i32) -> String {
     const NAMES: [(i32, &str); 14] = [
         (1, "HUP"),
         (2, "INT"),

@@ -21,6 +21,7 @@ pub use calls::{
     BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, Start, StopCall,
     WriteInput, list_result, read_output, stop_result,
 };
+pub(crate) use command_result::signal_name;
 pub(crate) use describe::shortened_list;
 pub use list::DescribedCommand;
 pub use name::{ToolNameError, WhichTools, tool_names};

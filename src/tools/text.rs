@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_cut_leaves_whole_lines_where_that_costs_no_more_than_half_of_what_is_kept() {
         let text = |head: &str, tail: &str| {
-            let captured = Captured { head: head.into(), tail: tail.into(), left_out: 10 };
+            let captured = Captured { head: head.into(), tail: tail.into(), left_out: 10, sha256: None };
             let Text { text, left_out, .. } = Text::new(&captured);
             (text.into_owned(), left_out)
         };
@@ -140,7 +140,12 @@ mod tests {
 
     #[test]
     fn a_cut_leaves_whole_characters_and_counts_what_is_missing() {
-        let cut = Captured { head: "aé".as_bytes()[..2].to_vec(), tail: "éz".as_bytes()[1..].to_vec(), left_out: 5 };
+        let cut = Captured {
+            head: "aé".as_bytes()[..2].to_vec(),
+            tail: "éz".as_bytes()[1..].to_vec(),
+            left_out: 5,
+            sha256: None,
+        };
         let expected = Text { text: "a\n[... 7 bytes left out ...]\nz".into(), left_out: 7, lossy: false };
         assert_eq!(Text::new(&cut), expected);
         for (bytes, expected) in

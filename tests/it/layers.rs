@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("mcp", &["text"]),
     ("files", &[]),
     ("poll", &[]),
+    ("audit", &["files", "text"]),
     ("integrity", &["files"]),
     ("policy", &["integrity", "files", "text"]),
     ("sandbox", &["integrity", "files"]),
@@ -24,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "server",
         &[
+            "audit",
             "jsonrpc",
             "mcp",
             "policy",
@@ -39,7 +41,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "text",
         ],
     ),
-    ("audit", &["files", "text"]),
     ("transcript", &["jsonrpc", "files", "text"]),
     ("lint", &["transcript", "text"]),
     ("report", &["audit", "transcript", "files", "text"]),
@@ -73,7 +74,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("Command::new", &["exec/run.rs", "exec/launcher/launched.rs", "shell/", "cli/started.rs"]),
     (".exec()", &["exec/launcher/launched.rs"]),
     ("Instant::now", &["config/", "exec/", "cli/", "shell/", "server/deadlines.rs"]),
-    ("SystemTime", &["config/", "exec/", "cli/"]),
+    ("SystemTime::now", &["config/", "exec/", "cli/"]),
     ("env::var", &["config/", "exec/", "cli/"]),
     ("env::current_dir", &["config/", "exec/", "cli/"]),
     ("env::home_dir", &["config/"]),

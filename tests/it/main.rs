@@ -16,6 +16,7 @@ mod support;
 mod approval;
 mod ask_scripts;
 mod audit;
+mod audited;
 mod background;
 mod clients;
 mod dependencies;

@@ -59,6 +59,10 @@ fn defaults_hold_where_nothing_is_set() {
     record: off (default)
     record-force: off (default)
     record-required: off (default)
+    audit: none (default)
+    audit-sync: off (default)
+    audit-max-size: none (default)
+    audit-anchor: none (default)
     log: info (default)
     log-file: stderr (default)
     log-format: text (default)
@@ -194,6 +198,16 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 the same [ALLOWEXEC_RECORD_FORCE; default: off]
       --record-required         End the session where it can't be recorded any more, instead of going
                                 on with a warning [ALLOWEXEC_RECORD_REQUIRED; default: off]
+      --audit FILE              Append every request, decision, start and end to this audit log; a call
+                                that can't be recorded does not run [ALLOWEXEC_AUDIT; default: none]
+      --audit-sync              Wait until each record of the audit log is on the disk
+                                [ALLOWEXEC_AUDIT_SYNC; default: off]
+      --audit-max-size SIZE     Begin a new audit log before the file becomes larger; the old one
+                                becomes FILE.1, the next FILE.2, and so on [ALLOWEXEC_AUDIT_MAX_SIZE;
+                                default: none]
+      --audit-anchor COMMAND    Your program that keeps the head of the audit log elsewhere: it gets
+                                one on standard input at the end of each session and every ten minutes
+                                [ALLOWEXEC_AUDIT_ANCHOR; default: none]
       --log LEVEL               What is written to stderr: off, error, warn, info or debug
                                 [ALLOWEXEC_LOG; default: info]
       --log-file FILE           The file that the log is appended to instead of stderr, readable by its

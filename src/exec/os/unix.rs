@@ -52,7 +52,7 @@ pub(in crate::exec) fn supervise(
 ) -> io::Result<(Output, Option<Failure>)> {
     let Told { heartbeat, spool, feed } = told;
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
-    let [stdout, stderr] = pipes.map(|pipe| (pipe, Capture::new(limits.max_output), spool.clone()));
+    let [stdout, stderr] = pipes.map(|pipe| (pipe, limits.capture(), spool.clone()));
     let stream = |(pipe, capture, spool), name| Stream { pipe, capture, name, spool };
     let mut streams = [stream(stdout, StreamName::Stdout), stream(stderr, StreamName::Stderr)];
     let mut input = Input::new(child.stdin.take(), input, feed);

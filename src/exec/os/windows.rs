@@ -123,7 +123,7 @@ pub(in crate::exec) fn supervise(
     let Told { heartbeat, spool, feed } = told;
     // However this ends, nobody reads the input any more.
     let _feed = feed.clone().map(ClosedAtEnd);
-    let streams = StreamName::ALL.map(|name| Stream::new(name, &last, limits.max_output, spool.clone()));
+    let streams = StreamName::ALL.map(|name| Stream::new(name, &last, limits.capture(), spool.clone()));
     let [stdout, stderr] = &streams;
     if let Some(pipe) = child.inner_mut().stdout.take() {
         stdout.read("stdout", pipe, stop.waker.clone())?;
@@ -198,8 +198,8 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(name: StreamName, last: &Arc<AtomicUsize>, max_output: u64, spool: Option<Arc<Spool>>) -> Self {
-        Self { name, spool, last: Arc::clone(last), capture: Arc::new(Mutex::new(Capture::new(max_output))) }
+    fn new(name: StreamName, last: &Arc<AtomicUsize>, capture: Capture, spool: Option<Arc<Spool>>) -> Self {
+        Self { name, spool, last: Arc::clone(last), capture: Arc::new(Mutex::new(capture)) }
     }
 
     /// Reads the pipe to its end, even if the watch is over, and reports the end.

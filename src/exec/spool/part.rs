@@ -65,11 +65,16 @@ impl Part {
         let bound = if bound == 0 { MOST_CAPTURED } else { bound.min(MOST_CAPTURED) };
         let place = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         if self.length <= bound {
-            return Ok(Captured { head: self.read(0, place(bound))?, tail: Vec::new(), left_out: self.not_kept });
+            return Ok(Captured {
+                head: self.read(0, place(bound))?,
+                tail: Vec::new(),
+                left_out: self.not_kept,
+                sha256: None,
+            });
         }
         let head = self.read(0, place(bound - bound / 2))?;
         let tail = self.read(self.length - bound / 2, place(bound))?;
-        Ok(Captured { head, tail, left_out: self.length - bound + self.not_kept })
+        Ok(Captured { head, tail, left_out: self.length - bound + self.not_kept, sha256: None })
     }
 
     /// Where the line begins that has this many lines before it; `None` if there are not so many. Behind the last line

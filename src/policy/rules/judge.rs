@@ -5,6 +5,9 @@ use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
 
+/// What stands in the place of a secret.
+pub(crate) const HIDDEN: &str = "***";
+
 /// Says whether a path lies where it must.
 pub trait PathJudge {
     /// Looks at one path.
@@ -115,8 +118,8 @@ impl CommandRule {
             let is_option = word.starts_with('-') && word != "-";
             let spelling = secret_options.iter().find(|spelling| word.starts_with(**spelling)).map(|found| found.len());
             match spelling {
-                _ if is_value || (has_secret_operand && !is_option) => word.replace_range(.., "***"),
-                Some(length) if word.len() > length => word.replace_range(length.., "***"),
+                _ if is_value || (has_secret_operand && !is_option) => word.replace_range(.., HIDDEN),
+                Some(length) if word.len() > length => word.replace_range(length.., HIDDEN),
                 Some(_) | None => {}
             }
             is_value = spelling.is_some_and(|length| word.len() == length);
@@ -195,7 +198,7 @@ impl Match<'_> {
             };
             if let Some(word) = shown.get_mut(reading.word).filter(|_| is_secret) {
                 word.truncate(reading.from);
-                word.push_str("***");
+                word.push_str(HIDDEN);
             }
         }
         shown

@@ -43,6 +43,7 @@ pub use grammar::{
     NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, SandboxRule, SandboxWord,
     Syntax, Takes, TextType, ValuePlace, ValueType,
 };
+pub(crate) use judge::HIDDEN;
 pub use judge::{Judgement, PathJudge};
 pub use load::{ListEntry, PolicyText};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};

@@ -45,7 +45,7 @@ impl Opening {
         let session = Session::start(program, settings, directory)?;
         let started = Instant::now();
         let marker = Marker::fresh();
-        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024 };
+        let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024, has_digests: false };
         let line = dialect::opening_line(&marker);
         let mut watch = Session::begin(ShellLine { line, marker, limits, by_shell_alone: false }, started);
         watch.heed(AtStop::Waits);

@@ -196,7 +196,7 @@ impl Session {
     /// Whether the shell answers a line that nobody could know before its command had ended.
     fn still_answers(&mut self) -> bool {
         let marker = Marker::fresh();
-        let limits = Limits { timeout: ANSWER, grace: Duration::ZERO, max_output: 1024 };
+        let limits = Limits { timeout: ANSWER, grace: Duration::ZERO, max_output: 1024, has_digests: false };
         let line = ShellLine { line: dialect::opening_line(&marker), marker, limits, by_shell_alone: false };
         let mut watch = Watch::new(line, Instant::now());
         matches!(watch.run(self, None, None), Ok(Step::Complete))

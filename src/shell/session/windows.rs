@@ -121,7 +121,7 @@ impl Session {
             line,
             started,
             limits,
-            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.max_output)),
+            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.capture())),
             open: 2,
             until: started + limits.timeout,
             status: None,

@@ -49,7 +49,7 @@ impl Watch {
             by_shell_alone,
             line,
             written: 0,
-            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.max_output)),
+            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.capture())),
             open: [true, true],
             heard: 0,
             beats: None,

@@ -3,13 +3,13 @@
 use std::time::SystemTime;
 
 /// As ISO 8601 writes it without separators, with milliseconds: for names of files.
-pub(super) fn basic(time: SystemTime) -> String {
+pub(crate) fn basic(time: SystemTime) -> String {
     let ([year, month, day], [hour, minute, second], milliseconds) = parts(time);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{milliseconds:03}Z")
 }
 
 /// As RFC 3339 writes it, with milliseconds.
-pub(super) fn extended(time: SystemTime) -> String {
+pub(crate) fn extended(time: SystemTime) -> String {
     let ([year, month, day], [hour, minute, second], milliseconds) = parts(time);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }

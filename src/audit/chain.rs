@@ -1,0 +1,263 @@
+//! The file of the chain: whose turn it is to append, where it ends, what a crash has left of a line, and the next file
+//! where it is full.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, Summing};
+
+/// How long the lock of another server is waited for. One append takes it far shorter, so whoever holds it this long does not
+/// append, and the server's loop must not wait for that.
+const LOCK: Duration = Duration::from_secs(1);
+/// The longest line that is looked for at the end: no message of a client makes a longer record.
+const LONGEST_LINE: u64 = 128 * 1024 * 1024;
+/// How each record begins.
+const RECORD: &[u8] = br#"{"seq":"#;
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+/// How many files there may be before this one.
+const MOST_FILES: u32 = 100_000;
+
+/// Why a record can't be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum AuditError {
+    /// The file can't be had.
+    #[error(transparent)]
+    File {
+        /// Why.
+        #[from]
+        source: SharedFileError,
+    },
+    /// It can't be read or written.
+    #[error(transparent)]
+    Io {
+        /// What the system says.
+        #[from]
+        source: io::Error,
+    },
+    /// What is in it was not written by this program.
+    #[error("it is not an audit log; expected an audit log, an empty file, or no file")]
+    NoLog,
+}
+
+/// The file, and where it ended when it was last looked at.
+#[derive(Debug)]
+pub(super) struct Chain {
+    file: SharedFile,
+    name: OsString,
+    seen: End,
+    max_size: Option<u64>,
+    sync: bool,
+    /// The name that the file before has got, until the first record of this one is written.
+    continues: Option<String>,
+    /// What happened to the file, until a record tells of it.
+    damage: Option<Damage>,
+}
+
+/// The end of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    at: u64,
+    /// The digest of the last line, without its end.
+    last: Sha256,
+    /// Whether that line has no end.
+    is_torn: bool,
+}
+
+impl End {
+    const OF_NOTHING: Self = Self { at: 0, last: Sha256::ZERO, is_torn: false };
+}
+
+/// What happened to the file that this program did not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// The last line has no end: a crash or a full disk has cut it off.
+    Torn { bytes: u64, sha256: Sha256 },
+    /// The file has become shorter since the last append.
+    Cut { bytes: u64, last: Sha256 },
+    /// It is empty, and was not.
+    Emptied { last: Sha256 },
+}
+
+/// The file, while nobody else may append to it.
+pub(super) struct Turn<'a> {
+    locked: Locked<'a>,
+    name: &'a OsString,
+    seen: &'a mut End,
+    max_size: Option<u64>,
+    sync: bool,
+    continues: &'a mut Option<String>,
+    damage: &'a mut Option<Damage>,
+}
+
+impl Chain {
+    /// Opens the file, or makes it.
+    ///
+    /// # Errors
+    /// [`PlaceError`].
+    pub(super) fn open(
+        path: &Path,
+        changeable: &[&Path],
+        max_size: Option<u64>,
+        sync: bool,
+    ) -> Result<Self, PlaceError> {
+        let file = SharedFile::open(path, changeable)?;
+        let name = path.file_name().unwrap_or_default().to_owned();
+        Ok(Self { file, name, seen: End::OF_NOTHING, max_size, sync, continues: None, damage: None })
+    }
+
+    /// Forgets what was seen, so that the next turn finds what is torn.
+    pub(super) fn forget(&mut self) {
+        (self.seen, self.damage) = (End::OF_NOTHING, None);
+    }
+
+    /// Waits until nobody else appends, and looks at what others have appended.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(super) fn turn(&mut self) -> Result<Turn<'_>, AuditError> {
+        let locked = self.file.lock(LOCK)?;
+        let size = locked.file().metadata()?.len();
+        let before = self.seen;
+        if size != before.at || locked.is_another {
+            let (end, length) = last_line(locked.file(), size)?;
+            let damage = if size == 0 && before.at > 0 {
+                Some(Damage::Emptied { last: before.last })
+            } else if size < before.at && !locked.is_another {
+                Some(Damage::Cut { bytes: before.at - size, last: before.last })
+            } else if end.is_torn {
+                Some(Damage::Torn { bytes: length, sha256: end.last })
+            } else {
+                None
+            };
+            (self.seen, self.damage) = (end, damage.or(self.damage));
+        }
+        let (max_size, sync) = (self.max_size, self.sync);
+        let Self { name, seen, continues, damage, .. } = self;
+        Ok(Turn { locked, name, seen, max_size, sync, continues, damage })
+    }
+}
+
+impl Turn<'_> {
+    /// The digest of the line before.
+    pub(super) fn prev(&self) -> Sha256 {
+        self.seen.last
+    }
+
+    /// What happened to the file, and is not recorded.
+    pub(super) fn damage(&self) -> Option<Damage> {
+        *self.damage
+    }
+
+    /// Appends the line that tells of the damage.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub(super) fn append_damage(&mut self, line: &[u8]) -> Result<(), AuditError> {
+        self.append(line)?;
+        *self.damage = None;
+        Ok(())
+    }
+
+    /// The name that the file before has got, where the next line is the first one of this file.
+    pub(super) fn continues(&self) -> Option<&str> {
+        self.continues.as_deref()
+    }
+
+    /// Begins a new file where this one has no room for so many bytes more, and says whether it did.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(super) fn make_room(&mut self, length: usize) -> Result<bool, AuditError> {
+        let is_full = |max: u64| self.seen.at > 0 && self.seen.at + length as u64 > max;
+        if self.seen.is_torn || !self.max_size.is_some_and(is_full) {
+            return Ok(false);
+        }
+        for number in 1..MOST_FILES {
+            let mut name = self.name.clone();
+            name.push(format!(".{number}"));
+            match self.locked.begin_anew(&name) {
+                Ok(()) => {
+                    *self.continues = Some(name.to_string_lossy().into_owned());
+                    self.seen.at = 0;
+                    return Ok(true);
+                }
+                Err(SharedFileError::System { source }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::AlreadyExists).into())
+    }
+
+    /// Appends one line, which has no end yet.
+    ///
+    /// # Errors
+    /// [`AuditError`]. Part of the line may stand in the file then, which the next turn finds.
+    pub(super) fn append(&mut self, line: &[u8]) -> Result<(), AuditError> {
+        let mut written = Vec::with_capacity(line.len() + 2);
+        written.extend(self.seen.is_torn.then_some(b'\n'));
+        written.extend_from_slice(line);
+        written.push(b'\n');
+        self.locked.file().write_all(&written)?;
+        *self.continues = None;
+        *self.seen = End { at: self.seen.at + written.len() as u64, last: Sha256::of(line), is_torn: false };
+        Ok(())
+    }
+
+    /// Has the disk take what was appended, where that is wanted.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(super) fn sync(&mut self) -> Result<(), AuditError> {
+        if self.sync {
+            self.locked.file().sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// The end of the file, and the length of its last line.
+fn last_line(mut file: &File, size: u64) -> Result<(End, u64), AuditError> {
+    if size == 0 {
+        return Ok((End::OF_NOTHING, 0));
+    }
+    let mut piece = vec![0; PIECE];
+    let mut read = |from: u64, to: u64| -> io::Result<Vec<u8>> {
+        let length = usize::try_from(to - from).unwrap_or(PIECE).min(PIECE);
+        let piece = piece.get_mut(..length).unwrap_or_default();
+        file.seek(SeekFrom::Start(from))?;
+        file.read_exact(piece)?;
+        Ok(piece.to_vec())
+    };
+    // The last line may have been cut off anywhere; the first tells whose file it is.
+    if !RECORD.starts_with(&read(0, size.min(RECORD.len() as u64))?) {
+        return Err(AuditError::NoLog);
+    }
+    let has_end = read(size - 1, size)? == b"\n";
+    let end = if has_end { size - 1 } else { size };
+    let (mut start, mut to) = (0, end);
+    while to > 0 {
+        let from = to.saturating_sub(PIECE as u64);
+        if let Some(found) = read(from, to)?.iter().rposition(|byte| *byte == b'\n') {
+            start = from + found as u64 + 1;
+            break;
+        }
+        if end - from > LONGEST_LINE {
+            return Err(AuditError::NoLog);
+        }
+        to = from;
+    }
+    let (mut sum, mut from) = (Summing::default(), start);
+    while from < end {
+        let bytes = read(from, end.min(from + PIECE as u64))?;
+        sum.add(&bytes);
+        from += bytes.len() as u64;
+    }
+    Ok((End { at: size, last: sum.finish(), is_torn: !has_end }, end - start))
+}

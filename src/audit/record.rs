@@ -1,0 +1,209 @@
+//! What the records tell: the events with their fields, under the names and in the order in which they are written.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    /// A call was decided on.
+    Decided(Decided),
+    /// A person is asked about a call.
+    Asked(Asked),
+    /// The question is not open any more.
+    Answered(Answered),
+    /// The command of a call has started.
+    Started(Started),
+    /// A call has ended that was allowed: its command has, or it never started.
+    Ended(Ended),
+    /// The client has told its roots.
+    Roots(Roots),
+    /// A request was refused before anything was decided on it.
+    RefusedRequest(RefusedRequest),
+}
+
+impl Event {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Decided(_) => "decided",
+            Self::Asked(_) => "asked",
+            Self::Answered(_) => "answered",
+            Self::Started(_) => "started",
+            Self::Ended(_) => "ended",
+            Self::Roots(_) => "roots",
+            Self::RefusedRequest(_) => "refused_request",
+        }
+    }
+}
+
+/// The client, as it names itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct AuditedClient {
+    pub name: String,
+    pub version: String,
+}
+
+/// What is known of a session before its first request.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct SessionFacts {
+    /// The version of this program.
+    pub version: &'static str,
+    /// The SHA-256 of its file; `None` where that can't be read.
+    pub program_sha256: Option<String>,
+    /// The SHA-256 of the resolved configuration, as `doctor` shows it.
+    pub config_sha256: String,
+    pub policies: Vec<PolicyFile>,
+    pub host: String,
+    pub user: String,
+    pub pid: u32,
+    pub platform: String,
+    /// The level of the sandbox.
+    pub sandbox: String,
+}
+
+/// A file of rules, as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PolicyFile {
+    pub path: String,
+    pub sha256: String,
+}
+
+/// The decision on a call.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Decided {
+    /// The number of the call, as the log has it.
+    pub call: u64,
+    /// The id of the request.
+    pub id: Value,
+    pub tool: String,
+    /// The words that run; of a call that is refused, the client's.
+    pub argv: Vec<String>,
+    pub cwd: Option<String>,
+    pub decision: Verdict,
+    pub rule: Option<String>,
+    pub reason: Option<String>,
+    /// Where it is not the one of the session's first record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<AuditedClient>,
+    /// The words of which nobody may read the rest, and from which byte on; a digest is written in its place.
+    #[serde(skip)]
+    pub secrets: Vec<(usize, usize)>,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Allowed,
+    /// A person has to approve it.
+    Ask,
+    Refused,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Asked {
+    pub call: u64,
+    pub channel: &'static str,
+    /// What the person reads.
+    pub text: String,
+}
+
+/// The end of a question.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Answered {
+    pub call: u64,
+    pub channel: &'static str,
+    pub answer: &'static str,
+    /// Whether the same call runs without a question until the session ends.
+    pub remembered: bool,
+    pub waited_ms: u64,
+}
+
+/// The start of a command.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Started {
+    pub call: u64,
+    /// The path of the program.
+    pub program: Option<String>,
+    pub identity: Option<FileIdentity>,
+    pub pid: Option<u32>,
+}
+
+/// What tells a file from any other, and from itself once it was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct FileIdentity {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    /// When its contents were changed last.
+    pub modified: String,
+}
+
+/// The end of a call that was allowed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Ended {
+    pub call: u64,
+    /// The status that the command exited with.
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Whether the server has ended it before its end, or did not start it: its client cancelled it, or the session ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+    /// The limit that it hit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+    /// Why it did not run, or was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<Stream>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<Stream>,
+}
+
+/// All that a command has written to a stream, whether it was kept or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Stream {
+    pub bytes: u64,
+    /// `None` where the executor tells no digest and has not kept all of it.
+    pub sha256: Option<String>,
+}
+
+/// The client's roots.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Roots {
+    /// The directories that they have come to.
+    pub roots: Vec<String>,
+    pub refused: Vec<RefusedRoot>,
+}
+
+/// A root that grants nothing.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusedRoot {
+    pub reason: String,
+}
+
+/// A request on which nothing was decided.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusedRequest {
+    /// Its id; `null` where it has none that can be read.
+    pub id: Value,
+    pub method: Option<String>,
+    pub tool: Option<String>,
+    /// The code of the JSON-RPC error; `None` where it was answered with a tool error.
+    pub code: Option<i32>,
+    pub reason: String,
+}
+
+/// A time in whole milliseconds.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    // A session lasts no 500 million years.
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

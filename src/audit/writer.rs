@@ -1,0 +1,264 @@
+//! Writes the records of one session.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::chain::{AuditError, Chain, Damage, Turn};
+use super::record::{AuditedClient, Decided, Event, PolicyFile, SessionFacts};
+use super::secrets::Secrets;
+use crate::files::PlaceError;
+use crate::text::{time, write_json_string};
+
+/// Tells the time of a record.
+pub(crate) type Clock = Box<dyn Fn() -> SystemTime + Send>;
+
+/// What a log is made of.
+pub(crate) struct AuditSettings<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Directories in which no link is followed, since others than the operator may have made it.
+    pub changeable: &'a [&'a Path],
+    /// A file that would become larger is moved away, and a new one begun.
+    pub max_size: Option<u64>,
+    /// Whether each record is on the disk before anything goes on (fdatasync(2)).
+    pub sync: bool,
+    /// The session's name.
+    pub session: String,
+    /// Random bytes for the digests of secrets.
+    pub salt: [u8; 16],
+    /// Values that must not stand in the log.
+    pub secrets: Vec<String>,
+    pub clock: Clock,
+}
+
+/// The audit log, as one session writes it.
+///
+/// The first record tells of the session; it is written with the first event, or before it by [`AuditLog::begin`]. The
+/// session's last record says how many records could not be written.
+pub(crate) struct AuditLog {
+    chain: Chain,
+    session: String,
+    secrets: Secrets,
+    clock: Clock,
+    /// What the first record tells; `None` once it is written.
+    facts: Option<Box<dyn FnOnce() -> SessionFacts + Send>>,
+    client: Option<AuditedClient>,
+    next: u64,
+    calls: u64,
+    lost: u64,
+}
+
+impl AuditLog {
+    /// Opens the file, or makes it. `facts` is asked when the first record is written.
+    ///
+    /// # Errors
+    /// Why it can't be opened, or that it is no audit log.
+    pub(crate) fn open(
+        settings: AuditSettings<'_>,
+        facts: impl FnOnce() -> SessionFacts + Send + 'static,
+    ) -> Result<Self, AuditError> {
+        let AuditSettings { path, changeable, max_size, sync, session, salt, secrets, clock } = settings;
+        let open = || -> Result<Chain, PlaceError> { Chain::open(path, changeable, max_size, sync) };
+        let mut chain = open().map_err(|error| AuditError::File { source: error.into() })?;
+        // Now, so that a file which is something else stops the start.
+        drop(chain.turn()?);
+        chain.forget();
+        let secrets = Secrets::new(salt, secrets);
+        let facts: Box<dyn FnOnce() -> SessionFacts + Send> = Box::new(facts);
+        Ok(Self { chain, session, secrets, clock, facts: Some(facts), client: None, next: 0, calls: 0, lost: 0 })
+    }
+
+    /// Writes the session's first record, unless it stands there; `client` is known by then or never.
+    ///
+    /// # Errors
+    /// [`AuditError`]; the next call of any method tries it again.
+    pub(crate) fn begin(&mut self, client: Option<AuditedClient>) -> Result<(), AuditError> {
+        let Some(facts) = self.facts.take() else { return Ok(()) };
+        let facts = facts();
+        let record = SessionStarted::new(&facts, client.as_ref(), self.secrets.salt());
+        let written = self.write("session_started", &record);
+        if written.is_err() {
+            self.facts = Some(Box::new(move || facts));
+        } else {
+            self.client = client;
+        }
+        written
+    }
+
+    /// Whether the session's first record is still to be written.
+    pub(crate) fn is_to_begin(&self) -> bool {
+        self.facts.is_some()
+    }
+
+    /// Writes a record. It is in the file once this returns.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(crate) fn record(&mut self, event: &Event, client: Option<AuditedClient>) -> Result<(), AuditError> {
+        if let Err(error) = self.begin(client.clone()) {
+            self.lost += 1;
+            return Err(error);
+        }
+        let name = event.name();
+        match event {
+            Event::Decided(decided) => {
+                self.calls += 1;
+                let client = client.filter(|client| self.client.as_ref() != Some(client));
+                let hidden = self.without_secrets(decided, client);
+                self.write(name, &hidden)
+            }
+            Event::Asked(asked) => {
+                let text = self.secrets.hide(&asked.text, &[]).into_owned();
+                self.write(name, &super::record::Asked { text, ..asked.clone() })
+            }
+            Event::Answered(answered) => self.write(name, answered),
+            Event::Started(started) => self.write(name, started),
+            Event::Ended(ended) => {
+                let error = ended.error.as_ref().map(|error| self.secrets.hide(error, &[]).into_owned());
+                self.write(name, &super::record::Ended { error, ..ended.clone() })
+            }
+            Event::Roots(roots) => self.write(name, roots),
+            Event::RefusedRequest(refused) => {
+                let reason = self.secrets.hide(&refused.reason, &[]).into_owned();
+                self.write(name, &super::record::RefusedRequest { reason, ..refused.clone() })
+            }
+        }
+    }
+
+    /// Writes the session's last record.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(crate) fn end(&mut self) -> Result<(), AuditError> {
+        self.begin(None)?;
+        let mut record = json!({"calls": self.calls});
+        if self.lost > 0 {
+            record = json!({"calls": self.calls, "lost": self.lost});
+        }
+        self.write("session_ended", &record)
+    }
+
+    fn without_secrets(&self, decided: &Decided, client: Option<AuditedClient>) -> Decided {
+        let mut hidden = Decided { client, ..decided.clone() };
+        let mut values = Vec::new();
+        for (place, from) in &decided.secrets {
+            let Some(word) = hidden.argv.get_mut(*place) else { continue };
+            // What does not begin between two characters is all hidden.
+            let from = if word.is_char_boundary(*from) { *from } else { 0 };
+            let value = word.split_off(from);
+            word.push_str(&self.secrets.digest(&value));
+            values.push(value);
+        }
+        let hide = |text: &mut String| {
+            if let Cow::Owned(replaced) = self.secrets.hide(text, &values) {
+                *text = replaced;
+            }
+        };
+        for (place, word) in hidden.argv.iter_mut().enumerate() {
+            if !decided.secrets.iter().any(|(of, _)| *of == place) {
+                hide(word);
+            }
+        }
+        [&mut hidden.cwd, &mut hidden.reason].into_iter().flatten().for_each(hide);
+        hidden
+    }
+
+    fn write(&mut self, name: &str, fields: &impl Serialize) -> Result<(), AuditError> {
+        let written = serde_json::to_vec(fields).map_err(io::Error::from);
+        let written = written.map_err(AuditError::from).and_then(|members| self.append(name, &members));
+        self.lost += u64::from(written.is_err());
+        written
+    }
+
+    /// Appends a record with these members, an object in JSON.
+    fn append(&mut self, name: &str, members: &[u8]) -> Result<(), AuditError> {
+        let Self { chain, session, clock, next, .. } = self;
+        let mut turn = chain.turn()?;
+        if let Some(damage) = turn.damage() {
+            let members = match damage {
+                Damage::Torn { bytes, sha256 } => json!({"torn_bytes": bytes, "torn_sha256": sha256.to_string()}),
+                Damage::Cut { bytes, last } => json!({"cut_bytes": bytes, "cut_last": last.to_string()}),
+                Damage::Emptied { last } => json!({"emptied_last": last.to_string()}),
+            };
+            let line = encode(&turn, *next, clock(), session, "recovered", members.to_string().as_bytes());
+            turn.append_damage(&line)?;
+            *next += 1;
+        }
+        let time = clock();
+        let mut line = encode(&turn, *next, time, session, name, members);
+        if turn.make_room(line.len() + 1)? {
+            line = encode(&turn, *next, time, session, name, members);
+        }
+        turn.append(&line)?;
+        *next += 1;
+        turn.sync()
+    }
+}
+
+/// A record, without a line end: its place in the chain, and then what it tells.
+fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str, members: &[u8]) -> Vec<u8> {
+    let (time, prev) = (time::extended(time), turn.prev());
+    let mut line = format!(r#"{{"seq":{seq},"time":"{time}","session":"{session}","prev":"{prev}","#).into_bytes();
+    if let Some(file) = turn.continues() {
+        line.extend_from_slice(br#""continues":"#);
+        write_json_string(&mut line, file);
+        line.push(b',');
+    }
+    line.extend_from_slice(format!(r#""event":"{name}""#).as_bytes());
+    // The members of an object, with the comma before them and its end.
+    if let Some(members) = members.strip_prefix(b"{").filter(|members| *members != b"}") {
+        line.push(b',');
+        line.extend_from_slice(members);
+    } else {
+        line.push(b'}');
+    }
+    line
+}
+
+/// What the first record tells.
+#[derive(Serialize)]
+struct SessionStarted<'a> {
+    version: &'static str,
+    program_sha256: Option<&'a str>,
+    config_sha256: &'a str,
+    policies: &'a [PolicyFile],
+    host: &'a str,
+    user: &'a str,
+    pid: u32,
+    platform: &'a str,
+    sandbox: &'a str,
+    client: Option<&'a AuditedClient>,
+    salt: String,
+}
+
+impl<'a> SessionStarted<'a> {
+    fn new(facts: &'a SessionFacts, client: Option<&'a AuditedClient>, salt: String) -> Self {
+        let SessionFacts { version, program_sha256, config_sha256, policies, host, user, pid, platform, sandbox } =
+            facts;
+        let program_sha256 = program_sha256.as_deref();
+        Self {
+            version,
+            program_sha256,
+            config_sha256,
+            policies,
+            host,
+            user,
+            pid: *pid,
+            platform,
+            sandbox,
+            client,
+            salt,
+        }
+    }
+}
+
+impl std::fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditLog").field("chain", &self.chain).field("next", &self.next).finish_non_exhaustive()
+    }
+}

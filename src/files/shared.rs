@@ -1,0 +1,298 @@
+//! A file to which several processes append, one at a time.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::place::{Place, PlaceError};
+
+/// A file that grows over many runs, to which several processes append. It is readable by its owner alone where this makes it.
+///
+/// The name is looked at again before each append, since another process may have moved the file away and begun a new one.
+#[derive(Debug)]
+pub(crate) struct SharedFile {
+    place: Place,
+    /// On Windows none: the file is opened for each append, as that alone keeps others from writing to it.
+    #[cfg(unix)]
+    file: File,
+}
+
+/// The file, and the right to append to it until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a> {
+    shared: &'a mut SharedFile,
+    #[cfg(not(unix))]
+    file: File,
+    /// Whether it is another file than at the append before.
+    pub is_another: bool,
+}
+
+/// Why nothing can be appended.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum SharedFileError {
+    /// The system refuses it.
+    #[error(transparent)]
+    System {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is something else by now.
+    #[error(transparent)]
+    Taken {
+        /// What it is.
+        source: PlaceError,
+    },
+    /// Nothing has the name any more.
+    #[error("it was removed or moved away; put it back, or create an empty file in its place")]
+    Gone,
+    /// Another process keeps the lock.
+    #[error("another process has kept it locked for {} ms", .waited.as_millis())]
+    Busy {
+        /// How long it was waited for.
+        waited: Duration,
+    },
+}
+
+impl From<io::Error> for SharedFileError {
+    fn from(source: io::Error) -> Self {
+        Self::System { source }
+    }
+}
+
+impl From<PlaceError> for SharedFileError {
+    fn from(source: PlaceError) -> Self {
+        match source {
+            PlaceError::System { source } => Self::System { source },
+            source => Self::Taken { source },
+        }
+    }
+}
+
+/// How long is waited between two tries.
+const BETWEEN: Duration = Duration::from_millis(1);
+
+#[cfg(unix)]
+impl SharedFile {
+    /// Opens the regular file at `path`, or makes it; as [`open_to_append`](super::open_to_append) does, no link is followed.
+    ///
+    /// # Errors
+    /// As that.
+    pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
+        let place = Place::open(path, changeable)?;
+        let file = super::appended::open_regular(&place, super::appended::Opened::ToReadToo, true)?;
+        Ok(Self { place, file })
+    }
+
+    /// Waits for the right to append, at most so long.
+    ///
+    /// # Errors
+    /// [`SharedFileError`].
+    pub(crate) fn lock(&mut self, within: Duration) -> Result<Locked<'_>, SharedFileError> {
+        use rustix::fs::{AtFlags, FlockOperation, flock};
+        use rustix::io::Errno;
+        let (mut waited, mut is_another) = (Duration::ZERO, false);
+        loop {
+            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) if waited < within => {
+                    std::thread::sleep(BETWEEN);
+                    waited += BETWEEN;
+                    continue;
+                }
+                Err(Errno::AGAIN) => return Err(SharedFileError::Busy { waited: within }),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            // From here on the lock is held, and dropped with what follows.
+            let named = rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW);
+            let own = rustix::fs::fstat(&self.file).map_err(io::Error::from);
+            let is_same = match (named, &own) {
+                (Ok(named), Ok(own)) => Ok((named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)),
+                (Err(Errno::NOENT), _) => Err(SharedFileError::Gone),
+                (Err(error), _) => Err(io::Error::from(error).into()),
+                (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
+            };
+            match is_same {
+                Ok(true) => return Ok(Locked { shared: self, is_another }),
+                Ok(false) => {
+                    // Another process has begun a new file. The old one is unlocked as it is closed.
+                    let opened = super::appended::Opened::ToReadToo;
+                    self.file = super::appended::open_regular(&self.place, opened, false)?;
+                    is_another = true;
+                }
+                Err(error) => {
+                    unlock(&self.file);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn unlock(file: &File) {
+    // Nothing makes this fail but a descriptor that is none, and the next lock would say so.
+    let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingUnlock);
+}
+
+#[cfg(unix)]
+impl Locked<'_> {
+    /// The file, open for reading anywhere and for writing at its end.
+    pub(crate) fn file(&self) -> &File {
+        &self.shared.file
+    }
+
+    /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
+    ///
+    /// # Errors
+    /// What the system says; `AlreadyExists` where something has that name.
+    pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
+        use rustix::fs::{FlockOperation, flock};
+        rename(&self.shared.place, moved_to)?;
+        let file = super::appended::create_new(&self.shared.place)?;
+        flock(&file, FlockOperation::LockExclusive).map_err(io::Error::from)?;
+        // The old one is unlocked as it is closed; who waits for it finds the new one by its name.
+        self.shared.file = file;
+        Ok(())
+    }
+}
+
+/// Gives the file another name, unless something has it.
+#[cfg(target_os = "linux")]
+fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
+    rustix::fs::renameat_with(directory, name, directory, to, rustix::fs::RenameFlags::NOREPLACE)?;
+    Ok(())
+}
+
+/// Gives the file another name, unless something has it. A rename would take the place of that.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
+    use rustix::fs::{AtFlags, linkat, unlinkat};
+    linkat(directory, name, directory, to, AtFlags::empty())?;
+    unlinkat(directory, name, AtFlags::empty())?;
+    Ok(())
+}
+
+#[cfg(unix)]
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        unlock(&self.shared.file);
+    }
+}
+
+#[cfg(not(unix))]
+impl SharedFile {
+    /// Opens the regular file at `path`, or makes it; a link is not followed.
+    ///
+    /// # Errors
+    /// What the system says, and [`PlaceError::Taken`] for a link.
+    pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
+        let place = Place::open(path, changeable)?;
+        super::appended::open_alone(&place, true)?;
+        Ok(Self { place })
+    }
+
+    /// Waits for the right to append, at most so long.
+    ///
+    /// # Errors
+    /// [`SharedFileError`].
+    pub(crate) fn lock(&mut self, within: Duration) -> Result<Locked<'_>, SharedFileError> {
+        /// `ERROR_SHARING_VIOLATION`.
+        const SHARING: i32 = 32;
+        let mut waited = Duration::ZERO;
+        loop {
+            match super::appended::open_alone(&self.place, false) {
+                Ok(file) => return Ok(Locked { shared: self, file, is_another: false }),
+                Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
+                    if waited >= within {
+                        return Err(SharedFileError::Busy { waited: within });
+                    }
+                    std::thread::sleep(BETWEEN);
+                    waited += BETWEEN;
+                }
+                Err(PlaceError::System { source }) if source.kind() == io::ErrorKind::NotFound => {
+                    return Err(SharedFileError::Gone);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Locked<'_> {
+    /// The file, open for reading anywhere and for writing at its end.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
+    ///
+    /// # Errors
+    /// What the system says; `AlreadyExists` where something has that name.
+    pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
+        let directory = self.shared.place.directory.path();
+        let (from, to) = (directory.join(&self.shared.place.name), directory.join(moved_to));
+        if std::fs::symlink_metadata(&to).is_ok() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+        }
+        std::fs::rename(from, to)?;
+        self.file = super::appended::open_alone(&self.shared.place, true)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn one_at_a_time_has_the_right_to_append() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let [mut one, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
+        let locked = one.lock(WITHIN).unwrap();
+        assert!(matches!(other.lock(WITHIN), Err(SharedFileError::Busy { .. })));
+        drop(locked);
+        drop(other.lock(WITHIN).unwrap());
+        one.lock(WITHIN).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_is_found_by_all_and_what_was_removed_by_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let [mut one, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
+        let mut locked = one.lock(WITHIN).unwrap();
+        locked.file().write_all(b"old\n").unwrap();
+        fs::write(directory.path().join("log.1"), "taken").unwrap();
+        assert!(locked.begin_anew(&"log.1".into()).is_err());
+        locked.begin_anew(&"log.2".into()).unwrap();
+        locked.file().write_all(b"new\n").unwrap();
+        drop(locked);
+        let locked = other.lock(WITHIN).unwrap();
+        assert!(locked.is_another);
+        locked.file().write_all(b"newer\n").unwrap();
+        drop(locked);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new\nnewer\n");
+        assert_eq!(fs::read_to_string(directory.path().join("log.2")).unwrap(), "old\n");
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(one.lock(WITHIN), Err(SharedFileError::Gone)));
+        std::os::unix::fs::symlink(directory.path().join("log.1"), &path).unwrap();
+        assert!(matches!(one.lock(WITHIN), Err(SharedFileError::Taken { .. })));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        assert!(one.lock(WITHIN).unwrap().is_another);
+    }
+}

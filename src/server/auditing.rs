@@ -1,0 +1,296 @@
+//! The audit log, as the loop has it: what it records, and what is refused where it can't.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::event::{CallEnded, EndOfCommand, HowEnded};
+use super::not_run::NotRun;
+use crate::audit::{
+    AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile,
+    RefusedRequest, SessionFacts, Started, Stream, Verdict, milliseconds,
+};
+use crate::config::{Config, LogLevel, Row, rows};
+use crate::exec::{Captured, End, Limit, OWN_BINARY, StartedCommand};
+use crate::files::{Sha256, SharedFileError};
+use crate::jsonrpc::RequestId;
+use crate::mcp::Implementation;
+use crate::policy::{DescribedAt, Explanation, Refusal};
+use crate::text::{escape_os, time};
+use crate::tools::signal_name;
+
+/// Opens the log of a configuration, once there is a session to be recorded.
+pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>;
+
+/// The log of a session; nothing in it where nobody asked for one.
+#[derive(Debug, Default)]
+pub(super) struct Auditor {
+    log: Option<Result<AuditLog, AuditError>>,
+    /// The client that was heard last.
+    client: Option<Arc<Implementation>>,
+    /// Whether the last record could not be written.
+    is_failing: bool,
+    /// What the server's own log is to say of it.
+    told: Vec<(LogLevel, String)>,
+}
+
+/// Makes the plan for the log that the operator wants.
+pub(super) fn plan(config: &Config) -> Option<AuditPlan> {
+    let file = config.audit.value.clone()?;
+    let config = config.clone();
+    Some(Box::new(move || open(&config, &file)))
+}
+
+fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
+    let mut salt = [0; 16];
+    let system = |source| AuditError::File { source: SharedFileError::System { source } };
+    getrandom::fill(&mut salt).map_err(|error| system(std::io::Error::other(error)))?;
+    let changeable = config.changeable_directories();
+    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
+    let settings = AuditSettings {
+        path: &config.surroundings.directory.join(file),
+        changeable: &changeable,
+        max_size: config.audit_max_size.value,
+        sync: config.audit_sync.value,
+        session: Uuid::new_v4().to_string(),
+        salt,
+        secrets: config.secret_values(),
+        clock: config.surroundings.clock(),
+    };
+    // The binary is large, and nobody waits for its digest before there is something to record.
+    let digest = || {
+        let own = if OWN_BINARY.is_empty() { std::env::current_exe()? } else { OWN_BINARY.into() };
+        Sha256::of_stream(std::fs::File::open(own)?)
+    };
+    let program = std::thread::Builder::new().name("digest".into()).spawn(digest).map_err(system)?;
+    let row = |row: Row| format!("{}: {}\n", row.name, row.value);
+    let config_sha256 = Sha256::of(rows(config).into_iter().map(row).collect::<String>()).to_string();
+    let policy = |(path, sha256): &(PathBuf, Sha256)| PolicyFile {
+        path: escape_os(path.as_os_str()).into_owned(),
+        sha256: sha256.to_string(),
+    };
+    let policies = config.policy_digests.iter().map(policy).collect();
+    let (host, user) = (config.surroundings.host(), config.surroundings.user());
+    let sandbox = config.sandbox.value.name().to_owned();
+    AuditLog::open(settings, move || SessionFacts {
+        version: env!("CARGO_PKG_VERSION"),
+        program_sha256: program.join().ok().and_then(Result::ok).map(|digest| digest.to_string()),
+        config_sha256,
+        policies,
+        host,
+        user,
+        pid: std::process::id(),
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        sandbox,
+    })
+}
+
+impl Auditor {
+    /// Opens the log, where there is to be one.
+    pub(super) fn new(plan: Option<AuditPlan>) -> Self {
+        Self { log: plan.map(|open| open()), ..Self::default() }
+    }
+
+    /// Whether there is to be a log.
+    pub(super) fn is_on(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Why the log could not be opened.
+    pub(super) fn broken(&self) -> Option<&AuditError> {
+        self.log.as_ref()?.as_ref().err()
+    }
+
+    /// Takes note of who has sent a request.
+    pub(super) fn hears(&mut self, client: Option<&Arc<Implementation>>) {
+        if self.is_on() && client.is_some() {
+            self.client = client.cloned();
+        }
+    }
+
+    /// Writes the session's first record once it is known who the client is; else it comes with the first event.
+    pub(super) fn begin(&mut self) {
+        let Some(client) = self.client() else { return };
+        if let Some(Ok(log)) = self.log.as_mut().filter(|log| log.as_ref().is_ok_and(AuditLog::is_to_begin)) {
+            let begun = log.begin(Some(client));
+            self.note(begun.err().map(|error| error.to_string()));
+        }
+    }
+
+    /// Writes the session's last record.
+    pub(super) fn end(&mut self) {
+        if let Some(Ok(log)) = &mut self.log {
+            let ended = log.end();
+            self.note(ended.err().map(|error| error.to_string()));
+        }
+    }
+
+    /// Records that a call was decided on, before it runs.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn decided(&mut self, made: impl FnOnce() -> Decided) -> Result<(), NotRun> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        match self.write(Event::Decided(made())) {
+            None => Ok(()),
+            Some(why) => Err(NotRun::NotRecorded { why }),
+        }
+    }
+
+    /// Records what is no decision. What can't be written is lost, and told by the session's last record.
+    pub(super) fn record(&mut self, event: impl FnOnce() -> Event) {
+        if self.is_on() {
+            self.write(event());
+        }
+    }
+
+    /// Records a request on which nothing was decided.
+    pub(super) fn refused(&mut self, id: Option<&RequestId>, code: Option<i32>, reason: &str, of: (&str, &str)) {
+        self.record(|| {
+            let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+            let (method, tool) = (named(of.0), named(of.1));
+            let id = id.map_or(Value::Null, |id| id.as_value().clone());
+            Event::RefusedRequest(RefusedRequest { id, method, tool, code, reason: reason.to_owned() })
+        });
+    }
+
+    /// Records that a call which was allowed never starts.
+    pub(super) fn not_started(&mut self, call: u64, why: Option<&str>) {
+        let error = why.map(str::to_owned);
+        self.record(|| Event::Ended(Ended { call, cancelled: error.is_none(), error, ..Ended::default() }));
+    }
+
+    /// Records the start of a command.
+    pub(super) fn started(&mut self, call: u64, started: &StartedCommand) {
+        self.record(|| started_event(call, started));
+    }
+
+    /// Records the end of a call.
+    pub(super) fn ended(&mut self, ended: &CallEnded) {
+        if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
+            self.started(ended.key, started);
+        }
+        self.record(|| Event::Ended(ended_record(ended)));
+    }
+
+    /// What the server's own log is to say.
+    pub(super) fn told(&mut self) -> Vec<(LogLevel, String)> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Writes a record; says why it can't.
+    fn write(&mut self, event: Event) -> Option<String> {
+        let client = self.client();
+        let why = match self.log.as_mut()? {
+            Ok(log) => log.record(&event, client).err().map(|error| error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        self.note(why.clone());
+        why
+    }
+
+    fn client(&self) -> Option<AuditedClient> {
+        let Implementation { name, version, .. } = &**self.client.as_ref()?;
+        Some(AuditedClient { name: name.clone(), version: version.clone() })
+    }
+
+    /// Tells the operator of the first record that can't be written, and of the first that can again.
+    fn note(&mut self, failed: Option<String>) {
+        match failed {
+            Some(why) if !self.is_failing => {
+                let line = format!("the audit log can't be written, so calls are refused: {why}");
+                self.told.push((LogLevel::Error, line));
+                self.is_failing = true;
+            }
+            Some(_) => {}
+            None if self.is_failing => {
+                self.told.push((LogLevel::Warn, "the audit log is written again".to_owned()));
+                self.is_failing = false;
+            }
+            None => {}
+        }
+    }
+}
+
+/// What runs, and which of its words are secret, from which byte on.
+pub(super) type Argv<'a> = (&'a [String], &'a [(usize, usize)]);
+
+/// The decision on a call, as it is recorded. `argv` is what runs or would run, where that was found out.
+pub(super) fn decided_record(
+    (call, id, tool): (u64, &RequestId, &str),
+    explanation: &Explanation,
+    argv: Option<Argv<'_>>,
+    refusal: Option<&Refusal>,
+) -> Decided {
+    let decision = match refusal {
+        None => Verdict::Allowed,
+        Some(Refusal::NeedsApproval(_)) => Verdict::Ask,
+        Some(_) => Verdict::Refused,
+    };
+    let (argv, secrets) = argv.unwrap_or((&explanation.words, &[]));
+    Decided {
+        call,
+        id: id.as_value().clone(),
+        tool: tool.to_owned(),
+        argv: argv.to_vec(),
+        cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
+        decision,
+        rule: explanation
+            .described
+            .as_ref()
+            .map(described)
+            .or_else(|| explanation.rule.as_ref().map(ToString::to_string)),
+        reason: refusal.map(ToString::to_string),
+        client: None,
+        secrets: secrets.to_vec(),
+    }
+}
+
+fn described(DescribedAt { level, origin }: &DescribedAt) -> String {
+    format!("the rule for `{level}` in {origin}")
+}
+
+fn started_event(call: u64, StartedCommand { pid, program, file }: &StartedCommand) -> Event {
+    let program = Some(escape_os(program.as_os_str()).into_owned());
+    let identity = file.as_ref().map(|file| {
+        let numbers = file.numbers();
+        let modified = numbers.modified.map(time::extended).unwrap_or_default();
+        FileIdentity { device: numbers.device, inode: numbers.inode, size: numbers.size, modified }
+    });
+    Event::Started(Started { call, program, identity, pid: *pid })
+}
+
+fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> Ended {
+    let mut ended = Ended { call: *key, ..Ended::default() };
+    if let Some(EndOfCommand { limit, stdout, stderr, .. }) = facts.as_deref() {
+        ended.limit = limit.map(Limit::name);
+        (ended.stdout, ended.stderr) = (stdout.clone(), stderr.clone());
+    }
+    match how {
+        HowEnded::Ran { end, elapsed } => {
+            ended.duration_ms = milliseconds(*elapsed);
+            match end {
+                End::Exited(code) => ended.exit_code = Some(*code),
+                End::Signaled(number) => ended.signal = Some(signal_name(*number)),
+                End::TimedOut(_) => ended.timed_out = true,
+                End::Stopped => ended.cancelled = true,
+            }
+        }
+        HowEnded::Failed(why) => ended.error = Some(why.clone()),
+    }
+    ended
+}
+
+/// All that was written to a stream.
+pub(super) fn stream(captured: &Captured) -> Stream {
+    let sha256 = match captured.sha256.as_deref().copied().map(Sha256::from_bytes) {
+        Some(sha256) => Some(sha256),
+        None if captured.left_out == 0 => Some(Sha256::of([&captured.head[..], &captured.tail].concat())),
+        None => None,
+    };
+    Stream { bytes: captured.len() as u64 + captured.left_out, sha256: sha256.map(|sha256| sha256.to_string()) }
+}

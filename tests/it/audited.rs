@@ -1,0 +1,511 @@
+//! The audit log: what stands in it, that a call which can't be recorded does not run, and what crashes, full disks and other
+//! servers leave of it.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hmac_sha256::Hash;
+use serde_json::{Value, json};
+
+use crate::support::server::ServerCommand;
+use crate::support::world::text;
+use crate::support::{Server, modern_meta};
+
+fn sha256(bytes: &[u8]) -> String {
+    Hash::hash(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct Log {
+    _dir: tempfile::TempDir,
+    base: PathBuf,
+}
+
+impl Log {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        Self { _dir: dir, base }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.base.join("audit.jsonl")
+    }
+
+    fn command(&self, args: &[&str]) -> ServerCommand {
+        let path = self.path();
+        let all: Vec<&str> = ["--audit", path.to_str().unwrap()].iter().chain(args).copied().collect();
+        Server::command(&all).dir(&self.base)
+    }
+
+    fn server(&self, args: &[&str]) -> Server {
+        let mut server = self.command(args).start();
+        server.initialize("2025-11-25");
+        server
+    }
+
+    fn records(&self) -> Vec<Value> {
+        records(&self.path())
+    }
+
+    /// The records of this event.
+    fn of(&self, event: &str) -> Vec<Value> {
+        self.records().into_iter().filter(|record| record["event"] == event).collect()
+    }
+}
+
+/// The records of a file, whose chain is checked; what is torn is left out where `recovered` tells of it.
+fn records(path: &Path) -> Vec<Value> {
+    let bytes = fs::read(path).unwrap();
+    assert!(bytes.is_empty() || bytes.ends_with(b"\n"), "the last line has no end");
+    let (mut prev, mut records) = (None, Vec::<Value>::new());
+    let mut torn = None;
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        match serde_json::from_slice::<Value>(line) {
+            Ok(record) => {
+                let continues = records.is_empty() && record.get("continues").is_some();
+                let expected = prev.unwrap_or_else(|| "0".repeat(64));
+                assert!(continues || record["prev"] == expected, "{record}");
+                if let Some(torn) = torn.take() {
+                    assert_eq!((&record["event"], &record["torn_sha256"]), (&json!("recovered"), &json!(torn)));
+                }
+                records.push(record);
+            }
+            Err(_) => torn = Some(sha256(line)),
+        }
+        prev = Some(sha256(line));
+    }
+    assert_eq!(torn, None, "a torn line that nothing tells of");
+    let mut next: BTreeMap<String, u64> = BTreeMap::new();
+    for record in &records {
+        let next = next
+            .entry(record["session"].as_str().unwrap().to_owned())
+            .or_insert_with(|| record["seq"].as_u64().unwrap());
+        assert_eq!(record["seq"], *next, "{record}");
+        *next += 1;
+    }
+    records
+}
+
+fn end(mut server: Server) {
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+}
+
+#[test]
+fn everything_that_happens_to_a_call_is_recorded() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "echo,sleep,sh", "--timeout", "300ms", "--log", "off"]);
+    server.call("execute_command", json!({"command": "echo 'a b' c", "cwd": "."}));
+    server.call("execute_command", json!({"command": "rm -rf /"}));
+    server.call("execute_command", json!({"command": "sleep 30"}));
+    server.call("execute_process", json!({"file": "sh", "args": ["-c", "kill -9 $$"]}));
+    server.call("execute_command", json!({"command": "echo $HOME; ls"}));
+    server.call("execute_command", json!({"command": 5}));
+    server.request("tools/call", json!({"name": "nothing"}));
+    server.request("no/such", json!({}));
+    server.send_line("no message");
+    server.recv();
+    end(server);
+    let mode = fs::metadata(log.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let records = log.records();
+    let events: Vec<&str> = records.iter().map(|record| record["event"].as_str().unwrap()).collect();
+    assert_eq!((events[0], *events.last().unwrap()), ("session_started", "session_ended"));
+    let first = &records[0];
+    assert_eq!(first["client"], json!({"name": "test", "version": "0"}));
+    assert_eq!(first["program_sha256"], sha256(&fs::read(env!("CARGO_BIN_EXE_allowexec")).unwrap()));
+    assert_eq!((first["version"].as_str(), first["sandbox"].as_str()), (Some(env!("CARGO_PKG_VERSION")), Some("off")));
+    assert_eq!(records.last().unwrap()["calls"], 5);
+    assert!(records.iter().all(|record| record["time"].as_str().unwrap().ends_with('Z')));
+
+    let decided = log.of("decided");
+    let told = |record: &Value| (record["argv"].clone(), record["decision"].as_str().unwrap().to_owned());
+    assert_eq!(told(&decided[0]), (json!(["echo", "a b", "c"]), "allowed".to_owned()));
+    assert_eq!(decided[0]["cwd"], log.base.to_str().unwrap());
+    assert_eq!(decided[0]["rule"], "the entry `echo` of the allow-list");
+    assert_eq!(told(&decided[1]), (json!(["rm", "-rf", "/"]), "refused".to_owned()));
+    assert_eq!(decided[1]["reason"], "command `rm` is not allowed; allowed commands: echo, sleep, sh");
+    assert_eq!(decided[4]["decision"], "refused");
+    assert_eq!(decided[0]["tool"], "execute_command");
+    assert_eq!(decided[0]["id"], 2);
+
+    let ended = log.of("ended");
+    let of_call = |call: u64| ended.iter().find(|record| record["call"] == call).unwrap();
+    assert_eq!(
+        (&of_call(1)["exit_code"], &of_call(1)["stdout"]),
+        (&json!(0), &json!({"bytes": 6, "sha256": sha256(b"a b c\n")}))
+    );
+    assert_eq!(of_call(3)["timed_out"], true);
+    assert_eq!(of_call(4)["signal"], "SIGKILL");
+    let started = log.of("started");
+    assert_eq!(started.len(), 3);
+    assert!(started.iter().all(|record| record["pid"].as_u64() > Some(1)));
+    assert!(started[0]["program"].as_str().unwrap().ends_with("/echo"));
+    assert!(started[0]["identity"]["inode"].as_u64() > Some(0));
+
+    let refused: Vec<Value> = log.of("refused_request").iter().map(|record| record["code"].clone()).collect();
+    assert_eq!(refused, [json!(null), json!(-32602), json!(-32601), json!(-32700)]);
+    assert_eq!(log.of("refused_request")[0]["tool"], "execute_command");
+}
+
+#[test]
+fn long_output_is_told_by_its_whole_length_and_digest() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "seq,sh", "--tools", "all", "--log", "off"]);
+    server.call("execute_command", json!({"command": "seq 100000"}));
+    server.call("seq", json!({"arguments": "100000"}));
+    end(server);
+    let whole: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    let expected = json!({"bytes": whole.len(), "sha256": sha256(whole.as_bytes())});
+    let streams: Vec<Value> = log.of("ended").iter().map(|record| record["stdout"].clone()).collect();
+    assert_eq!(streams, [expected.clone(), expected]);
+}
+
+#[test]
+fn a_cancelled_call_and_one_that_never_started_have_an_end() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "sleep,true", "--max-concurrent", "1", "--log", "off"]);
+    let call = |command: &str| json!({"name": "execute_command", "arguments": {"command": command}});
+    let [running, queued, last] =
+        ["sleep 30", "true", "sleep 31"].map(|command| server.send_request("tools/call", call(command)));
+    server.notify("notifications/cancelled", json!({"requestId": queued}));
+    server.notify("notifications/cancelled", json!({"requestId": running}));
+    let until = Instant::now() + Duration::from_secs(20);
+    while log.of("started").len() < 2 && Instant::now() < until {
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    let _ = last;
+    end(server);
+    let ended: BTreeMap<u64, bool> =
+        log.of("ended").iter().map(|record| (record["call"].as_u64().unwrap(), record["cancelled"] == true)).collect();
+    assert_eq!(ended, BTreeMap::from([(1, true), (2, true), (3, true)]));
+}
+
+#[test]
+fn the_persistent_shell_is_recorded_too() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "echo,ls,cd", "--tools", "shell", "--log", "off"]);
+    server.call("echo", json!({"arguments": "one"}));
+    server.call("ls", json!({"arguments": "-d ."}));
+    server.call("echo", json!({"arguments": "$(id)"}));
+    server.call("restart", json!({}));
+    end(server);
+    let told: Vec<Value> = log.of("decided").iter().map(|record| json!([record["argv"], record["decision"]])).collect();
+    assert_eq!(
+        told,
+        [
+            json!([["echo", "one"], "allowed"]),
+            json!([["ls", "-d", "."], "allowed"]),
+            json!([["echo", "$(id)"], "refused"]),
+            json!([[], "allowed"]),
+        ]
+    );
+    assert_eq!(log.of("ended").len(), 3);
+    assert!(log.of("started")[0]["program"].as_str().unwrap().ends_with("/ls"));
+}
+
+#[test]
+fn questions_and_answers_are_recorded() {
+    let log = Log::new();
+    let mut server = log.command(&["--ask", "echo", "--log", "off"]).start();
+    server.initialize_with("2025-11-25", json!({"elicitation": {"form": {}}}));
+    for action in ["accept", "decline"] {
+        let arguments = json!({"name": "execute_command", "arguments": {"command": "echo hi"}});
+        let call = server.send_request("tools/call", arguments);
+        let asked = server.recv_until(|message| message["method"] == "elicitation/create");
+        server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action, "content": {}}}));
+        server.response(&json!(call));
+    }
+    end(server);
+    let events = |of: &Value| {
+        log.records()
+            .iter()
+            .filter(|record| record["call"] == *of)
+            .map(|record| record["event"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let calls: Vec<Value> = log.of("asked").iter().map(|record| record["call"].clone()).collect();
+    assert_eq!(events(&calls[0]), "decided asked answered decided started ended");
+    assert_eq!(events(&calls[1]), "decided asked answered");
+    let answers: Vec<Value> = log.of("answered").iter().map(|record| record["answer"].clone()).collect();
+    assert_eq!(answers, ["once", "declined"]);
+    assert!(log.of("asked")[0]["text"].as_str().unwrap().contains("\"echo\" \"hi\""), "{:?}", log.of("asked"));
+}
+
+#[test]
+fn roots_and_what_they_come_to_are_recorded_once() {
+    let log = Log::new();
+    let base = log.base.to_str().unwrap();
+    let mut server = log.command(&["--allow", "pwd", "--log", "off", "--workspace-dir", base]).start();
+    let answer = json!({"roots": {"roots": [{"uri": format!("file://{base}")}, {"uri": "file:///etc"}]}});
+    for _ in 0..2 {
+        let mut meta = modern_meta();
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
+        let params = json!({"name": "execute_command", "arguments": {"command": "pwd"}, "_meta": meta, "inputResponses": answer});
+        server.request("tools/call", params);
+    }
+    end(server);
+    let roots = log.of("roots");
+    assert_eq!(roots[0]["roots"], json!([base]));
+    assert!(roots[0]["refused"][0]["reason"].as_str().unwrap().contains("file:///etc"), "{roots:?}");
+}
+
+#[test]
+fn what_cannot_be_recorded_does_not_run() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "touch"]);
+    server.call("execute_command", json!({"command": "touch one"}));
+    let moved = log.base.join("elsewhere");
+    fs::rename(log.path(), &moved).unwrap();
+    for _ in 0..2 {
+        let result = server.call("execute_command", json!({"command": "touch two"}));
+        assert_eq!(result["isError"], true);
+        let said = text(&result);
+        assert!(
+            said.starts_with("calls are refused while the audit log can't be written (it was removed or moved away"),
+            "{said}"
+        );
+    }
+    assert!(!log.base.join("two").exists());
+    // Put back, it goes on.
+    fs::rename(&moved, log.path()).unwrap();
+    server.call("execute_command", json!({"command": "touch three"}));
+    assert!(log.base.join("three").exists());
+    // Removed, it goes on in a file that somebody has made for it.
+    fs::remove_file(log.path()).unwrap();
+    server.call("execute_command", json!({"command": "touch four"}));
+    assert!(!log.base.join("four").exists());
+    fs::write(log.path(), "").unwrap();
+    server.call("execute_command", json!({"command": "touch five"}));
+    assert!(log.base.join("five").exists());
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    let said = server.stderr();
+    assert_eq!(said.matches("error: the audit log can't be written, so calls are refused").count(), 2, "{said}");
+    assert_eq!(said.matches("warn: the audit log is written again").count(), 2, "{said}");
+    let records = log.records();
+    assert_eq!((&records[0]["event"], records[0]["emptied_last"].is_string()), (&json!("recovered"), true));
+    assert!(records.last().unwrap()["lost"].as_u64() > Some(0));
+}
+
+/// The file may become so large and no larger: as on a full disk, a part of the record is written.
+#[test]
+fn a_full_disk_refuses_calls_until_there_is_room() {
+    let log = Log::new();
+    let through = ["sh", "-c", "trap '' XFSZ; ulimit -S -f 8; exec \"$@\"", "sh"];
+    let mut server = log.command(&["--allow", "true", "--log", "off"]).through(&through).start();
+    server.initialize("2025-11-25");
+    let mut call = || {
+        let result = server.call("execute_command", json!({"command": "true"}));
+        result["isError"] == true
+    };
+    let tries = (0..100).take_while(|_| !call()).count();
+    assert!((1..99).contains(&tries), "{tries}");
+    assert!(call(), "it stays closed");
+    let decided = fs::read_to_string(log.path()).unwrap().matches("\"event\":\"decided\"").count();
+    assert!(decided == tries || decided == tries + 1, "{decided} decisions of {tries} calls");
+    let pid = server.pid().to_string();
+    let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
+    if !raised.is_ok_and(|status| status.success()) {
+        eprintln!("not shown: no prlimit(1) here to make room again");
+        return;
+    }
+    let result = server.call("execute_command", json!({"command": "true"}));
+    assert_eq!(result["isError"], false, "{result}");
+    end(server);
+    assert_eq!(log.of("recovered").len(), 1);
+}
+
+#[test]
+fn a_torn_line_is_kept_and_the_next_session_names_it() {
+    let log = Log::new();
+    end(log.server(&["--allow", "true", "--log", "off"]));
+    let torn = br#"{"seq":9,"time":"2026-"#;
+    OpenOptions::new().append(true).open(log.path()).unwrap().write_all(torn).unwrap();
+    end(log.server(&["--allow", "true", "--log", "off"]));
+    let records = log.records();
+    let recovered = records.iter().position(|record| record["event"] == "recovered").unwrap();
+    assert_eq!(records[recovered]["torn_sha256"], sha256(torn));
+    assert_eq!(records[recovered]["torn_bytes"], torn.len());
+    assert_eq!(records[recovered]["seq"], 0);
+    assert_eq!(records[recovered + 1]["event"], "session_started");
+}
+
+#[test]
+fn nothing_but_an_audit_log_is_written_to() {
+    let log = Log::new();
+    let (base, path) = (&log.base, log.path());
+    let refused = |what: &str, says: &str| {
+        let mut child = log.command(&["--allow", "true"]).spawn();
+        drop(child.stdin.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{what}: {said}");
+        assert!(said.contains("the audit log (`--audit`) can't be opened") && said.contains(says), "{what}: {said}");
+    };
+    fs::write(&path, "export PATH=/bin\n").unwrap();
+    refused("another file", "it is not an audit log");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "export PATH=/bin\n");
+    fs::remove_file(&path).unwrap();
+    fs::write(base.join("victim"), "").unwrap();
+    symlink(base.join("victim"), &path).unwrap();
+    refused("a link", "a link");
+    fs::remove_file(&path).unwrap();
+    fs::hard_link(base.join("victim"), &path).unwrap();
+    refused("a second name", "second name");
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    refused("a FIFO", "FIFO");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    refused("a directory", "directory");
+}
+
+#[test]
+fn a_full_file_is_moved_away_and_the_chain_goes_on() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "true", "--audit-max-size", "4KiB", "--log", "off"]);
+    for _ in 0..20 {
+        server.call("execute_command", json!({"command": "true"}));
+    }
+    end(server);
+    let mut files: Vec<PathBuf> =
+        (1..).map(|number| log.base.join(format!("audit.jsonl.{number}"))).take_while(|file| file.exists()).collect();
+    assert!(files.len() >= 3, "{}", files.len());
+    files.push(log.path());
+    let mut last: Option<(String, String)> = None;
+    let mut decided = 0;
+    for file in &files {
+        assert!(fs::metadata(file).unwrap().len() <= 4096);
+        let records = records(file);
+        if let Some((name, hash)) = &last {
+            assert_eq!((&records[0]["continues"], &records[0]["prev"]), (&json!(name), &json!(hash)));
+        }
+        decided += records.iter().filter(|record| record["event"] == "decided").count();
+        let text = fs::read_to_string(file).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        last = Some((name, sha256(text.lines().last().unwrap().as_bytes())));
+    }
+    assert_eq!(decided, 20);
+}
+
+#[test]
+fn several_servers_write_one_chain() {
+    const SERVERS: usize = 4;
+    const CALLS: usize = 40;
+    let log = Log::new();
+    thread::scope(|scope| {
+        for _ in 0..SERVERS {
+            scope.spawn(|| {
+                let mut server = log.server(&["--allow", "true", "--log", "off"]);
+                for _ in 0..CALLS {
+                    let result = server.call("execute_command", json!({"command": "true"}));
+                    assert_eq!(result["isError"], false, "{result}");
+                }
+                end(server);
+            });
+        }
+    });
+    let mut sessions: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for record in log.records() {
+        sessions.entry(record["session"].as_str().unwrap().to_owned()).or_default().push(record);
+    }
+    assert_eq!(sessions.len(), SERVERS);
+    for records in sessions.values() {
+        // One for the start, one for the end, three for each call.
+        assert_eq!(records.len(), 2 + 3 * CALLS);
+        assert_eq!((&records[0]["seq"], &records[0]["event"]), (&json!(0), &json!("session_started")));
+    }
+}
+
+#[test]
+fn no_call_runs_without_its_decision_when_the_server_is_killed() {
+    let log = Log::new();
+    for round in 0..20_u64 {
+        let name = format!("ran-{round}-");
+        let mut server = log.server(&["--allow", "touch", "--log", "off"]);
+        for number in 0..30 {
+            let arguments = json!({"command": format!("touch {name}{number}")});
+            server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments}));
+        }
+        // At another moment each time.
+        thread::sleep(Duration::from_micros(round * 1700));
+        drop(server);
+        let known: Vec<Value> = match log.path().exists() {
+            // A torn line may be the last one; the next session tells of it.
+            true => fs::read_to_string(log.path())
+                .unwrap()
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .collect(),
+            false => Vec::new(),
+        };
+        let decided: Vec<&str> = known
+            .iter()
+            .filter(|record| record["event"] == "decided")
+            .filter_map(|record| record["argv"][1].as_str())
+            .collect();
+        for entry in fs::read_dir(&log.base).unwrap() {
+            let ran = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!ran.starts_with(&name) || decided.contains(&ran.as_str()), "{ran} was not recorded");
+        }
+    }
+    end(log.server(&["--allow", "touch", "--log", "off"]));
+    log.records();
+}
+
+#[test]
+fn no_secret_stands_in_the_log() {
+    let log = Log::new();
+    let policy = log.base.join("policy.yaml");
+    fs::write(&policy, "commands:\n  echo:\n    options:\n      --token: {text: {}, secret: true}\n    operands: [{text: {}, count: \"0..\"}]\n").unwrap();
+    let env = ["--env", "KEY=planted-env-value", "--env", "OTHER"];
+    let args = [&["--policy", policy.to_str().unwrap(), "--log", "off"][..], &env].concat();
+    let mut server = log.command(&args).env("OTHER", "planted-passed-on").start();
+    server.initialize("2025-11-25");
+    for line in [
+        "echo --token planted-one",
+        "echo --token=planted-two x",
+        "echo planted-env-value -x",
+        "echo a-planted-passed-on-b",
+        "echo --other planted-env-value",
+    ] {
+        server.call("execute_command", json!({"command": line}));
+    }
+    end(server);
+    let written = fs::read_to_string(log.path()).unwrap();
+    assert!(!written.contains("planted"), "{written}");
+    let records = log.records();
+    let salt = records[0]["salt"].as_str().unwrap();
+    let salt: Vec<u8> =
+        (0..salt.len()).step_by(2).map(|at| u8::from_str_radix(&salt[at..at + 2], 16).unwrap()).collect();
+    let digest = |value: &str| format!("sha256:{}", sha256(&[&salt, value.as_bytes()].concat()));
+    let argv: Vec<Value> = log.of("decided").iter().map(|record| record["argv"].clone()).collect();
+    assert_eq!(argv[0], json!(["echo", "--token", digest("planted-one")]));
+    assert_eq!(argv[1], json!(["echo", format!("--token={}", digest("planted-two")), "x"]));
+    assert_eq!(argv[3], json!(["echo", format!("a-{}-b", digest("planted-passed-on"))]));
+    assert_eq!(records[0]["policies"][0]["sha256"], sha256(&fs::read(&policy).unwrap()));
+}
+
+#[test]
+fn a_program_of_the_operators_keeps_the_head() {
+    let log = Log::new();
+    let anchors = log.base.join("anchors");
+    let program = format!("sh -c 'cat >> {}'", anchors.display());
+    let mut server = log.server(&["--allow", "true", "--audit-anchor", &program, "--log", "off"]);
+    server.call("execute_command", json!({"command": "true"}));
+    end(server);
+    let lines = fs::read_to_string(log.path()).unwrap();
+    let last = lines.lines().last().unwrap();
+    let expected = format!("{} {} {}\n", lines.lines().count(), sha256(last.as_bytes()), log.path().display());
+    assert_eq!(fs::read_to_string(anchors).unwrap(), expected);
+}
