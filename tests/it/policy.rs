@@ -286,7 +286,8 @@ fn a_model_learns_from_the_tools_what_it_may_call() {
     let id = server.send_request("tools/list", json!({}));
     let tools = server.response(&json!(id))["result"]["tools"].clone();
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["execute_command", "execute_process", "list_commands"]);
+    let about_calls = ["read_output", "write_input", "stop_call", "list_calls"];
+    assert_eq!(names, [&["execute_command", "execute_process"][..], &about_calls, &["list_commands"]].concat());
     assert!(tools[0]["description"].as_str().unwrap().contains("\n  git log\n"), "{}", tools[0]["description"]);
     assert_eq!(tools[0]["annotations"]["readOnlyHint"], json!(true));
     let mut call = |name: &str, arguments: Value| {
@@ -323,7 +324,7 @@ fn read_only_hints(args: &[&str]) -> Vec<(String, bool)> {
             assert_eq!(tool["annotations"]["destructiveHint"], json!(!read_only), "{tool}");
             (tool["name"].as_str().unwrap().to_owned(), read_only)
         };
-        let own = ["list_commands", "restart"];
+        let own = ["list_commands", "restart", "read_output", "write_input", "stop_call", "list_calls"];
         tools.as_array().unwrap().iter().map(hint).filter(|(name, _)| !own.contains(&name.as_str())).collect()
     };
     let legacy = hints(false);

@@ -355,7 +355,7 @@ fn what_was_started_by_hand_ends_with_its_terminal() {
         r#"call execute_command '{"command":"sh -c \"echo $$ > pid; exec sleep 300\""}' --timeout 5m --allow sh"#;
     for (words, ready) in [(call, "pid"), ("serve --allow sh --tools shell", "started")] {
         let directory = tempfile::tempdir().unwrap();
-        let line = format!("echo $$ > started; exec {binary} {words} --log off");
+        let line = format!("echo $$ > written; mv written started; exec {binary} {words} --log off");
         let mut script = {
             let _quiet = spawning();
             Command::new("script")
