@@ -15,11 +15,14 @@ use hmac_sha256::Hash;
 use serde_json::{Value, json};
 
 use crate::support::server::ServerCommand;
-use crate::support::world::text;
 use crate::support::{Server, modern_meta};
 
 fn sha256(bytes: &[u8]) -> String {
     Hash::hash(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
 struct Log {

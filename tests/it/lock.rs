@@ -1,5 +1,5 @@
 //! The lock file: it is written, compared and enforced; nothing runs that differs from it, whatever is swapped and when.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,13 +1,10 @@
 //! `allowexec report`: the page, its file, and what a browser makes of it.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::audit::{Log, Random, run, some_log};
+use crate::audit::{Random, run, some_log};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -100,165 +97,176 @@ fn hostile_files_make_a_page_all_the_same() {
     }
 }
 
-/// What a browser makes of a page at this fragment of its address; `None` where there is no browser.
-fn browsed(page: &Path, fragment: &str) -> Option<String> {
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-        Command::new(name)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    })?;
-    let profile = tempfile::tempdir().unwrap();
-    let (dom, log) = (profile.path().join("dom"), profile.path().join("log"));
-    let mut child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"])
-        .args([
-            "--disable-component-update",
-            "--no-first-run",
-            "--disable-dev-shm-usage",
-            "--virtual-time-budget=10000",
-        ])
-        .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
-        .args(["--dump-dom", &format!("file://{}#{fragment}", page.display())])
-        .stdin(Stdio::null())
-        .stdout(fs::File::create(&dom).unwrap())
-        .stderr(fs::File::create(&log).unwrap())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status,
-            None if Instant::now() > deadline => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("the browser did not end in time: {}", fs::read_to_string(&log).unwrap());
-            }
-            None => std::thread::sleep(Duration::from_millis(50)),
-        }
-    };
-    assert!(status.success(), "{}", fs::read_to_string(&log).unwrap());
-    Some(fs::read_to_string(&dom).unwrap())
-}
-
-/// The value of an attribute of the root.
-fn of_root<'a>(dom: &'a str, name: &str) -> &'a str {
-    let root = dom.split_once("<html").unwrap().1.split_once('>').unwrap().0;
-    root.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {root}")).1.split_once('"').unwrap().0
-}
-
-#[test]
 #[cfg(target_os = "linux")]
-fn a_browser_shows_it_without_errors_and_its_filters_work() {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("page.html");
-    let write = |log: &Log| {
-        let file = directory.path().join("log");
-        fs::write(&file, log.bytes()).unwrap();
-        assert_eq!(report(&[file.to_str().unwrap(), "-o", page.to_str().unwrap(), "--force"]).0, 0);
-    };
-    // Ten thousand calls.
-    let mut log = Log::default();
-    log.add("s", 0, &json!(["event", "session_started", "version", "0.1.0"]));
-    let mut seq = 1;
-    for call in 1..=10_000_u64 {
-        let is_refused = call % 4 == 0;
-        let argv =
-            if call % 100 == 7 { json!(["git", "log", call.to_string()]) } else { json!(["ls", call.to_string()]) };
-        let decision = if is_refused { "refused" } else { "allowed" };
-        log.add(
-            "s",
-            seq,
-            &json!(["event", "decided", "call", call, "argv", argv, "decision", decision, "rule", "r", "reason", null]),
-        );
-        if !is_refused {
-            let exit = i32::from(call % 10 == 1);
-            log.add("s", seq + 1, &json!(["event", "ended", "call", call, "exit_code", exit, "duration_ms", call % 900, "stdout", {"bytes": call}]));
+mod in_a_browser {
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::audit::Log;
+
+    /// What a browser makes of a page at this fragment of its address; `None` where there is no browser.
+    fn browsed(page: &Path, fragment: &str) -> Option<String> {
+        let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+            Command::new(name)
+                .arg("--version")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|status| status.success())
+        })?;
+        let profile = tempfile::tempdir().unwrap();
+        let (dom, log) = (profile.path().join("dom"), profile.path().join("log"));
+        let mut child = Command::new(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"])
+            .args([
+                "--disable-component-update",
+                "--no-first-run",
+                "--disable-dev-shm-usage",
+                "--virtual-time-budget=10000",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
+            .args(["--dump-dom", &format!("file://{}#{fragment}", page.display())])
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(&dom).unwrap())
+            .stderr(fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    child.kill().unwrap();
+                    child.wait().unwrap();
+                    panic!("the browser did not end in time: {}", fs::read_to_string(&log).unwrap());
+                }
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        };
+        assert!(status.success(), "{}", fs::read_to_string(&log).unwrap());
+        Some(fs::read_to_string(&dom).unwrap())
+    }
+
+    /// The value of an attribute of the root.
+    fn of_root<'a>(dom: &'a str, name: &str) -> &'a str {
+        let root = dom.split_once("<html").unwrap().1.split_once('>').unwrap().0;
+        root.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {root}")).1.split_once('"').unwrap().0
+    }
+
+    #[test]
+    fn a_browser_shows_it_without_errors_and_its_filters_work() {
+        let directory = tempfile::tempdir().unwrap();
+        let page = directory.path().join("page.html");
+        let write = |log: &Log| {
+            let file = directory.path().join("log");
+            fs::write(&file, log.bytes()).unwrap();
+            assert_eq!(report(&[file.to_str().unwrap(), "-o", page.to_str().unwrap(), "--force"]).0, 0);
+        };
+        // Ten thousand calls.
+        let mut log = Log::default();
+        log.add("s", 0, &json!(["event", "session_started", "version", "0.1.0"]));
+        let mut seq = 1;
+        for call in 1..=10_000_u64 {
+            let is_refused = call % 4 == 0;
+            let argv =
+                if call % 100 == 7 { json!(["git", "log", call.to_string()]) } else { json!(["ls", call.to_string()]) };
+            let decision = if is_refused { "refused" } else { "allowed" };
+            log.add(
+                "s",
+                seq,
+                &json!([
+                    "event", "decided", "call", call, "argv", argv, "decision", decision, "rule", "r", "reason", null
+                ]),
+            );
+            if !is_refused {
+                let exit = i32::from(call % 10 == 1);
+                log.add("s", seq + 1, &json!(["event", "ended", "call", call, "exit_code", exit, "duration_ms", call % 900, "stdout", {"bytes": call}]));
+                seq += 1;
+            }
             seq += 1;
         }
-        seq += 1;
-    }
-    write(&log);
-    let Some(dom) = browsed(&page, "") else {
-        return eprintln!("chromium is missing, so the page was not shown");
-    };
-    let check = |dom: &str, found: &str| {
-        assert_eq!(
-            (of_root(dom, "data-errors"), of_root(dom, "data-ready"), of_root(dom, "data-found")),
-            ("0", "true", found)
-        );
-    };
-    check(&dom, "10000");
-    let shown = dom.matches("<li").count();
-    assert!((200..2000).contains(&shown), "only some of the entries are made at once: {shown}");
-    for (fragment, found) in [
-        ("q=git", "100"),
-        ("q=git+7007", "1"),
-        ("show=refused", "2500"),
-        ("show=failed&sort=duration", "1000"),
-        ("q=nothing", "0"),
-    ] {
-        check(&browsed(&page, fragment).unwrap(), found);
-    }
+        write(&log);
+        let Some(dom) = browsed(&page, "") else {
+            return eprintln!("chromium is missing, so the page was not shown");
+        };
+        let check = |dom: &str, found: &str| {
+            assert_eq!(
+                (of_root(dom, "data-errors"), of_root(dom, "data-ready"), of_root(dom, "data-found")),
+                ("0", "true", found)
+            );
+        };
+        check(&dom, "10000");
+        let shown = dom.matches("<li").count();
+        assert!((200..2000).contains(&shown), "only some of the entries are made at once: {shown}");
+        for (fragment, found) in [
+            ("q=git", "100"),
+            ("q=git+7007", "1"),
+            ("show=refused", "2500"),
+            ("show=failed&sort=duration", "1000"),
+            ("q=nothing", "0"),
+        ] {
+            check(&browsed(&page, fragment).unwrap(), found);
+        }
 
-    // Text of clients and commands stays text.
-    let hostile = "</script><img src=x onerror=document.documentElement.dataset.errors=9><script>throw 1</script>\u{2028}{{data}}\"'`";
-    let mut log = Log::default();
-    log.add("s", 0, &json!(["event", "session_started", "version", hostile, "client", {"name": hostile, "version": hostile}, "user", hostile, "host", hostile]));
-    log.add(
-        "s",
-        1,
-        &json!([
-            "event",
-            "decided",
-            "call",
+        // Text of clients and commands stays text.
+        let hostile = "</script><img src=x onerror=document.documentElement.dataset.errors=9><script>throw 1</script>\u{2028}{{data}}\"'`";
+        let mut log = Log::default();
+        log.add("s", 0, &json!(["event", "session_started", "version", hostile, "client", {"name": hostile, "version": hostile}, "user", hostile, "host", hostile]));
+        log.add(
+            "s",
             1,
-            "id",
-            hostile,
-            "tool",
-            hostile,
-            "argv",
-            [hostile],
-            "cwd",
-            hostile,
-            "decision",
-            "refused",
-            "rule",
-            hostile,
-            "reason",
-            hostile
-        ]),
-    );
-    log.add(
-        "s",
-        2,
-        &json!([
-            "event",
-            "refused_request",
-            "id",
-            null,
-            "method",
-            hostile,
-            "tool",
-            hostile,
-            "code",
-            -1,
-            "reason",
-            hostile
-        ]),
-    );
-    log.add("s", 3, &json!(["event", "roots", "roots", [hostile], "refused", [{"reason": hostile}]]));
-    write(&log);
-    for fragment in [
-        "",
-        "q=%3Cimg",
-        "q=</script><img src=x onerror=alert(1)>",
-        "session=__proto__&show=constructor&part=NaN&sort=%00",
-    ] {
-        let dom = browsed(&page, fragment).unwrap();
-        assert_eq!((of_root(&dom, "data-errors"), of_root(&dom, "data-ready")), ("0", "true"), "{fragment}");
-        assert_eq!((dom.matches("<script").count(), dom.matches("<img").count()), (2, 0), "{fragment}");
+            &json!([
+                "event",
+                "decided",
+                "call",
+                1,
+                "id",
+                hostile,
+                "tool",
+                hostile,
+                "argv",
+                [hostile],
+                "cwd",
+                hostile,
+                "decision",
+                "refused",
+                "rule",
+                hostile,
+                "reason",
+                hostile
+            ]),
+        );
+        log.add(
+            "s",
+            2,
+            &json!([
+                "event",
+                "refused_request",
+                "id",
+                null,
+                "method",
+                hostile,
+                "tool",
+                hostile,
+                "code",
+                -1,
+                "reason",
+                hostile
+            ]),
+        );
+        log.add("s", 3, &json!(["event", "roots", "roots", [hostile], "refused", [{"reason": hostile}]]));
+        write(&log);
+        for fragment in [
+            "",
+            "q=%3Cimg",
+            "q=</script><img src=x onerror=alert(1)>",
+            "session=__proto__&show=constructor&part=NaN&sort=%00",
+        ] {
+            let dom = browsed(&page, fragment).unwrap();
+            assert_eq!((of_root(&dom, "data-errors"), of_root(&dom, "data-ready")), ("0", "true"), "{fragment}");
+            assert_eq!((dom.matches("<script").count(), dom.matches("<img").count()), (2, 0), "{fragment}");
+        }
     }
 }

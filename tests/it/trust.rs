@@ -1,5 +1,5 @@
 //! Programs that others can replace: `--trust owner` refuses them, `doctor` names them, and what was checked is what runs.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};

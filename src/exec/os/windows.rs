@@ -50,6 +50,13 @@ pub(crate) struct Spawned {
     pub job: Arc<Job>,
 }
 
+impl Spawned {
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
 /// Does nothing: the first word of a command line can't differ from the program here, and the rest is done by [`spawn`].
 pub(in crate::exec) fn prepare(_command: &mut Command, _words: &[String]) {}
 
