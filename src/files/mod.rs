@@ -15,7 +15,7 @@
 //! - [`open_to_append`] opens a file that grows over many runs.
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
-//! - [`SharedFile`] is a file to which several processes append, one at a time.
+//! - `SharedFile` is a file to which several processes append, one at a time.
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
