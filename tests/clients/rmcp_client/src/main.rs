@@ -233,7 +233,7 @@ async fn run(
     let legacy = revision != "2026-07-28";
     step(tried, "list", async {
         let tools = client.list_all_tools().await.map_err(|error| error.to_string())?;
-        expect(tools.len() == 2 && tools[0].name == "execute_command", &tools)?;
+        expect(tools.len() >= 2 && tools[0].name == "execute_command" && tools[1].name == "execute_process", &tools)?;
         ok()
     })
     .await;
