@@ -40,11 +40,12 @@ pub enum NotFed {
 }
 
 impl Feed {
-    /// Gives the command more to read, and closes its input behind that if `closes`.
+    /// Gives the command more to read, and closes its input behind that if `closes`. Returns whether whoever empties it has
+    /// to be told: one who was told before, and has not looked since, finds this too.
     ///
     /// # Errors
     /// [`NotFed`], and then nothing was given.
-    pub fn give(&self, text: &[u8], closes: bool) -> Result<(), NotFed> {
+    pub fn give(&self, text: &[u8], closes: bool) -> Result<bool, NotFed> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(NotFed::Closed);
@@ -52,11 +53,12 @@ impl Feed {
         if state.unread + text.len() > MOST {
             return Err(NotFed::Full { unread: state.unread });
         }
+        let is_news = closes || (state.bytes.is_empty() && !text.is_empty());
         state.bytes.extend_from_slice(text);
         state.unread += text.len();
         state.is_closed = closes;
         self.changed.notify_all();
-        Ok(())
+        Ok(is_news)
     }
 
     /// Closes the input: the command reads no more, or has ended.
@@ -100,10 +102,20 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_nothing_comes_behind_the_end() {
         let feed = Feed::default();
-        assert_eq!(feed.give(&vec![b'x'; MOST], false), Ok(()));
+        assert_eq!(feed.give(&vec![b'x'; MOST], false), Ok(true));
         assert_eq!(feed.give(b"y", false), Err(NotFed::Full { unread: MOST }));
         feed.read(1);
-        assert_eq!(feed.give(b"y", true), Ok(()));
+        assert_eq!(feed.give(b"y", true), Ok(true));
         assert_eq!(feed.give(b"", false), Err(NotFed::Closed));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn who_was_told_and_has_not_looked_is_not_told_again() {
+        let feed = Feed::default();
+        assert_eq!(feed.give(b"", false), Ok(false));
+        assert_eq!([b"a", b"b"].map(|text| feed.give(text, false)), [Ok(true), Ok(false)]);
+        assert_eq!(feed.take(), (b"ab".to_vec(), false));
+        assert_eq!(feed.give(b"c", false), Ok(true));
     }
 }

@@ -85,8 +85,13 @@ fn write_to(
             "call {call} reads nothing: only a call with `background: true` does, of a command whose rule says `stdin: true`"
         )
     })?;
-    feed.give(write.text.as_bytes(), write.closes).map_err(|why| format!("call {call} was given nothing: {why}"))?;
-    requests.feed(call);
+    let is_news = feed
+        .give(write.text.as_bytes(), write.closes)
+        .map_err(|why| format!("call {call} was given nothing: {why}"))?;
+    // The pipe to the command's thread would fill up, and the loop would wait for it, if each text were told.
+    if is_news {
+        requests.feed(call);
+    }
     Ok(stop_result(call, &kept.state, parts.report))
 }
 
