@@ -123,7 +123,7 @@ impl Chain {
     /// [`AuditError`].
     pub(super) fn turn(&mut self) -> Result<Turn<'_>, AuditError> {
         let locked = self.file.lock(LOCK)?;
-        let size = locked.file().metadata()?.len();
+        let size = locked.size;
         let before = self.seen;
         if size != before.at || locked.is_another {
             let (end, length) = last_line(locked.file(), size)?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::own_flags::Given;
 use super::{Outcome, json_for_people, print, print_json};
-use crate::audit::{Anchor, Anchors, Filter, Line, Link, Place, Row, Verification, Verifier, row};
+use crate::audit::{Anchor, Anchors, Filter, Head, Line, Link, Place, Row, Verification, Verifier, row};
 use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
 use crate::text::{escape, nearest, read_duration, time};
 
@@ -162,15 +162,10 @@ fn lines(file: &str, mut each: impl FnMut(&Line) -> Result<(), CliError>) -> Res
 }
 
 fn head(file: &str, as_json: bool) -> Result<Outcome, CliError> {
-    let (mut records, mut last) = (0_u64, Sha256::ZERO);
-    lines(file, |line| {
-        records += 1;
-        last = line.sha256;
-        Ok(())
-    })?;
+    let head = Head::of(open(file)?).map_err(|error| unreadable(file, error.into()))?;
     match as_json {
-        true => print_json(&json!({"records": records, "head": last.to_string()})),
-        false => print(&format!("{records} {last}\n")),
+        true => print_json(&json!({"records": head.records, "head": head.last.to_string()})),
+        false => print(&format!("{head}\n")),
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Locked<'a> {
     file: File,
     /// Whether it is another file than at the append before.
     pub is_another: bool,
+    /// How many bytes it has.
+    pub size: u64,
 }
 
 /// Why nothing can be appended.
@@ -111,6 +113,7 @@ impl SharedFile {
             // From here on the lock is held, and dropped with what follows.
             let named = rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW);
             let own = rustix::fs::fstat(&self.file).map_err(io::Error::from);
+            let size = own.as_ref().map_or(0, |own| u64::try_from(own.st_size).unwrap_or_default());
             let is_same = match (named, &own) {
                 (Ok(named), Ok(own)) => Ok((named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)),
                 (Err(Errno::NOENT), _) => Err(SharedFileError::Gone),
@@ -118,7 +121,7 @@ impl SharedFile {
                 (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
             };
             match is_same {
-                Ok(true) => return Ok(Locked { shared: self, is_another }),
+                Ok(true) => return Ok(Locked { shared: self, is_another, size }),
                 Ok(false) => {
                     // Another process has begun a new file. The old one is unlocked as it is closed.
                     let opened = super::appended::Opened::ToReadToo;
@@ -207,7 +210,10 @@ impl SharedFile {
         let mut waited = Duration::ZERO;
         loop {
             match super::appended::open_alone(&self.place, false) {
-                Ok(file) => return Ok(Locked { shared: self, file, is_another: false }),
+                Ok(file) => {
+                    let size = file.metadata()?.len();
+                    return Ok(Locked { shared: self, file, is_another: false, size });
+                }
                 Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
                     if waited >= within {
                         return Err(SharedFileError::Busy { waited: within });

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::event::Event;
 use super::inbox::EventSender;
-use crate::audit::head;
+use crate::audit::Head;
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
 
 /// How often the program runs while a session lasts.
@@ -78,7 +78,7 @@ impl Anchor {
 /// Gives the program the head of the log as it is now.
 fn run(program: &OperatorProgram, log: &Path, signal: &crate::exec::StopSignal) -> Result<(), String> {
     let read = || -> io::Result<String> {
-        let head = head(BufReader::new(File::open(log)?))?;
+        let head = Head::of(BufReader::new(File::open(log)?))?;
         Ok(format!("{head} {}\n", log.display()))
     };
     let input = read().map_err(|error| format!("the log can't be read: {error}"))?;
