@@ -101,10 +101,12 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     let described =
         DescribedAt { level: judgement.level.title(), origin: form.unwrap_or_else(|| judgement.level.origin.clone()) };
     let shown = matched.map_or_else(|| rule.without_secrets(words), |matched| matched.without_secrets(words));
+    let hides = shown != words;
     let (words, secrets) = match matched {
         Some(matched) if judgement.decision != Expected::Refuse => {
             let words = matched.with_inserted(words);
-            let secrets = secrets_of(&words, &matched.with_inserted(&shown));
+            // Most calls have no secret, and need no second list.
+            let secrets = if hides { secrets_of(&words, &matched.with_inserted(&shown)) } else { Vec::new() };
             (words, secrets)
         }
         Some(_) | None => (words.to_vec(), secrets_of(words, &shown)),
