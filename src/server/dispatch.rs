@@ -18,7 +18,7 @@ use super::parts::Parts;
 use super::questions::{Ended, Questions};
 use super::reading::Background;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, Cancelled, CancelledAs, MOST_SUBSCRIPTIONS, Requests};
+use super::requests::{Cancelled, CancelledAs, HeldCall, MOST_SUBSCRIPTIONS, Requests};
 use super::roots::Roots;
 use super::session::{Served, Session};
 use super::shell::ShellRunner;
@@ -77,30 +77,17 @@ pub(super) fn request(
             return Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string())).into();
         }
     }
-    serve(parts, state, shell, request, reply, None)
+    serve(parts, state, shell, HeldCall { request, reply, approved: None })
 }
 
-/// Serves a request, now or after it was held, as a person has `approved` it where one was asked.
-pub(super) fn serve(
-    parts: &LateParts,
-    state: &mut State,
-    shell: &ShellRunner,
-    request: Request,
-    reply: Reply,
-    approved: Option<Box<ApprovedCall>>,
-) -> Effects {
+/// Serves a request, now or after it was held.
+pub(super) fn serve(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
     // A panic in a handler is a bug, and not the end of the server or of the client's wait: it drops the reply.
-    catch_unwind(AssertUnwindSafe(|| handle(parts, state, shell, request, reply, approved))).unwrap_or_default()
+    catch_unwind(AssertUnwindSafe(|| handle(parts, state, shell, held))).unwrap_or_default()
 }
 
-fn handle(
-    parts: &LateParts,
-    state: &mut State,
-    shell: &ShellRunner,
-    request: Request,
-    reply: Reply,
-    approved: Option<Box<ApprovedCall>>,
-) -> Effects {
+fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
+    let HeldCall { request, reply, approved } = held;
     let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
     // A handshake does not wait for the parts; every look into them does.
     let (instructions, observer) = (&parts.opening.instructions, &*parts.opening.observer);

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::event::{CallEnded, Deadline};
 use super::replies::Reply;
-use super::requests::ApprovedCall;
+use super::requests::HeldCall;
 use crate::audit;
 use crate::config::LogLevel;
 use crate::exec::OperatorProgram;
-use crate::jsonrpc::{ErrorObject, Request, encode};
+use crate::jsonrpc::{ErrorObject, encode};
 
 /// One thing to do.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(super) enum Effect {
     Withdraw(Reply),
     /// Send a message of the server's own, which is encoded.
     Send(Vec<u8>),
-    /// Serve a request that was held, as a person has approved it where one was asked.
-    Serve(Request, Reply, Option<Box<ApprovedCall>>),
+    /// Serve a request that was held.
+    Serve(Box<HeldCall>),
     /// Have the operator's program ask a person.
     Ask(Box<ProgramAsks>),
     /// End the operator's program that asks this: nobody waits for the answer.

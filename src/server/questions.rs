@@ -19,7 +19,7 @@ use super::log::Fields;
 use super::not_run::NotRun;
 use super::observer::{Observer, QuestionAnswered, QuestionAsked};
 use super::outgoing::{Outgoing, Question};
-use super::requests::{ApprovedCall, AskedCall, Requests};
+use super::requests::{ApprovedCall, AskedCall, HeldCall, Requests};
 use super::session::RequestContext;
 use crate::config::LogLevel;
 use crate::jsonrpc::encode;
@@ -232,7 +232,11 @@ impl Questions {
                 let mut feedback = pending.feedback;
                 feedback.begins();
                 let approved = ApprovedCall { asked: Arc::clone(&asked), key, feedback };
-                effects.push(Effect::Serve(request, pending.reply, Some(Box::new(approved))));
+                effects.push(Effect::Serve(Box::new(HeldCall {
+                    request,
+                    reply: pending.reply,
+                    approved: Some(Box::new(approved)),
+                })));
             } else {
                 let why = NotRun::of_answer(asked.proposal.to_string(), answer);
                 let sentence = why.to_string();

@@ -49,7 +49,7 @@ pub(super) struct Pending {
     pub feedback: Box<Feedback>,
 }
 
-/// A call that waits for the client's answer to a request of the server's.
+/// A request that is served, now or once the client has answered what the server asked.
 #[derive(Debug)]
 pub(super) struct HeldCall {
     pub request: Request,

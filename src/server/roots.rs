@@ -139,7 +139,7 @@ impl Roots {
         let mut effects = Effects::default();
         if !self.are_awaited() {
             let held = requests.release().into_iter();
-            held.for_each(|held| effects.push(Effect::Serve(held.request, held.reply, held.approved)));
+            held.for_each(|held| effects.push(Effect::Serve(Box::new(held))));
         }
         effects
     }

@@ -365,9 +365,9 @@ impl<'o> Server<'o> {
                 }
                 Effect::Withdraw(reply) => self.replies.withdraw(reply),
                 Effect::Send(message) => Some(message),
-                Effect::Serve(request, reply, approved) => {
+                Effect::Serve(held) => {
                     let Self { parts, state, runners, .. } = self;
-                    let effects = dispatch::serve(parts, state, &runners.shell, request, reply, approved);
+                    let effects = dispatch::serve(parts, state, &runners.shell, *held);
                     self.step(effects)?;
                     None
                 }
