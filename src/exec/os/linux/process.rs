@@ -23,21 +23,26 @@ pub(super) struct Stat {
     pub parent: Option<Pid>,
     /// Whether it is a zombie.
     pub has_ended: bool,
-    /// Its process group, unless it belongs to an outer namespace.
+    /// Its process group, unless it belongs to an outer namespace or the process is being reaped.
     pub group: Option<Pid>,
-    /// Its session, with the same exception.
+    /// Its session, with the same exceptions.
     pub session: Option<Pid>,
 }
 
 /// Reads `/proc/PID/stat`, see proc_pid_stat(5).
 pub(super) fn stat(pid: Pid) -> Option<Stat> {
     let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    parse(pid, &String::from_utf8_lossy(&text))
+}
+
+fn parse(pid: Pid, text: &str) -> Option<Stat> {
     // The name of the program, in parentheses, may hold anything; after the last parenthesis there are only numbers.
-    let text = String::from_utf8_lossy(&text);
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let has_ended = fields.next()?.starts_with(['Z', 'X']);
     let mut number = || fields.next().and_then(|number| number.parse().ok());
-    let [parent, group, session] = [number()?, number()?, number()?].map(Pid::from_raw);
+    // Group and session are -1 while the process is being reaped, and `Pid` is made for positive numbers only.
+    let known = |number: i32| Pid::from_raw(number.max(0));
+    let [parent, group, session] = [number()?, number()?, number()?].map(known);
     let start = fields.nth(15)?.parse().ok()?;
     Some(Stat { process: Process { pid, start }, parent, has_ended, group, session })
 }
@@ -118,6 +123,16 @@ mod tests {
         assert_eq!(asked.len(), 2000);
         // In a circle as well.
         assert_eq!(gather(pid(1), |parent| vec![pid(parent.as_raw_nonzero().get() % 3 + 1)]), [pid(2), pid(3)]);
+    }
+
+    #[test]
+    fn a_process_that_is_being_reaped_has_neither_group_nor_session() {
+        let behind = "0 -1 4194316 0 0 0 0 0 0 0 0 20 0 0 0 1234 0 0";
+        let seen = parse(pid(7), &format!("7 (a) b) X 1 -1 -1 {behind}")).unwrap();
+        assert_eq!((seen.parent, seen.group, seen.session), (Some(pid(1)), None, None));
+        assert_eq!((seen.process, seen.has_ended), (Process { pid: pid(7), start: 1234 }, true));
+        let seen = parse(pid(7), &format!("7 (b) S 0 7 0 {behind}")).unwrap();
+        assert_eq!((seen.parent, seen.group, seen.session, seen.has_ended), (None, Some(pid(7)), None, false));
     }
 
     #[test]
