@@ -24,6 +24,7 @@ use super::roots::{DecidedIn, Roots};
 use super::session::RequestContext;
 use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
 use super::tool_call::{Stopped, ToolCall, not_run};
+use super::turns;
 use super::workers::Job;
 use crate::config::LogLevel;
 use crate::exec::Limits;
@@ -123,6 +124,7 @@ pub(super) fn call(
     };
     let mut described = Fields::default();
     let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
+    let is_of_shell = matches!(called, Called::Shell(_));
     let planned = match called {
         // These were served before, and without anybody's roots.
         Called::Calls(request) => {
@@ -153,6 +155,11 @@ pub(super) fn call(
             return effects.and(not_run(tool_call, &described, reply, &why));
         }
         Err(Stopped::Asks(asked)) => {
+            // Nobody is asked about what could not run.
+            if let Some(why) = turns::busy(requests, &background.kept).filter(|_| is_of_shell) {
+                audit.not_started(key, Some(&why.to_string()));
+                return effects.and(not_run(tool_call, &described, reply, &why));
+            }
             let way = match questions.way(&parts.ask, context, &asked, outgoing) {
                 Ok(way) => way,
                 Err(why) => {
@@ -181,8 +188,8 @@ pub(super) fn call(
         }
     };
     let allowed = feedback.allowed(&command, &rule);
-    if let Some(most) = requests.has_no_room_for(&work) {
-        let why = NotRun::BackgroundFull { most };
+    let is_full = requests.has_no_room_for(&work).map(|most| NotRun::BackgroundFull { most });
+    if let Some(why) = is_full.or_else(|| turns::busy(requests, &background.kept).filter(|_| is_of_shell)) {
         audit.not_started(key, Some(&why.to_string()));
         return effects.and(not_run(tool_call, &described, reply, &why));
     }
@@ -332,6 +339,7 @@ fn shell(
     let ShellCall { what, timeout } = call;
     let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
     let mut of_rule = None;
+    let mut shown = Vec::new();
     let (request, facts) = match what {
         ShellRequest::Restart => {
             let tool = (key, id, tool_call.tool);
@@ -366,6 +374,7 @@ fn shell(
                 Err(refusal) => return Err(refusal.into()),
             };
             cost += cost_of_words(command.words());
+            shown = explanation.words;
             of_rule = command.rule().and_then(|rule| rule.timeout);
             let success = command.rule().map(|rule| rule.success_exit_codes.clone()).unwrap_or_default();
             let request = match change {
@@ -383,10 +392,19 @@ fn shell(
         cost,
         work: Work::Shell(Box::new(ShellTurn {
             request,
-            context: CallContext { key, facts, revision: tool_call.context.revision, is_audited: audit.is_on() },
+            context: CallContext {
+                key,
+                facts,
+                revision: tool_call.context.revision,
+                is_audited: audit.is_on(),
+                is_kept: false,
+                restarted: None,
+            },
             limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
             directories,
             wants_progress: tool_call.context.progress_token.is_some(),
+            shown,
+            spool: None,
         })),
     })
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::deadlines::Since;
 use super::event::{Event, HowEnded};
 use super::inbox::EventSender;
+use super::requests::LaneName;
 use crate::exec::{End, Feed, Keeper, Spool, StopReason};
 use crate::tools::CallState;
 
@@ -30,6 +31,8 @@ pub(super) struct KeptCall {
     pub spool: Arc<Spool>,
     /// Its words, without secrets, as far as they are shown.
     pub command: String,
+    /// What runs it.
+    pub lane: LaneName,
     pub state: CallState,
     /// What it is given to read; `None` where it reads nothing but what the call brought.
     pub feed: Option<Arc<Feed>>,
@@ -52,12 +55,13 @@ impl KeptCalls {
     }
 
     /// A call begins; gives where its output goes.
-    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, words: &[String]) -> Arc<Spool> {
+    pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, words: &[String], lane: LaneName) -> Arc<Spool> {
         let news = Arc::clone(&self.news);
         let spool = keeper.spool(move || news.tell());
         let call = KeptCall {
             spool: Arc::clone(&spool),
             command: shown(words),
+            lane,
             state: CallState::Running,
             feed: None,
             stopped: None,

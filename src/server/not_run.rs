@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::approval::Answer;
 use super::budget::OverBudget;
-use crate::policy::{DirectoryError, Refusal};
+use crate::policy::{DirectoryError, Refusal, quoted};
 use crate::tools::ArgumentError;
 
 /// Why a call has not run. Its text is the answer.
@@ -48,6 +48,13 @@ pub(super) enum NotRun {
     /// Too many calls run in the background.
     #[error("{most} calls run in the background already; end one with `stop_call`, or wait for one with `read_output`")]
     BackgroundFull { most: usize },
+    /// A call that was handed over runs in the persistent shell.
+    #[error(
+        "the persistent shell is busy with call {call} ({}), which runs on in the background; wait for its end with `read_output` \
+         and `wait_ms`, or end it with `stop_call`",
+        quoted(.command)
+    )]
+    ShellBusy { call: u64, command: String },
     /// Too many reads wait.
     #[error("{most} reads of output wait already; wait for some of their answers, or cancel some")]
     TooManyReads { most: usize },
@@ -98,6 +105,7 @@ impl NotRun {
             Self::TooManyQuestions { .. }
             | Self::TooManyReads { .. }
             | Self::BackgroundFull { .. }
+            | Self::ShellBusy { .. }
             | Self::QueueFull
             | Self::OverBudget(_) => "overloaded",
             Self::NoPipe { .. } | Self::NoThread { .. } => "no_resources",

@@ -10,11 +10,14 @@ use super::not_run::NotRun;
 use super::parts::Parts;
 use super::reads::{Look, Reads, Task};
 use super::replies::Reply;
-use super::requests::{Answers, MOST_READS, Reading, Requests};
+use super::requests::{Answers, LaneName, MOST_READS, Reading, Requests};
 use super::tool_call::{ToolCall, not_run};
 use crate::config::LogLevel;
 use crate::mcp::CallToolResult;
-use crate::tools::{CallRequest, ListedCall, ReadOutput, StopCall, WriteInput, list_result, stop_result};
+use crate::tools::{
+    CallRequest, ListedCall, ReadOutput, StopCall, WriteInput, list_result, running_result, running_shell_result,
+    stop_result,
+};
 
 /// What requests about other calls need.
 #[derive(Debug)]
@@ -101,8 +104,9 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
         return Effects::default();
     };
     let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
+    let make = if call.lane == LaneName::Shell { running_shell_result } else { running_result };
     let mut effects = Effects::default();
-    if let Err(error) = background.reads.give(Task::SoFar { key, spool, most, report, revision }) {
+    if let Err(error) = background.reads.give(Task::SoFar { key, spool, most, report, revision, make }) {
         effects.log(
             LogLevel::Warn,
             format!("a call was not handed over, since there is no thread to read its output: {error}"),

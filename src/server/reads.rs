@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 
 use super::event::{Event, Seen};
 use super::inbox::EventSender;
-use crate::exec::{Spool, StreamName};
+use crate::exec::{Captured, Spool, StreamName};
 use crate::mcp::{CallToolResult, Revision};
-use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, read_output, running_result};
+use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, read_output};
 
 /// One look at an output.
 #[derive(Debug)]
@@ -32,8 +32,19 @@ pub(super) enum Task {
     /// A look for a read.
     Look(Look),
     /// What a call that is handed over has printed so far.
-    SoFar { key: u64, spool: Arc<Spool>, most: u64, report: ReportSettings, revision: Revision },
+    SoFar {
+        key: u64,
+        spool: Arc<Spool>,
+        most: u64,
+        report: ReportSettings,
+        revision: Revision,
+        /// What makes the result of it.
+        make: MakeRunning,
+    },
 }
+
+/// Makes the result of a call that still runs.
+type MakeRunning = fn(u64, [Captured; 2], ReportSettings) -> CallToolResult;
 
 /// The thread, where there is one.
 #[derive(Debug)]
@@ -68,8 +79,8 @@ impl Reads {
             for task in received {
                 let look = match task {
                     Task::Look(look) => look,
-                    Task::SoFar { key, spool, most, report, revision } => {
-                        let result = so_far(key, &spool, most, report).encode(revision);
+                    Task::SoFar { key, spool, most, report, revision, make } => {
+                        let result = make(key, so_far(&spool, most), report).encode(revision);
                         if !events.send(Event::SoFar { key, result }) {
                             return;
                         }
@@ -94,10 +105,9 @@ impl Reads {
     }
 }
 
-fn so_far(key: u64, spool: &Spool, most: u64, report: ReportSettings) -> CallToolResult {
+fn so_far(spool: &Spool, most: u64) -> [Captured; 2] {
     // What can't be read is left out; the call goes on all the same.
-    let captured = StreamName::ALL.map(|stream| spool.part(stream).captured(most).unwrap_or_default());
-    running_result(key, captured, report)
+    StreamName::ALL.map(|stream| spool.part(stream).captured(most).unwrap_or_default())
 }
 
 fn see(look: &Look, read: &ReadOutput) -> Seen {

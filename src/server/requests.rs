@@ -233,6 +233,8 @@ pub(super) struct Requests {
     processes: Lane,
     shell: Lane,
     background: Lane,
+    /// The call in the background that runs in the persistent shell.
+    in_shell: Option<u64>,
     last: u64,
     last_read: u64,
 }
@@ -246,6 +248,7 @@ impl Requests {
             processes: lane(most_processes),
             shell: lane(1),
             background: lane(most_background),
+            in_shell: None,
             last: 0,
             last_read: 0,
         }
@@ -427,11 +430,26 @@ impl Requests {
         };
         let is_of_shell = lane == LaneName::Shell;
         // The shell itself is busy on.
-        if !is_of_shell {
+        if is_of_shell {
+            self.in_shell = Some(key);
+        } else {
             self.give_up(lane);
         }
         self.background.running += 1;
         Some(self.run_in_background(key, pending, stop, is_of_shell))
+    }
+
+    /// The call that the persistent shell runs, where that was handed over.
+    pub(super) fn shell_is_busy_with(&self) -> Option<u64> {
+        self.in_shell
+    }
+
+    /// Takes the next call off that waits for the persistent shell, with its number and what its result must be valid in.
+    pub(super) fn take_waiting_for_shell(&mut self) -> Option<(u64, Pending, Revision)> {
+        let key = self.shell.waiting.pop_front()?;
+        // As in `next`.
+        let Entry::Queued { pending, work } = self.entries.remove(&key)? else { return None };
+        Some((key, pending, work.revision()))
     }
 
     /// Ends the command of a call that runs; whether there is one.
@@ -478,6 +496,7 @@ impl Requests {
             Entry::Answered { lane, .. } => (lane, None),
             Entry::Background { background, .. } => {
                 if background.is_of_shell {
+                    self.in_shell = None;
                     self.give_up(LaneName::Shell);
                 }
                 (LaneName::Background, Some(Finished::Background(background)))
@@ -572,7 +591,7 @@ impl Requests {
 
     /// Waits for no call of the shell's any more.
     pub(super) fn abandon_shell(&mut self) {
-        self.shell.running = 0;
+        (self.shell.running, self.in_shell) = (0, None);
         let entries = std::mem::take(&mut self.entries).into_iter();
         let (background, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = entries.partition(|(_, state)| {
             matches!(state, Entry::Background { background: InBackground { is_of_shell: true, .. }, .. })
@@ -676,12 +695,25 @@ mod tests {
         /// Queues a call of the shell with the id; gives its number.
         fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
             let (key, pending) = (self.requests.number(), self.pending(id));
-            let context =
-                CallContext { key, facts: ShellCommandFacts::default(), revision: V2025_06_18, is_audited: false };
+            let context = CallContext {
+                key,
+                facts: ShellCommandFacts::default(),
+                revision: V2025_06_18,
+                is_audited: false,
+                is_kept: false,
+                restarted: None,
+            };
             let limits =
                 Limits { timeout: Default::default(), grace: Default::default(), max_output: 0, has_digests: false };
-            let turn =
-                ShellTurn { request: TurnOf::Restart, context, limits, directories: None, wants_progress: false };
+            let turn = ShellTurn {
+                request: TurnOf::Restart,
+                context,
+                limits,
+                directories: None,
+                wants_progress: false,
+                shown: Vec::new(),
+                spool: None,
+            };
             self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
         }
 

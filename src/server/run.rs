@@ -305,7 +305,10 @@ impl<'o> Server<'o> {
             // It is looked at after each event.
             Event::News => Effects::default(),
             Event::Seen { key, seen } => reading::seen(parts, (&mut state.requests, &mut state.background), key, seen),
-            Event::SoFar { key, result } => reading::handed_over(&mut state.requests, key, result),
+            Event::SoFar { key, result } => {
+                let effects = reading::handed_over(&mut state.requests, key, result);
+                effects.and(turns::turn_away((&mut state.requests, &mut state.background.kept, &mut state.audit)))
+            }
             // Where the client is gone nobody could go on with it.
             Event::Deadline(Deadline::HandOver(_)) if self.lifecycle != Lifecycle::Serving => Effects::default(),
             Event::Deadline(Deadline::HandOver(key)) => {

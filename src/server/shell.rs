@@ -10,7 +10,7 @@ use super::inbox::EventSender;
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
 use super::workers::{end_of, heartbeat, observe_end};
-use crate::exec::{ExecError, Limits, Output, StartedCommand, Stop, StopSignal, stop};
+use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, StopSignal, stop};
 use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellCommand, WorkingDirectory};
@@ -28,6 +28,10 @@ pub(super) struct ShellTurn {
     pub directories: Option<Arc<Directories>>,
     /// Whether the client wants to hear how far it is.
     pub wants_progress: bool,
+    /// Its words, without secrets; none for what runs no command.
+    pub shown: Vec<String>,
+    /// Where its whole output is kept.
+    pub spool: Option<Arc<Spool>>,
 }
 
 impl ShellTurn {
@@ -59,6 +63,10 @@ pub(super) struct CallContext {
     pub revision: Revision,
     /// Whether its end is recorded.
     pub is_audited: bool,
+    /// Whether its whole output can be read.
+    pub is_kept: bool,
+    /// Why the shell was started anew, where no answer has told that yet.
+    pub restarted: Option<String>,
 }
 
 /// A call whose turn has come.
@@ -111,6 +119,8 @@ pub(super) struct ShellRunner {
     changed_from: Option<Arc<Path>>,
     /// Whether the current directory is one that the operator does not allow.
     is_outside: bool,
+    /// Why it was started anew during a call that was answered before.
+    untold: Option<String>,
     /// For the next call, where the last one has ended without.
     spare: Option<(Stop, StopSignal)>,
 }
@@ -145,14 +155,16 @@ impl ShellRunner {
     /// # Errors
     /// [`NotRun`].
     pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Started, NotRun> {
-        let ShellTurn { request, context, limits, directories: decided_in, wants_progress } = turn;
+        let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown: _, spool } = turn;
+        context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
         let task = self.task(request, directories);
         let job = task.map(|(task, changed_from)| {
             self.changed_from = changed_from;
+            context.restarted = self.untold.take();
             let outside = "the shell had come to a directory that is not allowed; its state is lost";
             let distrust = std::mem::take(&mut self.is_outside).then(|| outside.to_owned());
-            ShellJob { context, distrust, task, start_directory: directories.base(), limits }
+            ShellJob { context, distrust, task, start_directory: directories.base(), limits, spool }
         });
         self.directories = decided_in;
         self.is_used = true;
@@ -262,6 +274,11 @@ impl ShellRunner {
         }
     }
 
+    /// Has the next answer tell why the shell was started anew, since that of the call is given already.
+    pub(super) fn tell_later(&mut self, restarted: Option<String>) {
+        self.untold = restarted.or(self.untold.take());
+    }
+
     /// Gives the shell up where it has never started; says whether that is so, and then no call of it ever ends.
     pub(super) fn give_up(&self) -> bool {
         self.shell.as_ref().is_some_and(Shell::give_up)
@@ -275,7 +292,12 @@ impl ShellRunner {
 }
 
 fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: ReportSettings) -> CallEnded {
-    let Finished { context: CallContext { key, facts, revision, is_audited }, answer, host, stands } = finished;
+    let Finished { context, mut answer, host, stands } = finished;
+    let CallContext { key, facts, revision, is_audited, is_kept, restarted: before } = context;
+    if let Ok(answer) = &mut answer {
+        answer.restarted = answer.restarted.take().or(before);
+    }
+    let report = ReportSettings { kept_as: is_kept.then_some(key), ..report };
     // To start the shell anew is no command.
     if !facts.word.is_empty() {
         match &answer {

@@ -11,13 +11,14 @@ use super::kept::KeptCalls;
 use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
 use super::log::Fields;
+use super::not_run::NotRun;
 use super::parts::Parts;
-use super::requests::{Finished, LaneName, Requests, Work};
+use super::requests::{Finished, LaneName, Pending, Requests, Work};
 use super::shell::{ShellRunner, Started};
 use super::workers::Workers;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked};
-use crate::mcp::CallToolResult;
+use crate::mcp::{CallToolResult, Revision};
 use crate::tools::running_result;
 
 /// What runs calls.
@@ -47,14 +48,20 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
             let begun = match work {
                 Work::Process(mut job) => {
                     let words = std::mem::take(&mut job.shown);
-                    job.spool = parts.keeper().map(|keeper| kept.begin(key, keeper, &words));
+                    job.spool = parts.keeper().map(|keeper| kept.begin(key, keeper, &words, lane));
                     job.feed = kept
                         .get_mut(key)
                         .filter(|_| job.is_fed())
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
                     runners.workers.run(job).map(Started::Runs)
                 }
-                Work::Shell(turn) => {
+                Work::Shell(mut turn) => {
+                    let words = std::mem::take(&mut turn.shown);
+                    // What runs no command prints nothing.
+                    turn.spool = parts
+                        .keeper()
+                        .filter(|_| !words.is_empty())
+                        .map(|keeper| kept.begin(key, keeper, &words, lane));
                     let started = audit.is_on().then(|| turn.started());
                     let begun = runners.shell.begin(*turn, parts.policy.directories());
                     if let Some(started) = started.flatten().filter(|_| begun.is_ok()) {
@@ -70,7 +77,9 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
                     effects.push(Effect::Answer(reply, result.encode(revision)));
                 }
                 Ok(Started::Runs(stop)) => {
-                    if let Some(after) = parts.hand_over.filter(|after| *after < timeout && lane != LaneName::Shell) {
+                    // Nobody could read on what is not kept, such as a restart of the shell.
+                    let is_kept = kept.get(key).is_some();
+                    if let Some(after) = parts.hand_over.filter(|after| *after < timeout && is_kept) {
                         let waited = pending.feedback.age();
                         effects.push(Effect::Wait(after.saturating_sub(waited), Deadline::HandOver(key)));
                     }
@@ -84,14 +93,38 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
                     runners.leftovers.ends(key);
                     kept.forget(key);
                     requests.give_up(lane);
-                    let line = Fields::of_call(pending.reply.id()).and(&pending.description);
-                    effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
-                    audit.not_started(key, Some(&why.to_string()));
-                    let result = CallToolResult::error(why.to_string());
-                    effects.push(Effect::Answer(pending.reply, result.encode(revision)));
+                    effects.extend(not_started(audit, (key, pending, revision), &why));
                 }
             }
         }
+    }
+    effects
+}
+
+/// Answers a call that was allowed and never starts.
+fn not_started(audit: &mut Auditor, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) -> Effects {
+    let mut effects = Effects::default();
+    let line = Fields::of_call(pending.reply.id()).and(&pending.description);
+    effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
+    audit.not_started(key, Some(&why.to_string()));
+    effects.push(Effect::Answer(pending.reply, CallToolResult::error(why.to_string()).encode(revision)));
+    effects
+}
+
+/// Why a call of the persistent shell would wait for longer than its client does: one that was handed over runs in it,
+/// and nobody has told that one to end.
+pub(super) fn busy(requests: &Requests, kept: &KeptCalls) -> Option<NotRun> {
+    let call = requests.shell_is_busy_with()?;
+    let running = kept.get(call).filter(|running| running.stopped.is_none())?;
+    Some(NotRun::ShellBusy { call, command: running.command.clone() })
+}
+
+/// Answers the calls that wait for the persistent shell, where it will be busy for longer than they can wait.
+pub(super) fn turn_away((requests, kept, audit): Calls<'_>) -> Effects {
+    let mut effects = Effects::default();
+    while let Some(why) = busy(requests, kept) {
+        let Some(waiting) = requests.take_waiting_for_shell() else { break };
+        effects.extend(not_started(audit, waiting, &why));
     }
     effects
 }
@@ -121,6 +154,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
     let CallEnded { key, result, how, shell, facts: _ } = ended;
     kept.ended(key, &how);
     let mut effects = Effects::default();
+    let restarted = shell.as_ref().and_then(|state| state.restarted.clone());
     match shell {
         None => runners.workers.release(key),
         Some(state) => {
@@ -136,6 +170,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
     let pending = match requests.finish(key) {
         Some(Finished::Pending(pending)) => pending,
         Some(Finished::Background(background)) => {
+            runners.shell.tell_later(restarted);
             if parts.log_level >= LogLevel::Info {
                 let line = describe_end(Fields::of_call(&background.id).and(&background.description), &how);
                 effects.log(LogLevel::Info, line.as_str());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::dialect::current as dialect;
 use super::marker::Marker;
 use super::session::ShellLine;
-use crate::exec::{Environment, Host, Launcher, Limits, Output, since_1970};
+use crate::exec::{Environment, Host, Launcher, Limits, Output, Spool, since_1970};
 use crate::files::Held;
 use crate::integrity::{Guard, Untrusted};
 use crate::policy::{Base, ShellCommand};
@@ -52,6 +52,8 @@ pub struct ShellJob<T> {
     pub start_directory: Base,
     /// Its bounds.
     pub limits: Limits,
+    /// Where its whole output is kept; `None` for nowhere.
+    pub spool: Option<Arc<Spool>>,
 }
 
 /// What a call asks of the shell.
@@ -94,7 +96,12 @@ impl Task {
     }
 
     /// Makes what is sent to the shell, with a marker that was never used before.
-    pub(super) fn shell_line(self, limits: Limits, marker: Marker) -> Result<ShellLine, String> {
+    pub(super) fn shell_line(
+        self,
+        limits: Limits,
+        spool: Option<Arc<Spool>>,
+        marker: Marker,
+    ) -> Result<ShellLine, String> {
         let words = match self {
             Self::Restart(_) => return Err("a new shell is no command".to_owned()),
             Self::Run(command) => command.into_shell_words(),
@@ -104,7 +111,7 @@ impl Task {
             }
         };
         let by_shell_alone = dialect::runs_alone(&words);
-        Ok(ShellLine { line: dialect::line(&words, &marker), marker, limits, by_shell_alone })
+        Ok(ShellLine { line: dialect::line(&words, &marker), marker, limits, spool, by_shell_alone })
     }
 }
 

@@ -1,10 +1,11 @@
 //! The marker: new for every command, printed by the shell after the command's output on both streams.
 
 use std::fmt;
+use std::sync::Arc;
 
 use uuid::{Builder, Uuid};
 
-use crate::exec::Capture;
+use crate::exec::{Capture, Spool, StreamName};
 
 /// The most bytes between a marker and its second half: an exit code and a path.
 const LONGEST_NOTE: usize = 64 * 1024;
@@ -59,7 +60,8 @@ impl fmt::Debug for Markers {
     }
 }
 
-/// Reads a stream up to a marker: what comes before is kept in a [`Capture`]; then comes a note, and the marker again.
+/// Reads a stream up to a marker: what comes before is kept in a [`Capture`], and where there is one in a [`Spool`]; then
+/// comes a note, and the marker again.
 ///
 /// The marker is found anywhere, so that output without a line end, or with any bytes, arrives unchanged.
 #[derive(Debug)]
@@ -67,10 +69,26 @@ pub(super) struct Until {
     marker: Marker,
     /// What the shell prints after the second marker, which would otherwise appear in the next answer.
     line_end: &'static str,
-    capture: Capture,
+    output: Output,
     /// Bytes that may be the beginning of a marker; then the note.
     held: Vec<u8>,
     state: State,
+}
+
+/// Where the output before the marker goes.
+#[derive(Debug)]
+struct Output {
+    capture: Capture,
+    spool: Option<(Arc<Spool>, StreamName)>,
+}
+
+impl Output {
+    fn push(&mut self, piece: &[u8]) {
+        self.capture.push(piece);
+        if let Some((spool, name)) = &self.spool {
+            spool.push(*name, piece);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +101,14 @@ enum State {
 
 impl Until {
     pub(super) fn new(marker: Marker, line_end: &'static str, capture: Capture) -> Self {
-        Self { marker, line_end, capture, held: Vec::new(), state: State::Output }
+        let output = Output { capture, spool: None };
+        Self { marker, line_end, output, held: Vec::new(), state: State::Output }
+    }
+
+    /// Keeps the output in the spool, too, as what came on this stream.
+    pub(super) fn kept_in(self, spool: Option<Arc<Spool>>, name: StreamName) -> Self {
+        let spool = spool.map(|spool| (spool, name));
+        Self { output: Output { spool, ..self.output }, ..self }
     }
 
     /// Takes the next piece of the stream. Anything after the second marker does not belong to this command's output.
@@ -97,14 +122,14 @@ impl Until {
         if self.state == State::Output {
             match find(&self.held, marker, b"") {
                 Some(at) => {
-                    self.capture.push(self.held.get(..at).unwrap_or_default());
+                    self.output.push(self.held.get(..at).unwrap_or_default());
                     self.held.drain(..at + marker.len());
                     self.state = State::Note;
                 }
                 None => {
                     let keep = longest_prefix_at_end(&self.held, marker);
                     let out = self.held.len() - keep;
-                    self.capture.push(self.held.get(..out).unwrap_or_default());
+                    self.output.push(self.held.get(..out).unwrap_or_default());
                     self.held.drain(..out);
                 }
             }
@@ -123,7 +148,7 @@ impl Until {
 
     /// The last line of the output so far, of at most so many bytes.
     pub(super) fn last_line(&self, longest: usize) -> Vec<u8> {
-        self.capture.last_line(longest)
+        self.output.capture.last_line(longest)
     }
 
     /// Whether the second marker has come, with its line end.
@@ -134,12 +159,12 @@ impl Until {
     /// Returns what was kept of the output, and the note if the stream is complete.
     pub(super) fn finish(mut self) -> (Capture, Option<Vec<u8>>) {
         match self.state {
-            State::Complete => (self.capture, Some(self.held)),
+            State::Complete => (self.output.capture, Some(self.held)),
             State::Output => {
-                self.capture.push(&self.held);
-                (self.capture, None)
+                self.output.push(&self.held);
+                (self.output.capture, None)
             }
-            State::Note | State::Broken => (self.capture, None),
+            State::Note | State::Broken => (self.output.capture, None),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, StopSignal};
+use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSignal};
 use crate::files::{Held, are_same};
 use crate::policy::Base;
 
@@ -46,7 +46,7 @@ pub struct Work<T> {
 #[derive(Debug)]
 pub(super) enum Stage {
     /// Nothing was done yet.
-    New { distrust: Option<String>, task: Task, limits: Limits },
+    New { distrust: Option<String>, task: Task, limits: Limits, spool: Option<Arc<Spool>> },
     /// The shell has its line.
     Watching { begun: Begun, watch: Box<Watch> },
     /// It can't be put into a line, for this reason.
@@ -136,17 +136,17 @@ impl Worker {
     }
 
     /// Begins a call in the running shell, and watches it for a moment.
-    pub fn begin(&mut self, task: Task, limits: Limits) -> Stage {
+    pub fn begin(&mut self, task: Task, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
-            return Stage::New { distrust: None, task, limits };
+            return Stage::New { distrust: None, task, limits, spool };
         };
         // To check a program can take long.
         let is_checked = self.settings.guard.is_some() && task.program().is_some();
         if is_checked || !matches!(session.settle(), Ok(true)) {
-            return Stage::New { distrust: None, task, limits };
+            return Stage::New { distrust: None, task, limits, spool };
         }
         let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-        let line = match task.shell_line(limits, self.markers.fresh()) {
+        let line = match task.shell_line(limits, spool, self.markers.fresh()) {
             Ok(line) => line,
             Err(why) => return Stage::Refused(why),
         };
@@ -177,7 +177,7 @@ impl Worker {
         let stop = stop.as_ref();
         let (begun, ran) = match stage {
             Stage::New { task: Task::Restart(reason), limits, .. } => return self.restart(start, reason, limits, stop),
-            Stage::New { distrust, task, limits } => {
+            Stage::New { distrust, task, limits, spool } => {
                 let stood = self.stands();
                 if let Some(why) = distrust {
                     self.lose(why);
@@ -185,7 +185,7 @@ impl Worker {
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let is_bound = task.is_bound_to_directory();
                 let program = task.program().map(Path::to_owned);
-                let line = task.shell_line(limits, self.markers.fresh())?;
+                let line = task.shell_line(limits, spool, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
                 if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
                     let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));

@@ -1,5 +1,6 @@
 //! The common part of the results of all commands: how the command ended, and what it printed.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -25,6 +26,9 @@ pub(super) struct CommandResult<'a> {
 
 /// The parts that only one kind of result has.
 pub(super) trait Own {
+    /// The key of the number by which the whole output can be read.
+    const NUMBER: &'static str;
+
     /// What to do better next time, if the command exited by itself with this code.
     fn hint(&self, exit_code: i32) -> Option<String>;
 
@@ -121,11 +125,11 @@ impl<'a> CommandResult<'a> {
     }
 
     /// Short fields come before the output, so that a client which cuts long answers loses only output.
-    fn yaml(&self, own: &impl Own) -> String {
+    fn yaml<O: Own>(&self, own: &O) -> String {
         let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
         write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
         if let Some(call) = self.output() {
-            write_value(&mut yaml, "output", &call.to_string());
+            write_value(&mut yaml, O::NUMBER, &call.to_string());
         }
         if let Some(limit) = self.limit {
             write_value(&mut yaml, "limit", limit.name());
@@ -153,10 +157,10 @@ impl<'a> CommandResult<'a> {
     }
 
     /// A command that a signal or its deadline ended is an error, which has no structured content.
-    fn structured(&self, own: &impl Own) -> Value {
+    fn structured<O: Own>(&self, own: &O) -> Value {
         let mut content = Map::new();
         content.insert("exit_code".into(), json!(self.exit_code));
-        content.extend(self.output().map(|call| ("output".to_owned(), json!(call))));
+        content.extend(self.output().map(|call| (O::NUMBER.to_owned(), json!(call))));
         if let Some(limit) = self.limit {
             content.insert("limit".into(), json!(limit.name()));
         }
@@ -179,8 +183,22 @@ impl<'a> CommandResult<'a> {
     }
 }
 
+/// What shapes the result of a call that still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunsIn {
+    /// A process of its own.
+    Process,
+    /// The persistent shell, whose results call its text `output`.
+    Shell,
+}
+
 /// The result of a call that still runs: what it has printed so far.
-pub(super) fn running(call: u64, [stdout, stderr]: [Captured; 2], settings: ReportSettings) -> CallToolResult {
+pub(super) fn running(
+    call: u64,
+    [stdout, stderr]: [Captured; 2],
+    settings: ReportSettings,
+    runs_in: RunsIn,
+) -> CallToolResult {
     fit(MOST, stdout, stderr, |stdout, stderr| {
         let streams = [("stdout", Text::new(stdout)), ("stderr", Text::new(stderr))];
         let mut yaml = String::new();
@@ -192,9 +210,11 @@ pub(super) fn running(call: u64, [stdout, stderr]: [Captured; 2], settings: Repo
         let cut: Vec<_> = streams.iter().filter(|(_, text)| text.left_out > 0).collect();
         if !cut.is_empty() {
             let counts: Vec<String> = cut.iter().map(|(name, text)| format!("{name}: {}", text.left_out)).collect();
-            write_value(&mut yaml, "output", &call.to_string());
+            if runs_in == RunsIn::Process {
+                write_value(&mut yaml, "output", &call.to_string());
+                content.insert("output".into(), json!(call));
+            }
             write_value(&mut yaml, "truncated", &format!("{{{}}}", counts.join(", ")));
-            content.insert("output".into(), json!(call));
             let counts: Map<String, Value> =
                 cut.iter().map(|(name, text)| ((*name).to_owned(), json!(text.left_out))).collect();
             content.insert("truncated".into(), Value::Object(counts));
@@ -204,13 +224,30 @@ pub(super) fn running(call: u64, [stdout, stderr]: [Captured; 2], settings: Repo
             write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
             content.insert("lossy".into(), json!(lossy));
         }
+        if runs_in == RunsIn::Shell {
+            let [(_, stdout), (_, stderr)] = &streams;
+            let both = both(&stdout.text, &stderr.text);
+            write_text(&mut yaml, "output", &both);
+            content.insert("output".into(), json!(both));
+        }
         for (name, text) in &streams {
-            write_text(&mut yaml, name, &text.text);
+            if runs_in == RunsIn::Process {
+                write_text(&mut yaml, name, &text.text);
+            }
             content.insert((*name).into(), json!(text.text));
         }
         let structured_content = settings.structured.then_some(Value::Object(content));
         CallToolResult { text: yaml, structured_content, is_error: false }
     })
+}
+
+/// The standard output, and behind it, on a line of its own, the standard error where there is any.
+pub(super) fn both<'a>(stdout: &'a str, stderr: &'a str) -> Cow<'a, str> {
+    match (stdout, stderr) {
+        (one, "") | ("", one) => Cow::Borrowed(one),
+        (_, _) if stdout.ends_with('\n') => Cow::Owned([stdout, stderr].concat()),
+        (_, _) => Cow::Owned([stdout, "\n", stderr].concat()),
+    }
 }
 
 /// The exit code that tells of an end, and the signal.
@@ -307,6 +344,8 @@ mod tests {
     struct Nothing;
 
     impl Own for Nothing {
+        const NUMBER: &'static str = "output";
+
         fn hint(&self, _exit_code: i32) -> Option<String> {
             None
         }

@@ -27,7 +27,7 @@ pub use list::DescribedCommand;
 pub use name::{ToolNameError, WhichTools, tool_names};
 pub use report::{ReportSettings, execute_result, running_result};
 pub use shell::{ShellCall, ShellRequest, ShellTool};
-pub use shell_report::{ShellCommandFacts, shell_result};
+pub use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
 pub use yaml::{write_text, write_value};
 
 use std::time::Duration;

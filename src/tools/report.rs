@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::command_result::{self, CommandResult, Own};
+use super::command_result::{self, CommandResult, Own, RunsIn};
 use super::yaml::write_text;
 use crate::exec::{Captured, Output};
 use crate::mcp::CallToolResult;
@@ -37,7 +37,7 @@ pub fn execute_result(
 
 /// Makes the result of a call that still runs, of what it has printed so far.
 pub fn running_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
-    command_result::running(call, streams, settings)
+    command_result::running(call, streams, settings, RunsIn::Process)
 }
 
 struct Execute<'a> {
@@ -46,6 +46,8 @@ struct Execute<'a> {
 }
 
 impl Own for Execute<'_> {
+    const NUMBER: &'static str = "output";
+
     fn is_success(&self, exit_code: i32) -> bool {
         if self.success.is_empty() { exit_code == 0 } else { self.success.contains(&exit_code) }
     }

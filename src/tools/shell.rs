@@ -1,10 +1,12 @@
 //! The tools on the persistent shell: one for each command, and the one that restarts the shell.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::describe::{duration, output_bound};
 use super::name::tool_name;
-use super::{ArgumentError, Arguments, ToolSettings, command_result};
+use super::{ArgumentError, Arguments, BackgroundSettings, ToolSettings, command_result};
 use crate::mcp::{Tool, ToolAnnotations};
 use crate::policy::wrappers;
 use crate::shell::ShellArguments;
@@ -25,7 +27,7 @@ pub struct ShellCall {
     /// What to do.
     pub what: ShellRequest,
     /// How long it may take.
-    pub timeout: Option<std::time::Duration>,
+    pub timeout: Option<Duration>,
 }
 
 /// The request of a call of a shell tool.
@@ -86,11 +88,28 @@ pub(super) fn rules(settings: &ToolSettings) -> String {
          A call returns the exit code, the output and the shell's directory as YAML. The shell keeps its state (directory, \
          variables) from call to call, and calls run one after another.\n\
          `arguments` is split by the shell's quoting rules, and nothing else in it has a meaning. {syntax}\n\
-         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.",
+         Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}",
         duration(settings.timeout),
         duration(settings.max_timeout),
         output_bound(settings.max_output),
+        settings.background.as_ref().map_or_else(String::new, after_the_answer),
     )
+}
+
+/// What a model has to know of output that was cut, and of calls that go on after their answer.
+fn after_the_answer(settings: &BackgroundSettings) -> String {
+    if !settings.keeps_output {
+        return String::new();
+    }
+    let handed_over = match settings.hand_over {
+        Duration::ZERO => String::new(),
+        after => format!(
+            "\nA call that still runs after {} is answered with `running: true` and `call`, and the shell is busy until it ends: \
+             wait for that with `read_output`, or end it with `stop_call`.",
+            duration(after)
+        ),
+    };
+    format!("\nAn answer that was cut has the number of its call as `call`; `read_output` reads the rest.{handed_over}")
 }
 
 fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {

@@ -1,14 +1,13 @@
 //! The result of a command in the persistent shell, for the client.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::ReportSettings;
-use super::command_result::{self, CommandResult, Own};
+use super::command_result::{self, CommandResult, Own, RunsIn, both};
 use super::yaml::write_text;
-use crate::exec::Output;
+use crate::exec::{Captured, Output};
 use crate::mcp::CallToolResult;
 use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
@@ -31,6 +30,11 @@ pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportS
     command_result::result(end, limit, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
 }
 
+/// Makes the result of a call of the shell that still runs, of what it has printed so far.
+pub fn running_shell_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
+    command_result::running(call, streams, settings, RunsIn::Shell)
+}
+
 struct InShell<'a> {
     facts: &'a ShellCommandFacts,
     directory: &'a Path,
@@ -38,6 +42,9 @@ struct InShell<'a> {
 }
 
 impl Own for InShell<'_> {
+    // `output` is the text.
+    const NUMBER: &'static str = "call";
+
     fn is_success(&self, exit_code: i32) -> bool {
         if self.facts.success.is_empty() { exit_code == 0 } else { self.facts.success.contains(&exit_code) }
     }
@@ -54,12 +61,12 @@ impl Own for InShell<'_> {
         if let Some(reason) = &self.restarted {
             write_text(yaml, "shell_restarted", reason);
         }
-        write_text(yaml, "output", &both(result));
+        write_text(yaml, "output", &both(&result.stdout.text, &result.stderr.text));
         write_text(yaml, "cwd", &self.directory.to_string_lossy());
     }
 
     fn insert(&self, result: &CommandResult<'_>, content: &mut Map<String, Value>) {
-        content.insert("output".into(), json!(both(result)));
+        content.insert("output".into(), json!(both(&result.stdout.text, &result.stderr.text)));
         content.insert("cwd".into(), json!(self.directory.to_string_lossy()));
         if let Some(reason) = &self.restarted {
             content.insert("shell_restarted".into(), json!(reason));
@@ -67,20 +74,10 @@ impl Own for InShell<'_> {
     }
 }
 
-/// The standard output, and behind it, on a line of its own, the standard error where there is any.
-fn both<'a>(result: &'a CommandResult<'_>) -> Cow<'a, str> {
-    let (stdout, stderr) = (&result.stdout.text, &result.stderr.text);
-    match (&**stdout, &**stderr) {
-        (one, "") | ("", one) => Cow::Borrowed(one),
-        (_, _) if stdout.ends_with('\n') => Cow::Owned([&**stdout, stderr].concat()),
-        (_, _) => Cow::Owned([&**stdout, "\n", stderr].concat()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{Captured, End};
+    use crate::exec::End;
     use std::time::Duration;
 
     fn answer(end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
@@ -102,6 +99,28 @@ mod tests {
         let expected = json!({"exit_code": 2, "output": "a\nb\n", "cwd": "/w", "stdout": "a", "stderr": "b\n"});
         assert_eq!(result.structured_content, Some(expected));
         assert!(!result.is_error);
+    }
+
+    #[test]
+    fn what_was_cut_and_what_still_runs_has_its_number() {
+        let settings = ReportSettings { structured: true, kept_as: Some(7), ..ReportSettings::default() };
+        let cut = || Captured { head: b"a".to_vec(), tail: b"z\n".to_vec(), left_out: 5, sha256: None };
+        let mut long = answer(End::Exited(0), b"", b"e");
+        long.output.stdout = cut();
+        let result = shell_result(long, &facts("x", None), settings);
+        assert!(result.text.starts_with("exit_code: 0\ncall: 7\ntruncated: {stdout: 5}\noutput: |"), "{}", result.text);
+        let content = result.structured_content.unwrap();
+        assert_eq!((&content["call"], content["stderr"].as_str()), (&json!(7), Some("e")));
+        let err = Captured { head: b"e".to_vec(), ..Captured::default() };
+        let result = running_shell_result(7, [cut(), err], settings);
+        assert!(
+            result.text.starts_with("running: true\ncall: 7\ntruncated: {stdout: 5}\noutput: |"),
+            "{}",
+            result.text
+        );
+        let content = result.structured_content.unwrap();
+        assert_eq!((&content["running"], content["stderr"].as_str()), (&json!(true), Some("e")));
+        assert!(content["output"].as_str().is_some_and(|output| output.ends_with("z\ne")), "{content}");
     }
 
     #[test]

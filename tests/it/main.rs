@@ -61,6 +61,7 @@ mod scenarios;
 mod session;
 mod setup;
 mod shell;
+mod shell_background;
 mod size;
 mod trust;
 mod windows;

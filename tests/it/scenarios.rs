@@ -249,6 +249,8 @@ scenarios! {
     shell {
         a_change_of_directory_stays_in_the_roots,
         a_change_of_directory_stays_in_the_roots_for_a_legacy_client,
+        a_command_that_takes_long_goes_on_and_the_shell_is_busy,
+        a_command_that_takes_long_goes_on_and_the_shell_is_busy_for_a_legacy_client,
         a_command_that_takes_too_long_is_ended,
         a_command_that_takes_too_long_is_ended_for_a_modern_client,
         a_shell_that_ends_is_started_anew,

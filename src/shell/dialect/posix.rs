@@ -53,10 +53,10 @@ pub fn is_dropped_variable(name: &str) -> bool {
         || name.starts_with("BASH_FUNC_")
 }
 
-/// The first line of a session. Only the shell catches SIGTERM, which ends a command with everything that it started:
-/// its children have the default again. PATH is made read-only, so that no command can change it.
+/// The first line of a session. Only the shell catches SIGTERM and SIGINT, which end a command with everything that it
+/// started: its children have the default again. PATH is made read-only, so that no command can change it.
 pub fn opening_line(marker: &Marker) -> Vec<u8> {
-    let mut line = String::from("trap : TERM; readonly PATH; ");
+    let mut line = String::from("trap : TERM INT; readonly PATH; ");
     push_marker(&mut line, marker);
     push_error_marker(&mut line, marker);
     line.push('\n');

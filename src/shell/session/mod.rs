@@ -13,6 +13,7 @@ mod windows;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 pub(super) use opening::{Opened, Opening};
 #[cfg(unix)]
@@ -23,8 +24,8 @@ pub(super) use windows::{Session, Watch};
 use super::call::ShellSettings;
 use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
-use super::marker::Marker;
-use crate::exec::{Captured, End, Launch, Limits, OWN_BINARY};
+use super::marker::{Marker, Until};
+use crate::exec::{Captured, End, Launch, Limits, OWN_BINARY, Spool, StreamName};
 use crate::policy::Base;
 
 /// What is sent to the shell for one call.
@@ -33,9 +34,21 @@ pub(super) struct ShellLine {
     pub line: Vec<u8>,
     pub marker: Marker,
     pub limits: Limits,
+    /// Where its whole output is kept; `None` for nowhere.
+    pub spool: Option<Arc<Spool>>,
     /// Whether the shell runs it itself, so that nothing else writes. Then the marker is only on the standard output.
     #[cfg_attr(windows, expect(dead_code, reason = "there the marker always stands on both"))]
     pub by_shell_alone: bool,
+}
+
+impl ShellLine {
+    /// What reads its standard output and its standard error up to the marker.
+    fn outputs(&self) -> [Until; 2] {
+        StreamName::ALL.map(|name| {
+            let until = Until::new(self.marker.clone(), dialect::LINE_END, self.limits.capture());
+            until.kept_in(self.spool.clone(), name)
+        })
+    }
 }
 
 /// How far a running watch has come.

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-#[cfg(target_os = "linux")]
 use rustix::process::Signal;
 
 use streams::Streams;
@@ -197,7 +196,8 @@ impl Session {
     fn still_answers(&mut self) -> bool {
         let marker = Marker::fresh();
         let limits = Limits { timeout: ANSWER, grace: Duration::ZERO, max_output: 1024, has_digests: false };
-        let line = ShellLine { line: dialect::opening_line(&marker), marker, limits, by_shell_alone: false };
+        let line =
+            ShellLine { line: dialect::opening_line(&marker), marker, limits, spool: None, by_shell_alone: false };
         let mut watch = Watch::new(line, Instant::now());
         matches!(watch.run(self, None, None), Ok(Step::Complete))
             && matches!(watch.finish(None).ending, Ending::Answered(Status { code: 0, .. }))
@@ -225,6 +225,16 @@ impl Session {
         self.tree.terminate_and_continue_group();
         #[cfg(target_os = "linux")]
         crate::exec::signal_descendants(self.tree.leader(), Signal::TERM);
+    }
+
+    /// Sends SIGINT in the same way, but only once: at the second one, many programs stop cleaning up.
+    fn interrupt(&self) {
+        #[cfg(target_os = "linux")]
+        crate::exec::signal_descendants(self.tree.leader(), Signal::INT);
+        #[cfg(not(target_os = "linux"))]
+        self.tree.signal_group(Signal::INT);
+        // A stopped process can't handle it before it continues.
+        self.tree.signal_group(Signal::CONT);
     }
 
     /// Kills the command and everything that it started, but not the shell. If the children of a process can't be

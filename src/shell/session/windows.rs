@@ -116,12 +116,13 @@ impl Session {
     /// Makes the watch of one line, whose time runs from `started` on; the line is sent when the watch begins.
     pub(in crate::shell) fn begin(line: ShellLine, started: Instant) -> Watch {
         // Everything that it starts stays in its job.
-        let ShellLine { line, marker, limits, by_shell_alone: _ } = line;
+        let outputs = line.outputs();
+        let ShellLine { line, limits, .. } = line;
         Watch {
             line,
             started,
             limits,
-            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.capture())),
+            outputs,
             open: 2,
             until: started + limits.timeout,
             status: None,

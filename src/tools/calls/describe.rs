@@ -9,9 +9,10 @@ use crate::tools::ToolSettings;
 
 /// Makes the entries of the list; none if there is nothing that they could tell of.
 pub(in crate::tools) fn tools(settings: &ToolSettings) -> Vec<(CallTool, Tool)> {
-    // Nothing is kept of the calls of the persistent shell.
-    let is_of_use = settings.background.is_some() && settings.which.has_execute();
-    let tools = is_of_use.then_some(CallTool::ALL).into_iter().flatten();
+    let tools = settings.background.map(|_| CallTool::ALL).into_iter().flatten();
+    // The commands of the persistent shell have an empty standard input.
+    let is_of_use = |tool: &CallTool| *tool != CallTool::WriteInput || settings.which.has_execute();
+    let tools = tools.filter(is_of_use);
     tools.map(|tool| (tool, entry(tool, settings))).collect()
 }
 

@@ -82,15 +82,19 @@ impl ProcessTree {
 
     /// Sends SIGTERM to the group, even if the process itself has left it.
     pub(crate) fn terminate_group(&self) {
+        self.signal_group(Signal::TERM);
+    }
+
+    /// Sends the signal to the group, even if the process itself has left it.
+    pub(crate) fn signal_group(&self, signal: Signal) {
         // It fails if the group is empty, or if the system forbids it.
-        let _ = kill_process_group(self.leader, Signal::TERM);
+        let _ = kill_process_group(self.leader, signal);
     }
 
     /// The same, and makes stopped processes continue, which could not handle the signal otherwise.
     pub(crate) fn terminate_and_continue_group(&self) {
         self.terminate_group();
-        // As above.
-        let _ = kill_process_group(self.leader, Signal::CONT);
+        self.signal_group(Signal::CONT);
     }
 
     /// Sends SIGKILL to the whole tree.

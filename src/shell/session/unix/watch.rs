@@ -42,14 +42,15 @@ pub(in crate::shell) struct Watch {
 impl Watch {
     /// Makes the watch of a line whose time runs from `started` on; the line is sent when the watch first runs.
     pub(super) fn new(line: ShellLine, started: Instant) -> Self {
-        let ShellLine { line, marker, limits, by_shell_alone } = line;
+        let outputs = line.outputs();
+        let ShellLine { line, limits, by_shell_alone, .. } = line;
         Self {
             started,
             phases: Phases::new(started, limits),
             by_shell_alone,
             line,
             written: 0,
-            outputs: [marker.clone(), marker].map(|marker| Until::new(marker, dialect::LINE_END, limits.capture())),
+            outputs,
             open: [true, true],
             heard: 0,
             beats: None,
@@ -255,7 +256,10 @@ impl Watch {
         let reason = stop.map_or(Ok(shutdown), StopSignal::read).unwrap_or(shutdown);
         let Some(reason) = reason else { return };
         if self.phases.stop(reason, now) {
-            session.ask_to_end();
+            match reason {
+                StopReason::Interrupted => session.interrupt(),
+                StopReason::Cancelled | StopReason::Shutdown | StopReason::Killed => session.ask_to_end(),
+            }
         }
     }
 
