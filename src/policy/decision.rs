@@ -361,6 +361,7 @@ fn decide_in_order(
         directory: held,
         path,
         claims,
+        changes: Vec::new(),
     };
     let is_approved_before = approved.before.iter().any(|before| proposal.is_same(before));
     match approved.now.map(|now| proposal.difference(now)) {

@@ -49,7 +49,7 @@ pub use directory_settings::{DirectorySettings, Roots};
 pub use evaluate::Requested;
 pub use file_uri::{FileUriError, parse_file_uri};
 pub use program::{Program, Programs, SearchPath};
-pub use proposal::{Approved, Proposal};
+pub use proposal::{Approved, Proposal, ShellChange};
 pub use quoted::quoted;
 pub(crate) use shell_command::Finder;
 pub use shell_command::ShellCommand;

@@ -30,6 +30,17 @@ pub struct Proposal {
     /// The path that the directory had when it was decided.
     pub(super) path: PathBuf,
     pub(super) claims: Vec<HeldClaim>,
+    /// What calls before have changed in the persistent shell; empty for a process of its own.
+    pub(super) changes: Vec<ShellChange>,
+}
+
+/// A command that has changed, or may have, what the persistent shell gives to later ones: variables, limits, the umask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellChange {
+    /// Its words.
+    pub words: Vec<String>,
+    /// Its words, without what its rule calls secret.
+    pub shown: Vec<String>,
 }
 
 /// What a person has approved.
@@ -77,6 +88,11 @@ impl Proposal {
         &self.path
     }
 
+    /// What calls before have changed in the persistent shell, the oldest first.
+    pub fn changes(&self) -> &[ShellChange] {
+        &self.changes
+    }
+
     /// Whether another decision came to the very same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.difference(other).is_none()
@@ -103,6 +119,8 @@ impl Proposal {
             Some("the directory")
         } else if self.claims.len() != other.claims.len() || !claims().all(is_same_claim) {
             Some("what a path among the arguments leads to")
+        } else if self.changes != other.changes {
+            Some("what earlier calls have set in the shell")
         } else {
             None
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::evaluate::secrets_of;
-use super::proposal::Proposal;
+use super::proposal::{Proposal, ShellChange};
 use super::rules::{Claim, CommandRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher};
 use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
@@ -59,12 +59,22 @@ impl ShellCommand {
         Self { approved: Some(Box::new(proposal)), ..self }
     }
 
-    /// Looks at what only the moment tells in which it runs: where the shell stands, and the paths among the words; and
-    /// whether a person has approved it as it is now, where its rule asks for one.
+    /// Whether a person has approved it for a shell in which earlier calls had changed something.
+    pub(crate) fn relies_on_changes(&self) -> bool {
+        self.approved.as_ref().is_some_and(|proposal| !proposal.changes.is_empty())
+    }
+
+    /// Looks at what only the moment tells in which it runs: where the shell stands, what calls before have changed in it,
+    /// and the paths among the words; and whether a person has approved it as it is now, where its rule asks for one.
     ///
     /// # Errors
     /// [`Refusal`], where its rule does not let it run there.
-    pub fn check_in(&self, directories: &Directories, here: &WorkingDirectory) -> Result<(), Refusal> {
+    pub fn check_in(
+        &self,
+        directories: &Directories,
+        here: &WorkingDirectory,
+        changes: &[ShellChange],
+    ) -> Result<(), Refusal> {
         let Some((rule, words)) = &self.judged else { return Ok(()) };
         let judgement = rule.judge(words, &mut OnDisk::new(directories, here));
         refuse(&judgement)?;
@@ -93,6 +103,7 @@ impl ShellCommand {
             directory,
             path,
             claims: judgement.claims,
+            changes: changes.to_vec(),
         };
         match self.approved.as_deref().map(|approved| proposal.difference(approved)) {
             None => Err(Refusal::NeedsApproval(Box::new(proposal))),

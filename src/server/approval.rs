@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
-use crate::policy::Proposal;
+use crate::policy::{Proposal, ShellChange};
 use crate::text::{escape, escape_os, quote};
 
 /// The longest text that a person is shown, in bytes. What can't be shown in full is not asked for.
@@ -50,29 +50,32 @@ impl CallToApprove {
     /// Each word stands in quotes, with what is invisible, ends a line or turns the direction of text escaped, and with
     /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
     pub(super) fn text(&self) -> Option<String> {
-        self.text_with(self.proposal.words())
+        self.text_with(self.proposal.words(), |change| &change.words)
     }
 
     /// The question in the audit log, without what the rule calls secret.
     pub(super) fn to_record(&self, call: u64, channel: Channel) -> audit::Event {
         let words = self.proposal.rule().without_secrets(self.proposal.words());
-        let text = self.text_with(&words).unwrap_or_default();
+        let text = self.text_with(&words, |change| &change.shown).unwrap_or_default();
         audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
     }
 
-    fn text_with(&self, words: &[String]) -> Option<String> {
+    fn text_with(&self, words: &[String], of_change: impl Fn(&ShellChange) -> &[String]) -> Option<String> {
         let proposal = &self.proposal;
+        let changes = || proposal.changes().iter().map(&of_change);
         // Before anything is copied that is longer by far.
-        let length = words.iter().map(|word| word.len() + 3).sum::<usize>();
+        let length = changes().flatten().chain(words).map(|word| word.len() + 3).sum::<usize>();
         if length + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
         }
-        let words: Vec<String> = words.iter().map(|word| shown(word)).collect();
+        let quoted = |words: &[String]| words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ");
+        let changes: Vec<String> = changes().map(quoted).collect();
         let directory = escape_os(proposal.directory().as_os_str());
         let lines = [
-            ("command", Some(words.join(" "))),
+            ("command", Some(quoted(words))),
             ("program", proposal.program().map(|program| shown(&escape_os(program.as_os_str())))),
             ("directory", Some(shown(&directory))),
+            ("earlier in this shell", (!changes.is_empty()).then(|| changes.join("; "))),
             ("input", self.input.as_deref().map(shown)),
             ("reason", proposal.reason().map(|reason| escape(reason).into_owned())),
             ("rule", Some(escape(&self.rule()).into_owned())),
@@ -98,8 +101,10 @@ impl CallToApprove {
             "client": client,
             "tool": self.tool,
         });
-        if let (Some(input), Value::Object(members)) = (&self.input, &mut request) {
-            members.insert("input".into(), json!(input));
+        if let Value::Object(members) = &mut request {
+            members.extend(self.input.as_ref().map(|input| ("input".to_owned(), json!(input))));
+            let changes: Vec<&[String]> = proposal.changes().iter().map(|change| change.words.as_slice()).collect();
+            members.extend((!changes.is_empty()).then(|| ("shell_changes".to_owned(), json!(changes))));
         }
         request
     }

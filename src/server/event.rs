@@ -120,6 +120,8 @@ pub(crate) enum HowEnded {
 pub(crate) struct ShellState {
     /// Tells what the call left behind; `None` where there can be nothing.
     pub host: Option<Host>,
+    /// Which shell it is, counted from the first.
+    pub shell: u64,
     /// Why the shell was started anew.
     pub restarted: Option<String>,
     /// The current directory of the shell, where it is known.

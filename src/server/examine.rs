@@ -50,7 +50,7 @@ pub(super) fn examine(
             explanation.directory = current.map(Into::into);
             let target = change.map(|change| ShellDirectories { current, ..shell }.target(&change, directories));
             let here = current.and_then(|current| WorkingDirectory::open(current).ok()).unwrap_or(directory);
-            target.and_then(Result::err).or_else(|| command.check_in(directories, &here).err())
+            target.and_then(Result::err).or_else(|| command.check_in(directories, &here, &[]).err())
         }
     };
     Verdict { explanation, refusal }

@@ -13,10 +13,13 @@ use super::workers::{end_of, heartbeat, observe_end};
 use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, StopSignal, stop};
 use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
-use crate::policy::{Base, Directories, Refusal, ShellCommand, WorkingDirectory};
-use crate::shell::dialect::Change;
+use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
+use crate::shell::dialect::{Change, current as dialect};
 use crate::shell::{Finished, First, Shell, ShellDirectories, ShellJob, ShellSettings, Task};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
+
+/// How much is remembered of what calls have changed in the shell, in bytes: more than a person is shown.
+const MOST_CHANGES: usize = 16 * 1024;
 
 /// A call that waits for its turn.
 #[derive(Debug)]
@@ -117,6 +120,12 @@ pub(super) struct ShellRunner {
     home: Option<PathBuf>,
     /// The current directory before the call that runs, where that changes it.
     changed_from: Option<Arc<Path>>,
+    /// What calls have changed in the shell, the oldest first.
+    changes: Vec<ShellChange>,
+    /// How many of these were made before the call that runs.
+    changes_before: usize,
+    /// Which shell it is that they were made in.
+    number: u64,
     /// Whether the current directory is one that the operator does not allow.
     is_outside: bool,
     /// Why it was started anew during a call that was answered before.
@@ -155,10 +164,10 @@ impl ShellRunner {
     /// # Errors
     /// [`NotRun`].
     pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Started, NotRun> {
-        let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown: _, spool } = turn;
+        let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
-        let task = self.task(request, directories);
+        let task = self.task(request, directories, shown);
         let job = task.map(|(task, changed_from)| {
             self.changed_from = changed_from;
             context.restarted = self.untold.take();
@@ -172,12 +181,21 @@ impl ShellRunner {
     }
 
     /// What the shell is given, and the directory that it leaves by that.
-    fn task(&mut self, turn: TurnOf, directories: &Directories) -> Result<(Task, Option<Arc<Path>>), NotRun> {
+    fn task(
+        &mut self,
+        turn: TurnOf,
+        directories: &Directories,
+        shown: Vec<String>,
+    ) -> Result<(Task, Option<Arc<Path>>), NotRun> {
         directories.check_client_roots()?;
         self.follow(directories)?;
+        self.changes_before = self.changes.len();
         Ok(match turn {
             TurnOf::Run(command) => {
                 self.check(&command, directories)?;
+                if dialect::changes_state(command.words()) {
+                    self.note(ShellChange { words: command.words().to_vec(), shown });
+                }
                 (Task::Run(command), None)
             }
             TurnOf::Restart => (Task::Restart("it was asked for".to_owned()), None),
@@ -204,7 +222,21 @@ impl ShellRunner {
             (None, None) => directories.base().open(),
         };
         let unknown = |error| Refusal::InShell { reason: format!("the shell's directory can't be looked at: {error}") };
-        command.check_in(directories, &current.map_err(unknown)?)
+        command.check_in(directories, &current.map_err(unknown)?, &self.changes)
+    }
+
+    /// Notes that a command may change what the shell holds.
+    fn note(&mut self, change: ShellChange) {
+        // To do the same again changes nothing that was not seen before.
+        if self.changes.last() == Some(&change) {
+            return;
+        }
+        let length = |words: &[String]| words.iter().map(|word| word.len() + 1).sum::<usize>();
+        let held: usize = self.changes.iter().map(|change| length(&change.words)).sum();
+        // So much is shown to nobody, and then nothing that depends on it is approved.
+        if held <= MOST_CHANGES {
+            self.changes.push(change);
+        }
     }
 
     /// Starts another shell where the client's roots are not those that this one was started with: it begins in their
@@ -221,6 +253,7 @@ impl ShellRunner {
         self.client_roots = directories.client_roots().to_vec();
         (self.current, self.held, self.previous) = (None, None, None);
         (self.is_outside, self.is_used) = (false, false);
+        (self.changes, self.number) = (Vec::new(), 0);
         Ok(())
     }
 
@@ -250,6 +283,11 @@ impl ShellRunner {
     /// operator does not allow it to be. Then it is started anew before anything else runs.
     pub(super) fn take(&mut self, state: ShellState, operators: &Directories) {
         let changed_from = self.changed_from.take();
+        if state.shell != self.number {
+            // Only what this call did is in the new one.
+            self.changes.drain(..self.changes_before.min(self.changes.len()));
+            self.number = state.shell;
+        }
         let Some(current) = state.directory else { return };
         if let Some(from) = changed_from.filter(|from| *from != current) {
             self.previous = Some(from);
@@ -292,7 +330,7 @@ impl ShellRunner {
 }
 
 fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: ReportSettings) -> CallEnded {
-    let Finished { context, mut answer, host, stands } = finished;
+    let Finished { context, mut answer, host, shell: number, stands } = finished;
     let CallContext { key, facts, revision, is_audited, is_kept, restarted: before } = context;
     if let Ok(answer) = &mut answer {
         answer.restarted = answer.restarted.take().or(before);
@@ -313,12 +351,13 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
         Ok(answer) => {
             let Output { end, elapsed, .. } = answer.output;
             let (restarted, held) = (answer.restarted.clone(), answer.held.clone());
-            let shell = ShellState { host, restarted, directory: Some(Arc::clone(&answer.directory)), held };
+            let directory = Some(Arc::clone(&answer.directory));
+            let shell = ShellState { host, shell: number, restarted, directory, held };
             (shell_result(answer, &facts, report), HowEnded::Ran { end, elapsed }, shell)
         }
         Err(why) => {
             let (directory, held) = stands.unzip();
-            let shell = ShellState { host, restarted: None, directory, held: held.flatten() };
+            let shell = ShellState { host, shell: number, restarted: None, directory, held: held.flatten() };
             (CallToolResult::error(format!("the call failed: {why}")), HowEnded::Failed(why), shell)
         }
     };

@@ -56,12 +56,11 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
                     runners.workers.run(job).map(Started::Runs)
                 }
                 Work::Shell(mut turn) => {
-                    let words = std::mem::take(&mut turn.shown);
                     // What runs no command prints nothing.
                     turn.spool = parts
                         .keeper()
-                        .filter(|_| !words.is_empty())
-                        .map(|keeper| kept.begin(key, keeper, &words, lane));
+                        .filter(|_| !turn.shown.is_empty())
+                        .map(|keeper| kept.begin(key, keeper, &turn.shown, lane));
                     let started = audit.is_on().then(|| turn.started());
                     let begun = runners.shell.begin(*turn, parts.policy.directories());
                     if let Some(started) = started.flatten().filter(|_| begun.is_ok()) {

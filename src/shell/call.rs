@@ -82,6 +82,11 @@ impl Task {
         matches!(self, Self::Run(command) if command.rule().is_some())
     }
 
+    /// Whether a person has approved it for what the shell holds.
+    pub(super) fn relies_on_changes(&self) -> bool {
+        matches!(self, Self::Run(command) if command.relies_on_changes())
+    }
+
     /// The program that the shell is to start, where the policy has found it.
     pub(super) fn program(&self) -> Option<&Path> {
         match self {
@@ -125,6 +130,8 @@ pub struct Finished<T> {
     /// Identifies what the call left behind; the default value if there is no shell. `None` if the shell ran the
     /// command itself, and so started nothing that could be left.
     pub host: Option<Host>,
+    /// Which shell it is, counted from the first; 0 before that.
+    pub shell: u64,
     /// Where the shell stands now, also after a call without an answer; `None` if there is no shell.
     pub stands: Option<(Arc<Path>, Option<Arc<Held>>)>,
 }

@@ -89,6 +89,10 @@ pub(super) fn lock(held: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
 const MOVED: &str = "the shell was started anew in another directory than the one that the command was decided for, so it was not run; \
                      call it again to have it decided anew";
 
+/// Why a command did not run that a person has approved for what a shell held which is gone.
+const RENEWED: &str = "the command was approved for a shell in which earlier calls had set something, so it was not run; call it again to \
+                       have it approved as it is now";
+
 /// A directory by its path, and by a handle if the kernel gives one.
 type Directory = (Arc<Path>, Option<Arc<Held>>);
 
@@ -101,6 +105,8 @@ pub(super) struct Worker {
     session: Option<Session>,
     /// The shell that is still starting, if there is none yet.
     opening: Option<Opening>,
+    /// How many shells there were.
+    shells: u64,
     directory: Arc<Path>,
     /// A handle of the directory, if the kernel gives one.
     held: Option<Arc<Held>>,
@@ -117,6 +123,7 @@ impl Worker {
             markers: Markers::default(),
             session: None,
             opening: None,
+            shells: 0,
             directory,
             held: None,
             lost: None,
@@ -169,7 +176,7 @@ impl Worker {
         });
         let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
         let stands = self.stands().filter(|_| self.session.is_some());
-        Finished { context, answer, host: Some(host), stands }
+        Finished { context, answer, host: Some(host), shell: self.shells, stands }
     }
 
     fn answer(&mut self, stage: Stage, start: &Base, control: Option<Control>) -> Result<Answer, String> {
@@ -184,12 +191,16 @@ impl Worker {
                 }
                 let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
                 let is_bound = task.is_bound_to_directory();
+                let relies_on_changes = task.relies_on_changes();
                 let program = task.program().map(Path::to_owned);
                 let line = task.shell_line(limits, spool, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
                 if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
                     let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
                     return Err(format!("{why}{MOVED}"));
+                }
+                if let Some(why) = begun.restarted.as_ref().filter(|_| relies_on_changes) {
+                    return Err(format!("{why}: {RENEWED}"));
                 }
                 // As late as can be.
                 if let Some(program) = program {
@@ -382,6 +393,7 @@ impl Worker {
                 let told = Status { code: 0, directory: self.directory.display().to_string() };
                 (self.directory, self.held) = place(&session, &told);
                 self.session = Some(session);
+                self.shells += 1;
             }
         }
         Ok(())

@@ -901,6 +901,102 @@ fn an_approved_command_does_not_follow_a_shell_that_was_started_anew_elsewhere()
 }
 
 #[test]
+fn what_earlier_calls_have_set_in_the_shell_is_shown_and_part_of_what_is_approved() {
+    let place = Place::new();
+    let asker = asker(&place);
+    fs::write(place.base.join("says"), "10").unwrap();
+    let args = ["--tools", "shell", "--allow", "export,umask,unset,pwd,true", "--ask", "tool", "--ask-with", &asker];
+    let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
+    server.initialize("2025-11-25");
+    let mut shell = |tool: &str, arguments: &str| {
+        let arguments = if tool == "restart" { json!({}) } else { json!({"arguments": arguments}) };
+        let result = server.call(tool, arguments);
+        (result["content"][0]["text"].as_str().unwrap().to_owned(), result["isError"] == true)
+    };
+    let asked = || fs::read_to_string(place.base.join("count")).unwrap_or_default().lines().count();
+    let told = || fs::read_to_string(place.base.join("text")).unwrap();
+    assert_ran(shell("tool", "a"), " a");
+    assert!(asked() == 1 && !told().contains("earlier"), "{}", told());
+    // What shows something, and what sets nothing, changes nothing.
+    for (tool, arguments) in [("pwd", ""), ("umask", ""), ("umask", "-S"), ("export", "-p"), ("true", "x")] {
+        assert!(!shell(tool, arguments).1, "{tool}");
+        assert_ran(shell("tool", "a"), " a");
+        assert_eq!(asked(), 1, "{tool}");
+    }
+    for (number, (tool, arguments)) in
+        [("export", "HOME=/x 'A=b c'"), ("umask", "0"), ("unset", "A")].iter().enumerate()
+    {
+        shell(tool, arguments);
+        assert_ran(shell("tool", "a"), " a");
+        assert_ran(shell("tool", "a"), " a");
+        assert_eq!(asked(), number + 2, "{tool}");
+    }
+    let line = "\nearlier in this shell: \"export\" \"HOME=/x\" \"A=b c\"; \"umask\" \"0\"; \"unset\" \"A\"\n";
+    assert!(told().contains(line), "{}", told());
+    let request: Value = serde_json::from_slice(&fs::read(place.base.join("request")).unwrap()).unwrap();
+    let changes = json!([["export", "HOME=/x", "A=b c"], ["umask", "0"], ["unset", "A"]]);
+    assert_eq!(request["shell_changes"], changes);
+    // A new shell holds nothing of it, and what was approved for the first one holds for it.
+    assert!(shell("restart", "").0.contains("it was asked for"));
+    assert_ran(shell("tool", "a"), " a");
+    assert_eq!(asked(), 4);
+    // More than is shown to anybody is approved by nobody.
+    for number in 0..50 {
+        shell("export", &format!("V{number}={}", "x".repeat(100)));
+    }
+    assert_refused(shell("tool", "a"), "too long to be shown in full");
+    assert_eq!(asked(), 4);
+}
+
+#[test]
+fn what_is_set_in_the_shell_while_a_person_is_asked_is_not_approved() {
+    let place = Place::new();
+    let args = ["--tools", "shell", "--ask", "tool", "--allow", "export,exit"];
+    let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
+    server.initialize_with("2025-06-18", json!({"elicitation": {}}));
+    let call = |name: &str, arguments: &str| json!({"name": name, "arguments": {"arguments": arguments}});
+    let id = server.send_request("tools/call", call("tool", "a"));
+    let asked = question(&mut server);
+    let set = server.send_request("tools/call", call("export", "HOME=/x"));
+    assert!(!result(&mut server, set).1);
+    answer(&mut server, &asked, accept());
+    assert_refused(result(&mut server, id), "what earlier calls have set in the shell is not what it was");
+    // A shell that is lost in between is not what was approved, either.
+    let id = server.send_request("tools/call", call("tool", "a"));
+    let asked = question(&mut server);
+    assert!(asked["params"]["message"].as_str().unwrap().contains("\nearlier in this shell: \"export\""), "{asked}");
+    let ended = server.send_request("tools/call", call("exit", "3"));
+    assert!(result(&mut server, ended).0.contains("shell_restarted"));
+    answer(&mut server, &asked, accept());
+    assert_refused(result(&mut server, id), "what earlier calls have set in the shell is not what it was");
+    let id = server.send_request("tools/call", call("tool", "a"));
+    let asked = question(&mut server);
+    assert!(!asked["params"]["message"].as_str().unwrap().contains("earlier"), "{asked}");
+    answer(&mut server, &asked, accept());
+    assert_ran(result(&mut server, id), " a");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_approved_command_does_not_run_in_a_shell_that_has_lost_what_was_set() {
+    let place = Place::new();
+    let args = ["--tools", "shell", "--allow", "export,sh", "--ask", "tool", "--ask-with", "true"];
+    let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
+    server.initialize("2025-06-18");
+    let mut shell = |tool: &str, arguments: &str| {
+        let result = server.call(tool, json!({"arguments": arguments}));
+        (result["content"][0]["text"].as_str().unwrap().to_owned(), result["isError"] == true)
+    };
+    assert!(!shell("export", "A=b").1);
+    let (text, _) = shell("sh", "-c 'echo $PPID'");
+    let pid: i32 = text.split_whitespace().find_map(|word| word.parse().ok().filter(|number| *number > 1)).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
+    eventually("the shell is gone", || !is_alive(&pid.to_string()));
+    assert_refused(shell("tool", "a"), "approved for a shell in which earlier calls had set something");
+    assert_ran(shell("tool", "a"), " a");
+}
+
+#[test]
 fn an_answer_for_a_session_that_is_over_approves_nothing() {
     let place = Place::new();
     // It is asked in the first session, and would answer in the second one.

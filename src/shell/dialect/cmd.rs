@@ -10,6 +10,9 @@ use super::{Change, Refused, Status};
 use crate::policy::quoted;
 use crate::shell::Marker;
 
+/// The builtins that change what the shell gives to later commands.
+const KEPT: &[&str] = &["set", "path"];
+
 /// The commands that are built into cmd.exe; programs are found in PATH.
 const BUILTINS: &[&str] = &[
     "assoc", "cd", "chdir", "cls", "copy", "date", "del", "dir", "echo", "erase", "exit", "ftype", "md", "mkdir",
@@ -236,6 +239,12 @@ pub fn status(note: &[u8]) -> Option<Status> {
 /// Whether the shell runs it itself and at once: never here, since threads read each command's output.
 pub fn runs_alone(_words: &[String]) -> bool {
     false
+}
+
+/// Whether the words may change what the shell gives to later commands, apart from its directory.
+pub fn changes_state(words: &[String]) -> bool {
+    let is_kept = |word: &String| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(word));
+    words.split_first().is_some_and(|(word, arguments)| is_kept(word) && !arguments.is_empty())
 }
 
 /// Whether the word is built into the shell, so that no program of that name is needed.

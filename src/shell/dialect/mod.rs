@@ -1,7 +1,7 @@
 //! The differences between shells: how a command becomes one line, how its end is read, and what is refused.
 //!
 //! Pure functions, one file for each dialect, with the same names: `SHELL`, `LINE_END`, `start_arguments`,
-//! `opening_line`, `words`, `join`, `refuse`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
+//! `opening_line`, `words`, `join`, `refuse`, `changes_state`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
 //! `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
 
 #[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]

@@ -103,6 +103,19 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
     builtins::check(word, arguments)
 }
 
+/// The builtins that change what the shell gives to later commands: their environment, limits and umask.
+const KEPT: &[&str] = &["export", "readonly", "unset", "read", "getopts", "umask", "ulimit"];
+/// What these show, and change nothing by.
+const SHOWS: &[&str] = &["-p", "-S", "-a"];
+
+/// Whether the words may change what the shell gives to later commands, apart from its directory.
+pub fn changes_state(words: &[String]) -> bool {
+    let changes = |(word, arguments): (&String, &[String])| {
+        KEPT.contains(&word.as_str()) && arguments.iter().any(|argument| !SHOWS.contains(&argument.as_str()))
+    };
+    words.split_first().is_some_and(changes)
+}
+
 /// The directory change, if the words are one.
 ///
 /// # Errors
