@@ -1,6 +1,7 @@
 //! The turn of a call, and its end: what starts it, what it left behind, its answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::anchor::Anchor;
 use super::asker::Asker;
@@ -20,6 +21,9 @@ use crate::config::LogLevel;
 use crate::exec::{End, Looked};
 use crate::mcp::{CallToolResult, Revision};
 use crate::tools::running_result;
+
+/// How long a call runs at least before it is handed over, unless `--hand-over` is shorter.
+const LEAST_RUN: Duration = Duration::from_millis(500);
 
 /// What runs calls.
 pub(super) struct Runners {
@@ -79,8 +83,9 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
                     // Nobody could read on what is not kept, such as a restart of the shell.
                     let is_kept = kept.get(key).is_some();
                     if let Some(after) = parts.hand_over.filter(|after| *after < timeout && is_kept) {
-                        let waited = pending.feedback.age();
-                        effects.push(Effect::Wait(after.saturating_sub(waited), Deadline::HandOver(key)));
+                        // Where it has waited for so long, it may end at once all the same.
+                        let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
+                        effects.push(Effect::Wait(left, Deadline::HandOver(key)));
                     }
                     requests.run(key, lane, pending, Some(stop));
                 }
