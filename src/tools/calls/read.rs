@@ -179,7 +179,10 @@ fn range(read: &ReadOutput, part: &Part, start: u64, state: &CallState, most: us
         end = line_end.map_or(end, |at| at + 1);
     }
     let may_grow = state.is_running() && part.not_kept() == 0;
-    if end < available || may_grow {
+    if length == 0 {
+        // Nothing of a line that is not complete yet.
+        end = 0;
+    } else if end < available || may_grow {
         let open = unfinished(bytes.get(..end).unwrap_or_default());
         if open < end {
             end -= open;
@@ -325,3 +328,6 @@ impl Group {
         self.text.push_str(&format!("{number}{mark}{before}{text}{behind}\n"));
     }
 }
+
+#[cfg(test)]
+mod properties;
