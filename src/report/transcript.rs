@@ -163,9 +163,15 @@ fn answered(row: &mut Row, message: &Value) {
     }
     let texts = result.get("content").and_then(Value::as_array).into_iter().flatten();
     let text = texts.filter_map(|content| content.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n");
+    // The number of a call's whole output is called as the text of the persistent shell is, which is never a number.
+    let is_text = |line: &str| {
+        let output = line.strip_prefix("output: ");
+        line.starts_with("stdout:")
+            || line.starts_with("output:") && output.is_none_or(|text| text.parse::<u64>().is_err())
+    };
     // The fields before the output, one a line.
     let field = |name: &str| {
-        let lines = text.lines().take_while(|line| !line.starts_with("stdout:") && !line.starts_with("output:"));
+        let lines = text.lines().take_while(|line| !is_text(line));
         lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).next().map(str::to_owned)
     };
     let is_error = result.get("isError") == Some(&Value::Bool(true));
@@ -189,4 +195,31 @@ fn answered(row: &mut Row, message: &Value) {
         row.stdout = None;
     }
     row.fact("Answer", Some(shown_block(&text)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_said_behind_the_number_of_an_output_is_seen_and_nothing_of_the_output_itself() {
+        let outcome = |text: &str| {
+            let mut row = Row::default();
+            answered(&mut row, &json!({"result": {"content": [{"type": "text", "text": text}], "isError": true}}));
+            (row.outcome, row.exit)
+        };
+        let timed_out = ("timed out".to_owned(), Some(124));
+        let text = "timed_out: true\ntruncated: {stdout: 9}\nstdout: x\nstderr: ''\n";
+        assert_eq!(outcome(&format!("exit_code: 124\noutput: 17\n{text}")), timed_out);
+        let text = "timed_out: true\ntruncated: {stdout: 9}\noutput: x\ncwd: /\n";
+        assert_eq!(outcome(&format!("exit_code: 124\ncall: 17\n{text}")), timed_out);
+        for output in ["|\n  x\ntimed_out: true", "'17'\ntimed_out: true", "x\ntimed_out: true"] {
+            assert_eq!(
+                outcome(&format!("exit_code: 1\noutput: {output}\n")),
+                ("failed".to_owned(), Some(1)),
+                "{output}"
+            );
+        }
+    }
 }
