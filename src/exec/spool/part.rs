@@ -1,7 +1,10 @@
 //! What a stream held at one moment: read by ranges, by lines, and searched, without holding up the command.
 
-use std::io::{self, BufRead};
+use std::io;
 use std::sync::Arc;
+
+use memchr::memchr_iter;
+use memchr::memmem::Finder;
 
 use super::IN_MEMORY;
 use super::keeper::{CHUNK, Chunk};
@@ -10,8 +13,6 @@ use crate::exec::capture::MOST as MOST_CAPTURED;
 
 /// How much is read of the file at once, in chunks.
 const AT_ONCE: usize = 4;
-/// How much of a piece is looked at to find the rarest byte of a text.
-const SAMPLE: usize = 4096;
 
 /// A stream as it was at one moment. Chunks of it are used for nothing else as long as this exists.
 #[derive(Debug, Clone)]
@@ -46,12 +47,12 @@ impl Part {
     /// The system's error, if the file can't be read.
     pub fn read(&self, start: u64, most: usize) -> io::Result<Vec<u8>> {
         let end = self.length.min(start.saturating_add(most as u64));
-        let mut bytes = Vec::new();
+        let (mut bytes, mut buffer) = (Vec::new(), Vec::new());
         let mut at = start;
         while at < end {
-            let piece = self.piece(at, end)?;
+            let piece = self.piece(at, end, &mut buffer)?;
             at += piece.len() as u64;
-            bytes.extend_from_slice(&piece);
+            bytes.extend_from_slice(piece);
         }
         Ok(bytes)
     }
@@ -90,16 +91,16 @@ impl Part {
         let chunk = self.lines.partition_point(|before| *before < lines).checked_sub(1);
         let (mut at, mut before) =
             chunk.map_or((0, 0), |chunk| (start_of(chunk), self.lines.get(chunk).copied().unwrap_or(0)));
+        let mut buffer = Vec::new();
         while at < self.length {
-            let piece = self.piece(at, self.length)?;
-            let mut rest = piece.as_slice();
-            while let Some(behind) = behind_byte(rest, b'\n') {
-                before += 1;
-                rest = rest.get(behind..).unwrap_or_default();
-                if before == lines {
-                    return Ok(Some(at + (piece.len() - rest.len()) as u64));
-                }
+            let piece = self.piece(at, self.length, &mut buffer)?;
+            // At least one is missing.
+            let missing = usize::try_from(lines - before - 1).unwrap_or(usize::MAX);
+            let mut ends = memchr_iter(b'\n', piece);
+            if let Some(end) = ends.nth(missing) {
+                return Ok(Some(at + end as u64 + 1));
             }
+            before += count_line_ends(piece);
             at += piece.len() as u64;
         }
         Ok(None)
@@ -118,9 +119,10 @@ impl Part {
         let chunk = chunk.filter(|_| !self.lines.is_empty()).map(|chunk| chunk.min(self.lines.len() - 1));
         let (mut at, mut before) =
             chunk.map_or((0, 0), |chunk| (start_of(chunk), self.lines.get(chunk).copied().unwrap_or(0)));
+        let mut buffer = Vec::new();
         while at < end {
-            let piece = self.piece(at, end)?;
-            before += count_line_ends(&piece);
+            let piece = self.piece(at, end, &mut buffer)?;
+            before += count_line_ends(piece);
             at += piece.len() as u64;
         }
         Ok(before)
@@ -135,21 +137,22 @@ impl Part {
         if text.is_empty() {
             return Ok(Some(start).filter(|start| *start <= end));
         }
+        let finder = Finder::new(text);
         // The end of a piece, where a text may begin that goes on in the next.
-        let mut carried: Vec<u8> = Vec::new();
+        let (mut carried, mut buffer): (Vec<u8>, Vec<u8>) = Default::default();
         let mut at = start;
         while at < end {
-            let piece = self.piece(at, end)?;
+            let piece = self.piece(at, end, &mut buffer)?;
             let begin = at - carried.len() as u64;
             at += piece.len() as u64;
             if !carried.is_empty() {
                 let span = piece.get(..piece.len().min(text.len() - 1)).unwrap_or_default();
                 let across = [carried.as_slice(), span].concat();
-                if let Some(found) = find_in(&across, text) {
+                if let Some(found) = finder.find(&across) {
                     return Ok(Some(begin + found as u64));
                 }
             }
-            if let Some(found) = find_in(&piece, text) {
+            if let Some(found) = finder.find(piece) {
                 return Ok(Some(at - (piece.len() - found) as u64));
             }
             let tail = piece.get(piece.len().saturating_sub(text.len() - 1)..).unwrap_or_default();
@@ -171,30 +174,31 @@ impl Part {
         Ok(from + behind as u64)
     }
 
-    /// What comes from `start` on: the rest of the memory, or some chunks.
-    fn piece(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
+    /// What comes from `start` on: the rest of the memory, or some chunks, which are read into the buffer.
+    fn piece<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let in_memory = self.head.len() as u64;
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         if start < in_memory {
-            return Ok(self.head.get(place(start)..place(end.min(in_memory))).unwrap_or_default().to_vec());
+            return Ok(self.head.get(place(start)..place(end.min(in_memory))).unwrap_or_default());
         }
         let first = place((start - in_memory) / CHUNK as u64);
-        let mut bytes = Vec::new();
+        let chunks = self.chunks.iter().enumerate().skip(first).take(AT_ONCE);
         let mut at = start;
-        for (number, chunk) in self.chunks.iter().enumerate().skip(first).take(AT_ONCE) {
+        for (number, chunk) in chunks {
             if at >= end {
                 break;
             }
             let until = end.min(start_of(number + 1));
-            let before = bytes.len();
-            bytes.resize(before + place(until - at), 0);
-            chunk.read(bytes.get_mut(before..).unwrap_or_default(), at - start_of(number))?;
+            let (before, behind) = (place(at - start), place(until - start));
+            // It is as large already, but for the first time.
+            buffer.resize(buffer.len().max(behind), 0);
+            chunk.read(buffer.get_mut(before..behind).unwrap_or_default(), at - start_of(number))?;
             at = until;
         }
-        if bytes.is_empty() {
+        if at == start {
             return Err(io::Error::other("the output is not kept any more"));
         }
-        Ok(bytes)
+        Ok(buffer.get(..place(at - start)).unwrap_or_default())
     }
 }
 
@@ -204,42 +208,6 @@ fn start_of(chunk: usize) -> u64 {
 }
 
 /// Counts the line ends of a piece.
-pub(super) fn count_line_ends(mut piece: &[u8]) -> u64 {
-    let mut count = 0;
-    while let Some(behind) = behind_byte(piece, b'\n') {
-        count += 1;
-        piece = piece.get(behind..).unwrap_or_default();
-    }
-    count
-}
-
-/// The place behind the first of these bytes. `skip_until` is the one way to the system's memchr(3) that std has, which
-/// is ten times as fast as a loop.
-fn behind_byte(piece: &[u8], byte: u8) -> Option<usize> {
-    let mut rest = piece;
-    // A slice can't fail.
-    let read = rest.skip_until(byte).unwrap_or_default();
-    let last = read.checked_sub(1)?;
-    (piece.get(last) == Some(&byte)).then_some(read)
-}
-
-/// Finds a text by the byte of it that is the rarest in the piece.
-fn find_in(piece: &[u8], text: &[u8]) -> Option<usize> {
-    let mut counts = [0_u16; 256];
-    for byte in piece.iter().step_by(piece.len() / SAMPLE + 1) {
-        if let Some(count) = counts.get_mut(usize::from(*byte)) {
-            *count += 1;
-        }
-    }
-    let of = |byte: u8| counts.get(usize::from(byte)).copied().unwrap_or(0);
-    let (offset, rarest) = text.iter().copied().enumerate().min_by_key(|(_, byte)| of(*byte))?;
-    let mut from = offset;
-    while let Some(behind) = behind_byte(piece.get(from..)?, rarest) {
-        let start = from + behind - 1 - offset;
-        if piece.get(start..start + text.len()) == Some(text) {
-            return Some(start);
-        }
-        from += behind;
-    }
-    None
+pub(super) fn count_line_ends(piece: &[u8]) -> u64 {
+    memchr_iter(b'\n', piece).count() as u64
 }
