@@ -23,6 +23,8 @@ mod error;
 mod grant;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod left_behind;
 mod level;
 mod network;
 #[cfg(not(target_os = "linux"))]

@@ -12,14 +12,20 @@ use crate::files::{Held, Places, Walked, remove_within};
 /// How many names are tried; a second one is needed only if somebody guesses 128 random bits.
 const ATTEMPTS: usize = 8;
 
+/// What its name begins with.
+pub(super) const PREFIX: &str = "allowexec-tmp-";
+
 /// A directory that is removed, with everything in it, when this value is dropped.
 ///
-/// A server that is killed leaves it behind.
+/// A server that is killed leaves it behind. On Linux the next one that makes its own in the same place removes it.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     parent: Arc<Held>,
     name: OsString,
     held: Arc<Held>,
+    /// Tells other servers that this one lives; `None` where the file system has no locks.
+    #[cfg(target_os = "linux")]
+    _lock: Option<std::os::fd::OwnedFd>,
 }
 
 impl TemporaryDirectory {
@@ -49,13 +55,37 @@ impl TemporaryDirectory {
     fn make(parent: &Walked) -> io::Result<Self> {
         let mut made = Err(io::ErrorKind::AlreadyExists.into());
         for _ in 0..ATTEMPTS {
-            let name = name()?;
-            made = make(parent.held(), &name).map(|held| (name, Arc::new(held)));
+            made = Self::make_as(parent, name()?);
             if !made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
                 break;
             }
         }
-        made.map(|(name, held)| Self { parent: Arc::clone(parent.held()), name, held })
+        #[cfg(target_os = "linux")]
+        if made.is_ok() {
+            super::left_behind::remove_from(parent.held());
+        }
+        made
+    }
+
+    #[cfg(target_os = "linux")]
+    fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
+        // Between the two, another server may take it for one that was left behind.
+        let gone = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => io::ErrorKind::AlreadyExists.into(),
+            _ => error,
+        };
+        let held = make(parent.held(), &name)?;
+        let lock = super::left_behind::lock(&held).map_err(gone)?;
+        if held.is_removed() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(Self { parent: Arc::clone(parent.held()), name, held: Arc::new(held), _lock: lock })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
+        let held = Arc::new(make(parent.held(), &name)?);
+        Ok(Self { parent: Arc::clone(parent.held()), name, held })
     }
 
     /// Where it was made.
@@ -86,7 +116,7 @@ fn failed(parent: &Path, source: io::Error) -> SandboxError {
 fn name() -> io::Result<OsString> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(format!("allowexec-{:032x}", u128::from_ne_bytes(random)).into())
+    Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)).into())
 }
 
 #[cfg(target_os = "linux")]
@@ -95,12 +125,18 @@ fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
     mkdirat(parent, name, Mode::RWXU)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat(parent, name, flags, Mode::empty())?;
-    let stat = fstat(&made)?;
-    let others = Mode::RWXG | Mode::RWXO;
-    if stat.st_uid != rustix::process::geteuid().as_raw() || Mode::from_raw_mode(stat.st_mode).intersects(others) {
+    if !is_private(&fstat(&made)?) {
         return Err(io::Error::other("somebody else has put another directory in its place"));
     }
     Held::from_handle(made, &parent.path().join(name))
+}
+
+/// Whether it is this user's own, and for nobody else.
+#[cfg(target_os = "linux")]
+pub(super) fn is_private(stat: &rustix::fs::Stat) -> bool {
+    use rustix::fs::Mode;
+    let others = Mode::RWXG | Mode::RWXO;
+    stat.st_uid == rustix::process::geteuid().as_raw() && !Mode::from_raw_mode(stat.st_mode).intersects(others)
 }
 
 #[cfg(not(target_os = "linux"))]

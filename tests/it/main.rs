@@ -32,6 +32,7 @@ mod held;
 mod hostile;
 mod init;
 mod layers;
+mod left_behind;
 mod limits;
 mod lint;
 mod lock;
