@@ -51,6 +51,16 @@ pub fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
+/// Encodes a notification whose parameters are JSON that was encoded before.
+pub fn notification_of(method: &str, params: &[u8]) -> Vec<u8> {
+    let mut line = br#"{"jsonrpc":"2.0","method":"#.to_vec();
+    write_json(&mut line, &method);
+    line.extend_from_slice(br#","params":"#);
+    line.extend_from_slice(params);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
 /// Joins the lines of several responses into the one array that answers a batch.
 pub fn batch(responses: &[Vec<u8>]) -> Vec<u8> {
     let objects: Vec<&[u8]> = responses.iter().map(|line| line.strip_suffix(b"\n").unwrap_or(line)).collect();

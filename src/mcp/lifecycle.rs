@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Caching, Revision, seal};
+use super::{Caching, Revision, TASKS_EXTENSION, seal};
 
 /// The name and version of a client or server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,40 +63,58 @@ impl InitializeParams {
     }
 }
 
-/// The only capabilities of a client that matter: whether it has roots, and whether it shows forms. The rest is not kept,
+/// The only capabilities of a client that matter: whether it has roots, shows forms, and takes tasks. The rest is not kept,
 /// however long it is.
 pub(super) fn relevant(capabilities: &Map<String, Value>) -> Map<String, Value> {
     let roots = super::has_roots(capabilities).then(|| ("roots".to_owned(), json!({})));
     let elicitation =
         super::has_form_elicitation(capabilities).then(|| ("elicitation".to_owned(), json!({"form": {}})));
-    roots.into_iter().chain(elicitation).collect()
+    let tasks = super::takes_tasks(capabilities).then(|| ("extensions".to_owned(), json!({TASKS_EXTENSION: {}})));
+    roots.into_iter().chain(elicitation).chain(tasks).collect()
+}
+
+/// Whether calls can become tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskSupport {
+    /// Never.
+    Forbidden,
+    /// Some can, in the revisions that have tasks.
+    Optional,
 }
 
 /// What the server offers. The lists never change while it runs, so it declares no `listChanged`.
-fn server_capabilities(revision: Revision) -> Value {
+fn server_capabilities(revision: Revision, tasks: TaskSupport) -> Value {
     let mut capabilities = json!({"logging": {}, "prompts": {}, "tools": {}});
     if let (true, Value::Object(members)) = (revision.has_completions(), &mut capabilities) {
         members.insert("completions".into(), json!({}));
+    }
+    if let (TaskSupport::Optional, Value::Object(members)) = (tasks, &mut capabilities) {
+        if revision.has_tasks() {
+            members.insert("tasks".into(), json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
+        }
+        if revision.is_modern() {
+            members.insert("extensions".into(), json!({TASKS_EXTENSION: {}}));
+        }
     }
     capabilities
 }
 
 /// The result of `initialize` in the revision that was chosen.
-pub fn initialize_result(revision: Revision, instructions: &str) -> Value {
+pub fn initialize_result(revision: Revision, instructions: &str, tasks: TaskSupport) -> Value {
     json!({
         "protocolVersion": revision.name(),
-        "capabilities": server_capabilities(revision),
+        "capabilities": server_capabilities(revision, tasks),
         "serverInfo": Implementation::of_this_server().to_value(revision),
         "instructions": instructions,
     })
 }
 
 /// The result of `server/discover`.
-pub fn discover_result(revision: Revision, instructions: &str) -> Value {
+pub fn discover_result(revision: Revision, instructions: &str, tasks: TaskSupport) -> Value {
     let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
     let result = json!({
         "supportedVersions": supported,
-        "capabilities": server_capabilities(revision),
+        "capabilities": server_capabilities(revision, tasks),
         "instructions": instructions,
     });
     seal(result, revision, Caching::Cacheable)

@@ -89,6 +89,11 @@ impl Revision {
         self >= Self::V2025_06_18
     }
 
+    /// Whether a client can have a request become a task. Later ones have an extension for that, by which the server decides.
+    pub fn has_tasks(self) -> bool {
+        self == Self::V2025_11_25
+    }
+
     /// Whether tools have an `outputSchema` and results `structuredContent`.
     pub fn has_structured_content(self) -> bool {
         self >= Self::V2025_06_18

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Caching, Revision, seal};
 
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// Where a filter names tasks, by the extension for them.
+const TASK_IDS: &str = "taskIds";
 
 /// Checks the parameters of `subscriptions/listen`.
 ///
@@ -21,18 +23,25 @@ pub fn check_listen_params(params: &Map<String, Value>) -> Result<(), String> {
         }
     }
     let is_list = |value: &Value| value.as_array().is_some_and(|uris| uris.iter().all(Value::is_string));
-    match filter.get("resourceSubscriptions") {
-        Some(value) if !is_list(value) => {
-            Err("`notifications.resourceSubscriptions` must be an array of strings".to_owned())
+    for key in ["resourceSubscriptions", TASK_IDS] {
+        if filter.get(key).is_some_and(|value| !is_list(value)) {
+            return Err(format!("`notifications.{key}` must be an array of strings"));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
-/// The parameters of `notifications/subscriptions/acknowledged`. The lists never change and there are no resources, so
-/// the server sends no notifications and accepts nothing of the filter, which the empty object says.
-pub fn acknowledged_params(id: &impl Serialize) -> Value {
-    json!({"_meta": {SUBSCRIPTION_ID: id}, "notifications": {}})
+/// The tasks that a `subscriptions/listen` with valid parameters wants to hear of; `None` where it names none.
+pub fn wanted_tasks(params: &Map<String, Value>) -> Option<Vec<&str>> {
+    let ids = params.get("notifications")?.get(TASK_IDS)?.as_array()?;
+    Some(ids.iter().filter_map(Value::as_str).collect())
+}
+
+/// The parameters of `notifications/subscriptions/acknowledged`, with the tasks that the client hears of, where it named any.
+/// The lists never change and there are no resources, so nothing else of the filter is accepted.
+pub fn acknowledged_params(id: &impl Serialize, tasks: Option<Vec<&str>>) -> Value {
+    let tasks = tasks.map_or_else(|| json!({}), |ids| json!({TASK_IDS: ids}));
+    json!({"_meta": {SUBSCRIPTION_ID: id}, "notifications": tasks})
 }
 
 /// The result that ends a subscription from the server's side.
@@ -60,6 +69,8 @@ mod tests {
             json!({"notifications": []}),
             json!({"notifications": {"promptsListChanged": "yes"}}),
             json!({"notifications": {"resourceSubscriptions": [1]}}),
+            json!({"notifications": {"taskIds": "x"}}),
+            json!({"notifications": {"taskIds": [1]}}),
         ] {
             assert!(!check(broken.clone()), "{broken}");
         }

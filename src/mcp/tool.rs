@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Revision, meta};
+use super::{Revision, TaskSupport, meta};
 use crate::text::write_json_string;
 
 /// A tool in the list.
@@ -23,6 +23,8 @@ pub struct Tool {
     /// How many characters of a result a client should show, if that is more than clients show by default; left out
     /// before 2025-06-18.
     pub max_result_chars: Option<u64>,
+    /// Whether a client may have a call become a task; only told in 2025-11-25.
+    pub task_support: TaskSupport,
 }
 
 /// The key of `_meta` by which Claude Code learns how much of a result to show the model. It takes up to 500,000.
@@ -54,6 +56,9 @@ impl Tool {
         }
         if let (Some(characters), true) = (self.max_result_chars, revision.has_titles()) {
             members.insert("_meta".into(), json!({MAX_RESULT_CHARS: characters}));
+        }
+        if let (TaskSupport::Optional, true) = (self.task_support, revision.has_tasks()) {
+            members.insert("execution".into(), json!({"taskSupport": "optional"}));
         }
         if let (Some(schema), true) = (&self.output_schema, revision.has_structured_content()) {
             members.insert("outputSchema".into(), schema.clone());
@@ -109,5 +114,26 @@ impl CallToolResult {
         }
         json.push(b'}');
         json
+    }
+}
+
+/// Whether a result that [`CallToolResult::encode`] has made for the legacy era says an error.
+pub fn says_error(encoded: &[u8]) -> bool {
+    encoded.ends_with(b"\"isError\":true}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoded_result_says_whether_it_is_an_error_whatever_its_text_says() {
+        let text = "\"isError\":true}".to_owned();
+        let structured_content = Some(json!({"stdout": text}));
+        for is_error in [false, true] {
+            let result =
+                CallToolResult { text: text.clone(), structured_content: structured_content.clone(), is_error };
+            assert_eq!(says_error(&result.encode(Revision::V2025_11_25)), is_error);
+        }
     }
 }

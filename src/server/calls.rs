@@ -9,7 +9,6 @@ use super::approval::CallToApprove;
 use super::auditing::{Auditor, decided_record};
 use super::budget::{cost_of_directories, cost_of_words};
 use super::effects::{Effect, Effects};
-use super::feedback::Feedback;
 use super::in_results::{answer_in, ask_in_result};
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -23,6 +22,8 @@ use super::requests::{ApprovedCall, AskedCall, Pending, Requests, Work};
 use super::roots::{DecidedIn, Roots};
 use super::session::RequestContext;
 use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use super::task_requests;
+use super::tasks::TaskChange;
 use super::tool_call::{Stopped, ToolCall, not_run};
 use super::turns;
 use super::workers::Job;
@@ -72,9 +73,14 @@ pub(super) fn call(
 ) -> Effects {
     let Tables { requests, roots, outgoing, questions, background, shell: runner, audit } = tables;
     let revision = context.revision;
+    let mut effects = match task_requests::as_asked(parts, &mut background.tasks, &request.params, revision, &mut reply)
+    {
+        Ok(created) => created,
+        Err(error) => return Effect::Refuse(reply, error).into(),
+    };
     if !revision.is_modern() && roots.are_awaited() {
         requests.hold(request, reply, approved);
-        return Effects::default();
+        return effects;
     }
     let resumed = match revision.is_modern() && approved.is_none() {
         true => outgoing.resume(&request.params),
@@ -86,25 +92,30 @@ pub(super) fn call(
     let found = resumed.and_then(|resumed| Ok((resumed, tool_of(parts, &request.params, arguments)?)));
     let (resumed, (tool, kind, arguments)) = match found {
         Ok(found) => found,
-        Err(error) => return Effect::Refuse(reply, error).into(),
+        Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
     };
-    let tool_call = ToolCall { tool, context, is_told: parts.log_level >= LogLevel::Info };
+    let task = reply.task().and_then(|number| background.tasks.get(number)).map(|kept| kept.task.id.clone());
+    let is_told = parts.log_level >= LogLevel::Info;
+    let tool_call = ToolCall { tool, context, is_told, task: task.as_deref() };
     let asked = tool_call.is_told.then(|| Asked::of(&arguments));
     let asked = || asked.as_ref().map_or_else(Fields::default, |asked| asked.describe(parts));
-    let called = match parts.toolbox.read(kind, arguments) {
-        Ok(Called::Done(result)) => return Effect::Answer(reply, result.encode(revision)).into(),
+    let read = match task {
+        Some(_) => parts.toolbox.read_in_background(kind, arguments),
+        None => parts.toolbox.read(kind, arguments),
+    };
+    let called = match read {
+        Ok(Called::Done(result)) => return effects.and(Effect::Answer(reply, result.encode(revision)).into()),
         Ok(Called::Calls(request)) => {
-            return reading::serve(parts, (requests, background), tool_call, request, reply);
+            return effects.and(reading::serve(parts, (requests, background), tool_call, request, reply));
         }
         Ok(called) => called,
-        Err(error) => return undecided(audit, tool_call, &asked(), reply, &error.into()),
+        Err(error) => return effects.and(undecided(audit, tool_call, &asked(), reply, &error.into())),
     };
-    let mut effects = Effects::default();
     let key = approved.as_ref().map_or_else(|| requests.number(), |approved| approved.key);
     if let Some(closed) = resumed {
         match answer_in(parts, (key, &request, tool_call), closed, questions, &mut effects) {
             Ok(Some(asked)) => {
-                let feedback = Box::new(Feedback::new(reply.id(), tool, context));
+                let feedback = Box::new(tool_call.feedback(reply.id()));
                 approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
             }
             Ok(None) => {}
@@ -123,6 +134,7 @@ pub(super) fn call(
         Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
     };
     let mut described = Fields::default();
+    let is_background = matches!(&called, Called::Execute(call) if call.is_background);
     let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
     let is_of_shell = matches!(called, Called::Shell(_));
     let planned = match called {
@@ -143,7 +155,7 @@ pub(super) fn call(
     let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
     let feedback = match approved {
         Some(approved) => approved.feedback,
-        None => Box::new(Feedback::new(reply.id(), tool, context)),
+        None => Box::new(tool_call.feedback(reply.id())),
     };
     let Planned { work, allowed: (command, rule), description, .. } = match planned {
         Ok(planned) => planned,
@@ -175,10 +187,20 @@ pub(super) fn call(
                 tool.directory(asked.proposal.directory())
             });
             request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
-            let pending = Pending { reply, description, feedback };
+            let mut pending = Pending { reply, description, feedback };
+            if let (Some(ttl), true, None) = (parts.task_ttl(), is_background, pending.reply.task()) {
+                if pending.feedback.takes_tasks() {
+                    let tasks = &mut background.tasks;
+                    effects.extend(task_requests::for_pending(tasks, &mut pending, ttl, TaskChange::Works));
+                }
+            }
+            let way = match (way, pending.reply.task()) {
+                (Way::Result, Some(_)) => Way::Task,
+                (way, _) => way,
+            };
             let asked_call = AskedCall { request, pending, key, question: 0 };
             let asks = match way {
-                Way::Program(_) | Way::Request => {
+                Way::Program(_) | Way::Request | Way::Task => {
                     let told = (context, &parts.ask, &*parts.observer);
                     questions.wait((requests, outgoing), way, *asked, asked_call, told)
                 }
@@ -269,7 +291,7 @@ fn process(
     person: Person<'_>,
     (described, audit, id): (&mut Fields, &mut Auditor, &RequestId),
 ) -> Result<Planned, Stopped> {
-    let Call { command, cwd, input, timeout, is_background } = call;
+    let Call { command, cwd, input, timeout, is_background, is_fed } = call;
     // Said to whoever approves it, too: it may run so much longer.
     let timeout = timeout.or(is_background.then_some(parts.max_background));
     let directories = directories.unwrap_or(parts.policy.directories());
@@ -314,8 +336,10 @@ fn process(
             command,
             input: input.map(String::into_bytes),
             limits,
-            wants_progress: tool_call.context.progress_token.is_some() && !is_background,
+            // After the answer only a task goes on telling its progress.
+            wants_progress: tool_call.context.progress_token.is_some() && (!is_background || tool_call.task.is_some()),
             is_background,
+            is_fed,
             literal_pattern: explanation.literal_pattern,
             revision: tool_call.context.revision,
             shown: explanation.words,

@@ -7,28 +7,28 @@ use serde_json::{Map, Value, json};
 use super::auditing::Auditor;
 use super::budget::REQUEST;
 use super::calls::{self, Tables};
+use super::cancelling::cancel;
 use super::effects::{Effect, Effects};
-use super::event::Deadline;
 use super::examine::{Asked, examine};
 use super::in_results;
 use super::late_parts::LateParts;
-use super::log::Fields;
 use super::outgoing::{Outgoing, Question};
 use super::parts::Parts;
 use super::questions::{Ended, Questions};
 use super::reading::Background;
 use super::replies::Reply;
-use super::requests::{Cancelled, CancelledAs, HeldCall, MOST_SUBSCRIPTIONS, Requests};
+use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Requests, Subscription};
 use super::roots::Roots;
-use super::session::{Served, Session};
+use super::session::{RequestContext, Served, Session};
 use super::shell::ShellRunner;
-use crate::config::LogLevel;
+use super::task_requests;
+use super::tasks::Tasks;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
 use crate::mcp::{
-    Caching, CompleteParams, LoggingLevel, Revision, acknowledged_params, check_listen_params, complete_result,
-    discover_result, initialize_result, listen_result, prompt_result, seal,
+    Caching, CompleteParams, LoggingLevel, Revision, TaskSupport, acknowledged_params, check_listen_params,
+    complete_result, discover_result, initialize_result, listen_result, prompt_result, seal, wanted_tasks,
 };
 use crate::prompts::{self, PROMPTS};
 use crate::shell::ShellDirectories;
@@ -71,7 +71,7 @@ pub(super) fn request(
     mut reply: Reply,
 ) -> Effects {
     // Any other request is answered before the next line is read, so nothing is held for it.
-    let may_wait = matches!(request.method.as_str(), "tools/call" | "subscriptions/listen");
+    let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
     if may_wait {
         if let Err(over_budget) = reply.hold(REQUEST + request.weight()) {
             return Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string())).into();
@@ -90,7 +90,8 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
     let HeldCall { request, reply, approved } = held;
     let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
     // A handshake does not wait for the parts; every look into them does.
-    let (instructions, observer) = (&parts.opening.instructions, &*parts.opening.observer);
+    let (instructions, observer, support) =
+        (&parts.opening.instructions, &*parts.opening.observer, parts.opening.tasks);
     let context = match session.receive(&request) {
         Ok(Served::Request(context)) => {
             audit.hears(context.client_info.as_ref());
@@ -101,10 +102,11 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
             audit.hears(session.client_info());
             let ended = questions.end_session(Ended::Handshake, (requests, outgoing), observer);
             let ended = ended.and(in_results::client_gone(observer, outgoing));
+            let ended = ended.and(task_requests::forget_all(&mut background.tasks, (&mut *requests, &mut *audit)));
             roots.reset(outgoing);
             background.kept.forget_all();
             requests.end_background();
-            return ended.and(Effects::answer(reply, &initialize_result(revision, instructions)));
+            return ended.and(Effects::answer(reply, &initialize_result(revision, instructions, support)));
         }
         Err(error) => return Effect::Refuse(reply, error).into(),
     };
@@ -114,9 +116,28 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
             let tables = Tables { requests, roots, outgoing, questions, background, shell, audit };
             return calls::call(parts, tables, request, &context, reply, approved);
         }
-        ("subscriptions/listen", true) => return listen(requests, params, revision, reply),
+        ("subscriptions/listen", true) => {
+            let tasks = Some(&background.tasks).filter(|_| support == TaskSupport::Optional);
+            return listen(requests, tasks, params, &context, reply);
+        }
+        ("tasks/get", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
+            return task_requests::get(&background.tasks, params, &context, reply);
+        }
+        ("tasks/cancel", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
+            let tables = (&mut *requests, &mut *audit);
+            let cancelled = task_requests::cancel(&mut background.tasks, tables, params, &context, reply);
+            return cancelled.and(questions.withdraw_unawaited((requests, outgoing), observer));
+        }
+        ("tasks/result", _) if has_tasks(support, revision) => {
+            return task_requests::result(&background.tasks, requests, params, &context, reply);
+        }
+        ("tasks/list", _) if has_tasks(support, revision) => task_requests::list(&background.tasks, params, revision),
+        ("tasks/update", _) if has_task_extension(support, revision) => {
+            let told = (&context, observer);
+            return task_requests::update(&background.tasks, (requests, questions), params, told, reply);
+        }
         ("ping", false) => Ok(json!({})),
-        ("server/discover", true) => Ok(discover_result(revision, instructions)),
+        ("server/discover", true) => Ok(discover_result(revision, instructions, support)),
         ("tools/list", _) => match check_first_page(params) {
             Ok(()) => return Effect::Answer(reply, tools.encoded(&parts.toolbox, revision)).into(),
             Err(error) => Err(error),
@@ -162,24 +183,14 @@ pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response
     }
 }
 
-fn cancel(requests: &mut Requests, audit: &mut Auditor, id: &RequestId) -> Effects {
-    let mut effects = Effects::default();
-    for Cancelled { key, reply, call, was } in requests.cancel(id) {
-        effects.push(Effect::Forget(Deadline::Read(key)));
-        if let Some(description) = call {
-            let line = Fields::of_call(id).and(&description).ours("cancelled", true);
-            effects.log(LogLevel::Info, line.as_str());
-        }
-        match was {
-            CancelledAs::Undecided => {
-                audit.refused(Some(id), None, "cancelled before it was decided on", ("tools/call", ""));
-            }
-            CancelledAs::Queued(call) => audit.not_started(call, None),
-            CancelledAs::Other => {}
-        }
-        effects.push(Effect::Withdraw(reply));
-    }
-    effects
+/// Whether the revision itself has tasks, and calls can become some.
+fn has_tasks(support: TaskSupport, revision: Revision) -> bool {
+    support == TaskSupport::Optional && revision.has_tasks()
+}
+
+/// Whether the extension for tasks can be declared.
+fn has_task_extension(support: TaskSupport, revision: Revision) -> bool {
+    support == TaskSupport::Optional && revision.is_modern()
 }
 
 /// The one page of a list.
@@ -232,7 +243,13 @@ fn set_level(session: &mut Session, params: &Map<String, Value>) -> Result<Value
 }
 
 /// Opens a subscription: acknowledged at once, answered only when the server ends it.
-fn listen(requests: &mut Requests, params: &Map<String, Value>, revision: Revision, reply: Reply) -> Effects {
+fn listen(
+    requests: &mut Requests,
+    tasks: Option<&Tasks>,
+    params: &Map<String, Value>,
+    context: &RequestContext,
+    reply: Reply,
+) -> Effects {
     if reply.is_in_batch() {
         let why = "invalid request: `subscriptions/listen` can't be part of a batch, which would wait for its end";
         return Effect::Refuse(reply, ErrorObject::new(INVALID_REQUEST, why)).into();
@@ -240,12 +257,22 @@ fn listen(requests: &mut Requests, params: &Map<String, Value>, revision: Revisi
     if let Err(why) = check_listen_params(params) {
         return Effect::Refuse(reply, ErrorObject::invalid_params(why)).into();
     }
-    let acknowledged = acknowledged_params(reply.id());
-    match requests.subscribe(reply, revision) {
+    let wanted = tasks.and_then(|tasks| Some((tasks, wanted_tasks(params)?)));
+    if let (Some(_), Err(error)) = (&wanted, task_requests::check_declared(context)) {
+        return Effect::Refuse(reply, error).into();
+    }
+    let known = wanted.map(|(tasks, ids)| {
+        let known = ids.into_iter().filter_map(|id| Some((id, tasks.find(id, context.revision)?)));
+        known.unzip::<&str, u64, Vec<_>, Vec<_>>()
+    });
+    let (ids, numbers) = known.map_or_else(Default::default, |(ids, numbers)| (Some(ids), numbers));
+    let acknowledged = acknowledged_params(reply.id(), ids);
+    let subscription = Subscription { reply, revision: context.revision, tasks: numbers };
+    match requests.subscribe(subscription) {
         Ok(()) => Effect::Send(encode::notification("notifications/subscriptions/acknowledged", &acknowledged)).into(),
-        Err(reply) => {
+        Err(subscription) => {
             let why = format!("{MOST_SUBSCRIPTIONS} subscriptions are open, and no more can be; cancel some first");
-            Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, why)).into()
+            Effect::Refuse(subscription.reply, ErrorObject::new(INTERNAL_ERROR, why)).into()
         }
     }
 }
@@ -253,7 +280,7 @@ fn listen(requests: &mut Requests, params: &Map<String, Value>, revision: Revisi
 /// Answers what listens: nothing more will come.
 pub(super) fn end_subscriptions(requests: &mut Requests) -> Effects {
     let mut effects = Effects::default();
-    for (reply, revision) in requests.end_subscriptions() {
+    for Subscription { reply, revision, .. } in requests.end_subscriptions() {
         let result = listen_result(reply.id(), revision);
         effects.extend(Effects::answer(reply, &result));
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::event::{CallEnded, Deadline};
 use super::replies::Reply;
 use super::requests::HeldCall;
+use super::tasks::TaskChange;
 use crate::audit;
 use crate::config::LogLevel;
 use crate::exec::OperatorProgram;
@@ -32,6 +33,8 @@ pub(super) enum Effect {
     EndAsking(u64),
     /// Take the end of a call for the next event.
     End(CallEnded),
+    /// Note what becomes of the task of this number, and tell its client.
+    Task(u64, TaskChange),
     /// Wait so long for what the deadline says.
     Wait(Duration, Deadline),
     /// Wait for this no more.

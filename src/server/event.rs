@@ -77,6 +77,8 @@ pub(crate) enum Deadline {
     HandOver(u64),
     /// The read of this number has waited as long as it wanted to.
     Read(u64),
+    /// The task of this number is kept no longer.
+    Task(u64),
 }
 
 /// A call whose command has ended, or could not be run.

@@ -9,7 +9,9 @@ use super::event::{HowEnded, Progress};
 use super::session::RequestContext;
 use crate::exec::End;
 use crate::jsonrpc::{RequestId, encode};
-use crate::mcp::{LoggingLevel, ProgressToken, Revision, message_params, progress_params};
+use crate::mcp::{
+    LoggingLevel, ProgressToken, Revision, message_params, progress_params, related_task_meta, takes_tasks,
+};
 
 /// What one request asked to hear, kept with its call.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub(super) struct Feedback {
     /// How many seconds the call has waited before its command was started.
     waited: u64,
     log_level: Option<LoggingLevel>,
+    /// Whether the client takes a task in place of the answer.
+    takes_tasks: bool,
+    /// The name of the task that the call has become, which messages about it carry.
+    task: Option<String>,
     begun: Since,
 }
 
@@ -36,8 +42,32 @@ impl Feedback {
             last_progress: 0,
             waited: 0,
             log_level: context.log_level,
+            takes_tasks: context.revision.is_modern() && takes_tasks(&context.client_capabilities),
+            task: None,
             begun: Since::now(),
         }
+    }
+
+    /// Whether the client takes a task in place of the answer.
+    pub(super) fn takes_tasks(&self) -> bool {
+        self.takes_tasks
+    }
+
+    /// The call has become the task of this name. In the modern era nothing is told of it by progress and messages.
+    pub(super) fn become_task(&mut self, id: &str) {
+        if self.revision.is_modern() {
+            (self.progress_token, self.log_level, self.takes_tasks) = (None, None, false);
+        } else {
+            self.task = Some(id.to_owned());
+        }
+    }
+
+    /// The parameters of a message about the call.
+    pub(super) fn params(&self, mut params: Value) -> Value {
+        if let (Some(task), Value::Object(members)) = (&self.task, &mut params) {
+            members.insert("_meta".into(), related_task_meta(task));
+        }
+        params
     }
 
     /// The notification that tells how far the call is; `None` where nobody wants it, or where it would not be more than
@@ -51,7 +81,7 @@ impl Feedback {
         }
         self.last_progress = seconds;
         let params = progress_params(token, elapsed, &progress.last_line, self.revision);
-        Some(encode::notification("notifications/progress", &params))
+        Some(encode::notification("notifications/progress", &self.params(params)))
     }
 
     /// What the answer must be valid in.
@@ -119,6 +149,7 @@ impl Feedback {
         if let Value::Object(more) = more() {
             data.extend(more);
         }
-        Some(encode::notification("notifications/message", &message_params(level, &Value::Object(data))))
+        let params = self.params(message_params(level, &Value::Object(data)));
+        Some(encode::notification("notifications/message", &params))
     }
 }

@@ -87,11 +87,12 @@ impl Parts {
             return Err(CallError::UnknownTool { name: tool.to_owned(), known });
         };
         // Without a loop there is no background: the call is answered at its end.
-        let Call { command, cwd, input, timeout, is_background: _ } = match self.toolbox.read(kind, arguments)? {
-            Called::Execute(call) => call,
-            Called::Done(result) => return Ok(result),
-            Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
-        };
+        let Call { command, cwd, input, timeout, is_background: _, is_fed: _ } =
+            match self.toolbox.read(kind, arguments)? {
+                Called::Execute(call) => call,
+                Called::Done(result) => return Ok(result),
+                Called::Shell(_) | Called::Calls(_) => return Err(CallError::NeedsServer { name: tool.to_owned() }),
+            };
         if self.audit.is_some() {
             return Err(CallError::NotRecorded);
         }

@@ -15,6 +15,7 @@ use super::inbox::EventSender;
 use super::observer::{Observer, Unobserved};
 use super::parts::{self, Parts};
 use crate::config::{Config, LogLevel, RootsMode};
+use crate::mcp::TaskSupport;
 use crate::policy::rules::Rules;
 use crate::prompts;
 
@@ -28,6 +29,7 @@ pub(super) struct Opening {
     pub log_level: LogLevel,
     pub max_concurrent: usize,
     pub max_background_calls: usize,
+    pub tasks: TaskSupport,
     pub roots: RootsMode,
     pub observer: Arc<dyn Observer>,
     /// How the audit log is opened, where there is to be one.
@@ -63,6 +65,7 @@ impl LateParts {
             log_level: config.log.value,
             max_concurrent: config.max_concurrent.value,
             max_background_calls: config.max_background_calls.value,
+            tasks: if config.background.value { TaskSupport::Optional } else { TaskSupport::Forbidden },
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
             audit: auditing::plan(config),
@@ -118,6 +121,7 @@ impl From<Parts> for LateParts {
             log_level: parts.log_level,
             max_concurrent: parts.max_concurrent,
             max_background_calls: parts.max_background_calls,
+            tasks: parts.task_support(),
             roots: parts.roots,
             observer: Arc::clone(&parts.observer),
             audit: parts.audit.take(),
@@ -162,13 +166,23 @@ mod tests {
     fn counted(config: &Config) -> (LateParts, Arc<AtomicUsize>) {
         let count = Arc::new(AtomicUsize::new(0));
         let LateParts { opening, .. } = &LateParts::of(config);
-        let Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer, .. } = opening;
-        let (log_level, roots) = (*log_level, *roots);
+        let Opening { instructions, log_level, max_concurrent, max_background_calls, tasks, roots, observer, .. } =
+            opening;
+        let (log_level, tasks, roots) = (*log_level, *tasks, *roots);
         let (max_concurrent, max_background_calls) = (*max_concurrent, *max_background_calls);
         let (instructions, observer) = (instructions.clone(), Arc::clone(observer));
         let (audit, anchor) = (None, None);
-        let opening =
-            Opening { instructions, log_level, max_concurrent, max_background_calls, roots, observer, audit, anchor };
+        let opening = Opening {
+            instructions,
+            log_level,
+            max_concurrent,
+            max_background_calls,
+            tasks,
+            roots,
+            observer,
+            audit,
+            anchor,
+        };
         let (made, config, rules) = (Arc::clone(&count), config.clone(), Arc::clone(&config.rules));
         let make = move || {
             made.fetch_add(1, Ordering::Relaxed);

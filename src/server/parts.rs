@@ -19,6 +19,7 @@ use crate::exec::{
     Variable, since_1970,
 };
 use crate::integrity::{Guard, Lock, Replaceable, Trust, Untrusted};
+use crate::mcp::TaskSupport;
 use crate::policy::rules::{CommandRule, Expected, SandboxWord, forms_of, synopsis};
 use crate::policy::{
     AllowList, Directories, DirectorySettings, Policy, Program, Programs, Refusal, Roots, SearchPath, Verdict, wrappers,
@@ -190,6 +191,18 @@ impl Parts {
             keeper.prepare();
         }
         Some(keeper)
+    }
+
+    /// How long a task is kept that does not say so itself: as long as its command may run, and an hour to fetch the result.
+    /// `None` where calls can't become tasks.
+    pub(super) fn task_ttl(&self) -> Option<Duration> {
+        let hour = Duration::from_secs(60 * 60);
+        self.keeper.is_some().then(|| self.max_background.saturating_add(hour))
+    }
+
+    /// Whether calls can become tasks.
+    pub(super) fn task_support(&self) -> TaskSupport {
+        if self.keeper.is_some() { TaskSupport::Optional } else { TaskSupport::Forbidden }
     }
 
     /// Whether the server may start.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::approval::{Answer, CallToApprove, Channel, LONGEST_TEXT};
 use super::asker::AskSettings;
@@ -21,9 +21,10 @@ use super::observer::{Observer, QuestionAnswered, QuestionAsked};
 use super::outgoing::{Outgoing, Question};
 use super::requests::{ApprovedCall, AskedCall, HeldCall, Requests};
 use super::session::RequestContext;
+use super::tasks::TaskChange;
 use crate::config::LogLevel;
 use crate::jsonrpc::encode;
-use crate::mcp::{CallToolResult, approval_params, has_form_elicitation};
+use crate::mcp::{CallToolResult, ELICITATION_CREATE, approval_params, has_form_elicitation};
 use crate::policy::Proposal;
 use crate::text::quote;
 
@@ -61,12 +62,14 @@ enum By {
     /// The client, by the request of this number.
     Client(u64),
     Program,
+    /// The task of this number, whose client looks for it there.
+    Task(u64),
 }
 
 impl By {
     fn channel(self) -> Channel {
         match self {
-            Self::Client(_) => Channel::Client,
+            Self::Client(_) | Self::Task(_) => Channel::Client,
             Self::Program => Channel::Program,
         }
     }
@@ -81,6 +84,8 @@ pub(super) enum Way {
     Request,
     /// In the result of the call.
     Result,
+    /// In the task that the call has become.
+    Task,
 }
 
 impl Questions {
@@ -129,7 +134,10 @@ impl Questions {
         let mut effects = Effects::default();
         let wants_progress = call.pending.feedback.wants_progress();
         let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
-        if let Some(open) = self.open.iter().find(|open| open.asked.is_same(&asked)) {
+        let task = call.pending.reply.task();
+        // What stands in a task is asked there and nowhere else.
+        let is_elsewhere = |open: &&Open| !matches!((&way, open.by), (Way::Task, _) | (_, By::Task(_)));
+        if let Some(open) = self.open.iter().filter(is_elsewhere).find(|open| open.asked.is_same(&asked)) {
             let channel = open.by.channel();
             effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", open.number).as_str());
             call.question = open.number;
@@ -137,6 +145,9 @@ impl Questions {
                 effects.push(Effect::Wait(TICK, Deadline::Asking(open.number)));
             }
             effects.send(call.pending.feedback.asked(channel.name()));
+            if let (Some(task), By::Client(_)) = (task, open.by) {
+                effects.push(Effect::Task(task, TaskChange::Asks(None)));
+            }
             requests.wait_for_approval(call);
             return effects;
         }
@@ -151,10 +162,21 @@ impl Questions {
                 By::Program
             }
             Way::Request | Way::Result => {
-                let (sent, request) = outgoing.send(Question::Approval, &approval_params(&text, context.revision));
+                let params = call.pending.feedback.params(approval_params(&text, context.revision));
+                let (sent, request) = outgoing.send(Question::Approval, &params);
                 effects.push(Effect::Wait(settings.timeout, Deadline::Question(number)));
+                effects.extend(task.map(|task| Effect::Task(task, TaskChange::Asks(None)).into()).unwrap_or_default());
                 effects.push(Effect::Send(request));
                 By::Client(sent)
+            }
+            Way::Task => {
+                let params = approval_params(&text, context.revision);
+                let asks = json!({key_in_task(number): {"method": ELICITATION_CREATE, "params": params}});
+                effects.push(Effect::Wait(settings.timeout, Deadline::Question(number)));
+                // Only a call that has become a task is asked about in it.
+                let task = task.unwrap_or_default();
+                effects.push(Effect::Task(task, TaskChange::Asks(Some(asks))));
+                By::Task(task)
             }
         };
         let channel = by.channel();
@@ -204,6 +226,29 @@ impl Questions {
         self.answered(open.number, &answer, "", requests, observer)
     }
 
+    /// The client has answered what stands in a task under this key. What nobody waits for is ignored.
+    ///
+    /// # Errors
+    /// The message for invalid parameters, and then the question stays open.
+    pub(super) fn answered_in_task(
+        &mut self,
+        (task, key): (u64, &str),
+        response: &Value,
+        requests: &mut Requests,
+        observer: &dyn Observer,
+    ) -> Result<Effects, String> {
+        let is_meant = |open: &&Open| open.by == By::Task(task) && key_in_task(open.number) == key;
+        let Some(number) = self.open.iter().find(is_meant).map(|open| open.number) else {
+            return Ok(Effects::default());
+        };
+        let approval = crate::mcp::Approval::from_result(response);
+        if approval.is_none() {
+            return Err(format!("`inputResponses.{key}` must be the result of `elicitation/create`, as its form asks"));
+        }
+        let forgotten = Effects::from(Effect::Forget(Deadline::Question(number)));
+        Ok(forgotten.and(self.answered(number, &approval.into(), "", requests, observer)))
+    }
+
     /// A person has answered, or nobody will: the calls that wait are served anew, or refused.
     pub(super) fn answered(
         &mut self,
@@ -231,6 +276,8 @@ impl Questions {
                 effects.log(LogLevel::Info, said_too(fields, said).as_str());
                 let mut feedback = pending.feedback;
                 feedback.begins();
+                let task = pending.reply.task();
+                effects.extend(task.map(|task| Effect::Task(task, TaskChange::Works).into()).unwrap_or_default());
                 let approved = ApprovedCall { asked: Arc::clone(&asked), key, feedback };
                 effects.push(Effect::Serve(Box::new(HeldCall {
                     request,
@@ -334,6 +381,8 @@ impl Questions {
         match open.by {
             By::Client(sent) => effects.send(outgoing.withdraw(sent, "the answer is not waited for any more")),
             By::Program => effects.push(Effect::EndAsking(number)),
+            // Its task says so by its status.
+            By::Task(_) => {}
         }
         if requests.asked(number).next().is_none() {
             // Whose call it was is known to nobody any more.
@@ -343,6 +392,11 @@ impl Questions {
         }
         effects.and(self.answered(number, answer, "", requests, observer))
     }
+}
+
+/// What a question stands under in its task: no other one of the task has the same.
+fn key_in_task(number: u64) -> String {
+    format!("{}-{number}", Question::Approval.key())
 }
 
 /// What has ended of the client's session.

@@ -11,8 +11,11 @@ use super::parts::Parts;
 use super::reads::{Look, Reads, Task};
 use super::replies::Reply;
 use super::requests::{Answers, LaneName, MOST_READS, Reading, Requests};
+use super::task_requests;
+use super::tasks::{TaskChange, Tasks};
 use super::tool_call::{ToolCall, not_run};
 use crate::config::LogLevel;
+use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
 use crate::tools::{
     CallRequest, ListedCall, ReadOutput, StopCall, WriteInput, list_result, running_result, running_shell_result,
@@ -24,6 +27,7 @@ use crate::tools::{
 pub(super) struct Background {
     pub kept: KeptCalls,
     pub reads: Reads,
+    pub tasks: Tasks,
 }
 
 /// Serves a request about another call.
@@ -103,6 +107,16 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
     let (Some(revision), Some(call)) = (requests.can_go_on(key), background.kept.get(key)) else {
         return Effects::default();
     };
+    // A client that takes a task gets all of its output with the result.
+    if let (Some(ttl), Some(pending)) = (parts.task_ttl(), requests.running(key)) {
+        if pending.feedback.takes_tasks() {
+            let mut effects = task_requests::for_pending(&mut background.tasks, pending, ttl, TaskChange::Runs(key));
+            effects.log(LogLevel::Info, handed_over_line(pending.reply.id(), key));
+            let answered_otherwise = requests.hand_over(key);
+            debug_assert!(answered_otherwise.is_none(), "the task keeps the answer");
+            return effects;
+        }
+    }
     let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
     let make = if call.lane == LaneName::Shell { running_shell_result } else { running_result };
     let mut effects = Effects::default();
@@ -119,10 +133,13 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
 pub(super) fn handed_over(requests: &mut Requests, key: u64, result: Vec<u8>) -> Effects {
     let Some(reply) = requests.hand_over(key) else { return Effects::default() };
     let mut effects = Effects::default();
-    let line = Fields::of_call(reply.id()).ours("number", key).ours("handed_over", true);
-    effects.log(LogLevel::Info, line.as_str());
+    effects.log(LogLevel::Info, handed_over_line(reply.id(), key));
     effects.push(Effect::Answer(reply, result));
     effects
+}
+
+fn handed_over_line(id: &RequestId, key: u64) -> String {
+    Fields::of_call(id).ours("number", key).ours("handed_over", true).as_str().to_owned()
 }
 
 fn begin(

@@ -1,5 +1,5 @@
 //! The right to answer a request, which can be used once, and where the answer goes: a line of its own, or the array that
-//! answers a batch.
+//! answers a batch. Where a request has become a task, the answer is what the task comes to.
 //!
 //! A [`Reply`] is made for each request and can't be copied. Whoever has it answers the request, withdraws it where its
 //! client has cancelled it, or passes it on. One that is dropped, by a mistake or by a panic, is answered with an error.
@@ -23,6 +23,8 @@ pub(super) enum Destination {
     Client,
     /// The array of this batch.
     Batch(u64),
+    /// The task of this number, which keeps it until the client asks for it.
+    Task(u64),
 }
 
 /// The right to answer one request, once.
@@ -48,7 +50,31 @@ impl Reply {
 
     /// Whether the answer becomes a part of a batch's.
     pub(super) fn is_in_batch(&self) -> bool {
-        self.to != Destination::Client
+        matches!(self.to, Destination::Batch(_))
+    }
+
+    /// The task that keeps the answer.
+    pub(super) fn task(&self) -> Option<u64> {
+        match self.to {
+            Destination::Task(number) => Some(number),
+            Destination::Client | Destination::Batch(_) => None,
+        }
+    }
+
+    /// Whether the client waits for the answer to the request of this id.
+    pub(super) fn answers(&self, id: &RequestId) -> bool {
+        self.task().is_none() && self.id == *id
+    }
+
+    /// Has the task of this number keep the answer, with what is held for the request; gives the right to tell the client so.
+    pub(super) fn become_task(&mut self, number: u64) -> Self {
+        let of_task = Self {
+            id: self.id.clone(),
+            to: Destination::Task(number),
+            charge: self.charge.take(),
+            lost: self.lost.clone(),
+        };
+        std::mem::replace(self, of_task)
     }
 
     /// Charges what is held until the request is answered.
@@ -95,6 +121,16 @@ pub(super) struct Replies {
     last: u64,
 }
 
+/// A request whose right to be answered was dropped, and what it is answered with.
+#[derive(Debug)]
+pub(super) struct AnsweredLost {
+    pub id: RequestId,
+    /// What is to be written now.
+    pub line: Option<Vec<u8>>,
+    /// The task that it has become, and what that has failed with.
+    pub task: Option<(u64, ErrorObject)>,
+}
+
 #[derive(Debug)]
 struct Batch {
     missing: usize,
@@ -107,6 +143,11 @@ impl Replies {
     /// Makes the right to answer the request of this id.
     pub(super) fn open(&self, id: RequestId, to: Destination) -> Reply {
         Reply { id, to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
+    }
+
+    /// A charge of nothing yet, for what no request holds.
+    pub(super) fn charge(&self) -> Charge {
+        self.budget.charge()
     }
 
     /// Opens a batch of which this many elements, one at least, are answered.
@@ -145,13 +186,13 @@ impl Replies {
     #[must_use]
     pub(super) fn withdraw(&mut self, reply: Reply) -> Option<Vec<u8>> {
         match reply.used().1 {
-            Destination::Client => None,
+            Destination::Client | Destination::Task(_) => None,
             Destination::Batch(key) => self.close_one(key),
         }
     }
 
-    /// Answers the requests whose replies were dropped; gives their ids and what is to be written now.
-    pub(super) fn answer_lost(&mut self) -> Vec<(RequestId, Option<Vec<u8>>)> {
+    /// Answers the requests whose replies were dropped.
+    pub(super) fn answer_lost(&mut self) -> Vec<AnsweredLost> {
         let lost = self.lost.take();
         if lost.is_empty() {
             return Vec::new();
@@ -160,7 +201,8 @@ impl Replies {
         lost.into_iter()
             .map(|(id, to)| {
                 let line = self.error_to(Some(&id), to, &error);
-                (id, line)
+                let task = if let Destination::Task(number) = to { Some((number, error.clone())) } else { None };
+                AnsweredLost { id, line, task }
             })
             .collect()
     }
@@ -175,6 +217,7 @@ impl Replies {
     fn send(&mut self, id: Option<&RequestId>, to: Destination, response: Vec<u8>) -> Option<Vec<u8>> {
         match to {
             Destination::Client => Some(response),
+            Destination::Task(_) => None,
             Destination::Batch(key) => {
                 // A batch that was given up has no answer any more.
                 self.open.get_mut(&key)?.add(id, response);
@@ -236,7 +279,7 @@ mod tests {
             std::panic::resume_unwind(Box::new("a bug"));
         }));
         assert!(panicked.is_err());
-        let lost: Vec<String> = replies.answer_lost().into_iter().map(|(_, line)| text(line)).collect();
+        let lost: Vec<String> = replies.answer_lost().into_iter().map(|lost| text(lost.line)).collect();
         let why = "the server failed at this request; its log says more";
         assert_eq!(
             lost,
@@ -253,12 +296,28 @@ mod tests {
         assert_eq!(replies.result(first, b"{}".to_vec()), None);
         assert_eq!(replies.withdraw(second), None);
         drop(third);
-        let lost: Vec<String> = replies.answer_lost().into_iter().map(|(_, line)| text(line)).collect();
+        let lost: Vec<String> = replies.answer_lost().into_iter().map(|lost| text(lost.line)).collect();
         assert_eq!(lost.len(), 1);
         assert!(
             lost[0].starts_with("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":3,"),
             "{lost:?}"
         );
+    }
+
+    #[test]
+    fn the_answer_of_a_task_goes_to_nobody_else_and_what_is_held_goes_along() {
+        let mut replies = Replies::default();
+        let mut reply = replies.open(1.into(), Destination::Client);
+        assert_eq!((reply.hold(MOST_HELD), reply.task(), reply.answers(&1.into())), (Ok(()), None, true));
+        let created = reply.become_task(7);
+        assert_eq!((reply.task(), reply.answers(&1.into()), reply.is_in_batch()), (Some(7), false, false));
+        assert_eq!(text(replies.result(created, b"{}".to_vec())), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+        assert_eq!(replies.open(2.into(), Destination::Client).hold(1), Err(OverBudget));
+        drop(reply);
+        let lost: Vec<_> =
+            replies.answer_lost().into_iter().map(|lost| (lost.line, lost.task.map(|(task, _)| task))).collect();
+        assert_eq!(lost.last(), Some(&(None, Some(7))), "{lost:?}");
+        assert_eq!(replies.open(2.into(), Destination::Client).hold(1), Ok(()));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | answered | the end of its command, of which nobody wants to hear | that end |
 //! | background | the end of its command, which can be asked about | that end |
 //! | reading | the output of another call | its answer |
+//! | awaiting | the end of a task | its answer |
 //! | subscribed | either side to end it | that end |
 //!
 //! What a client cancels is looked for here and nowhere else. Requests of our own stand in [`outgoing`](super::outgoing).
@@ -31,7 +32,7 @@ use crate::tools::ReadOutput;
 
 /// How many calls are queued at most.
 pub(super) const MOST_QUEUED: usize = 10_000;
-/// How many reads are served or wait at once.
+/// How many reads are served or wait at once, and how many requests wait for the ends of tasks.
 pub(super) const MOST_READS: usize = 1_000;
 /// The numbers of reads are larger.
 const FIRST_READ: u64 = 1 << 62;
@@ -126,6 +127,15 @@ pub(super) enum CancelledAs {
     Other,
 }
 
+/// What becomes of a call whose task is cancelled.
+#[derive(Debug)]
+pub(super) enum CancelledTask {
+    /// It never starts.
+    NeverStarts(Box<Cancelled>),
+    /// Its command is being ended; that end answers it.
+    Ends,
+}
+
 /// What runs when the turn of a call comes.
 #[derive(Debug)]
 pub(super) enum Work {
@@ -180,9 +190,19 @@ enum Entry {
     Queued { pending: Pending, work: Work },
     Running { lane: LaneName, pending: Pending, stop: Option<Stop> },
     Answered { lane: LaneName, stop: Option<Stop>, _charge: Charge },
-    Background { background: InBackground, stop: Stop, _charge: Charge },
+    Background { background: Box<InBackground>, stop: Stop, _charge: Charge },
     Reading(Reading),
-    Subscribed { reply: Reply, revision: Revision },
+    Awaiting { reply: Reply, task: u64 },
+    Subscribed(Subscription),
+}
+
+/// An open subscription.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub reply: Reply,
+    pub revision: Revision,
+    /// The tasks whose changes it tells, by their numbers.
+    pub tasks: Vec<u64>,
 }
 
 impl Entry {
@@ -190,10 +210,13 @@ impl Entry {
     fn reply(&self) -> Option<&Reply> {
         match self {
             Self::Held(held) => Some(&held.reply),
-            Self::Subscribed { reply, .. } | Self::Reading(Reading { reply, .. }) => Some(reply),
+            Self::Subscribed(Subscription { reply, .. })
+            | Self::Reading(Reading { reply, .. })
+            | Self::Awaiting { reply, .. } => Some(reply),
             Self::Asked(asked) => Some(&asked.pending.reply),
             Self::Queued { pending, .. } | Self::Running { pending, .. } => Some(&pending.reply),
-            Self::Answered { .. } | Self::Background { .. } => None,
+            Self::Background { background, .. } => background.of_task.as_ref(),
+            Self::Answered { .. } => None,
         }
     }
 }
@@ -206,6 +229,8 @@ pub(super) struct InBackground {
     pub feedback: Box<Feedback>,
     /// Whether it is the persistent shell's, which waits for it as well.
     is_of_shell: bool,
+    /// The right to say what its task comes to, where it has one.
+    pub of_task: Option<Reply>,
 }
 
 /// A call whose command has ended.
@@ -214,7 +239,7 @@ pub(super) enum Finished {
     /// It has no answer yet.
     Pending(Pending),
     /// It was answered before.
-    Background(InBackground),
+    Background(Box<InBackground>),
 }
 
 /// One part of the queue.
@@ -299,7 +324,8 @@ impl Requests {
             | Entry::Answered { .. }
             | Entry::Background { .. }
             | Entry::Reading(_)
-            | Entry::Subscribed { .. } => None,
+            | Entry::Awaiting { .. }
+            | Entry::Subscribed(_) => None,
         })
     }
 
@@ -335,24 +361,57 @@ impl Requests {
         if let Entry::Reading(reading) = self.entries.remove(&key)? { Some(reading) } else { None }
     }
 
-    /// Opens a subscription.
+    /// Has a request wait for the end of the task of this number.
     ///
     /// # Errors
-    /// The reply, where too many are open.
-    pub(super) fn subscribe(&mut self, reply: Reply, revision: Revision) -> Result<(), Reply> {
-        let open = self.entries.values().filter(|state| matches!(state, Entry::Subscribed { .. }));
-        if open.count() >= MOST_SUBSCRIPTIONS {
+    /// The reply, where too many wait.
+    pub(super) fn await_task(&mut self, reply: Reply, task: u64) -> Result<(), Reply> {
+        let waiting = self.entries.values().filter(|state| matches!(state, Entry::Awaiting { .. }));
+        if waiting.count() >= MOST_READS {
             return Err(reply);
         }
-        let key = self.number();
-        self.entries.insert(key, Entry::Subscribed { reply, revision });
+        self.last_read += 1;
+        self.entries.insert(FIRST_READ + self.last_read, Entry::Awaiting { reply, task });
         Ok(())
     }
 
+    /// Takes the requests that wait for the end of this task, in the order of their arrival.
+    pub(super) fn take_awaiting(&mut self, task: u64) -> Vec<Reply> {
+        let is_meant = |state: &Entry| matches!(state, Entry::Awaiting { task: awaited, .. } if *awaited == task);
+        let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
+        let taken = keys.into_iter().filter_map(|key| match self.entries.remove(&key)? {
+            Entry::Awaiting { reply, .. } => Some(reply),
+            _ => None,
+        });
+        taken.collect()
+    }
+
+    /// Opens a subscription.
+    ///
+    /// # Errors
+    /// It, where too many are open.
+    pub(super) fn subscribe(&mut self, subscription: Subscription) -> Result<(), Box<Subscription>> {
+        let open = self.entries.values().filter(|state| matches!(state, Entry::Subscribed(_)));
+        if open.count() >= MOST_SUBSCRIPTIONS {
+            return Err(Box::new(subscription));
+        }
+        let key = self.number();
+        self.entries.insert(key, Entry::Subscribed(subscription));
+        Ok(())
+    }
+
+    /// The ids of the subscriptions that tell the changes of this task.
+    pub(super) fn subscribed_to(&self, task: u64) -> impl Iterator<Item = &RequestId> {
+        self.entries.values().filter_map(move |state| match state {
+            Entry::Subscribed(open) if open.tasks.contains(&task) => Some(open.reply.id()),
+            _ => None,
+        })
+    }
+
     /// Takes the open subscriptions, in the order in which they were opened.
-    pub(super) fn end_subscriptions(&mut self) -> Vec<(Reply, Revision)> {
+    pub(super) fn end_subscriptions(&mut self) -> Vec<Subscription> {
         self.take(|state| match state {
-            Entry::Subscribed { reply, revision } => Ok((reply, revision)),
+            Entry::Subscribed(open) => Ok(open),
             other => Err(other),
         })
     }
@@ -403,11 +462,19 @@ impl Requests {
         self.entries.insert(key, Entry::Running { lane, pending, stop });
     }
 
-    /// The call whose turn it was runs in the background; gives the right to answer it.
-    pub(super) fn run_in_background(&mut self, key: u64, pending: Pending, stop: Stop, is_of_shell: bool) -> Reply {
+    /// The call whose turn it was runs in the background; gives the right to answer it, unless a task keeps the answer.
+    pub(super) fn run_in_background(
+        &mut self,
+        key: u64,
+        pending: Pending,
+        stop: Stop,
+        is_of_shell: bool,
+    ) -> Option<Reply> {
         let Pending { mut reply, description, feedback } = pending;
-        let background = InBackground { id: reply.id().clone(), description, feedback, is_of_shell };
-        self.entries.insert(key, Entry::Background { background, stop, _charge: reply.take_charge() });
+        let (id, charge) = (reply.id().clone(), reply.take_charge());
+        let (of_task, reply) = if reply.task().is_some() { (Some(reply), None) } else { (None, Some(reply)) };
+        let background = Box::new(InBackground { id, description, feedback, is_of_shell, of_task });
+        self.entries.insert(key, Entry::Background { background, stop, _charge: charge });
         reply
     }
 
@@ -417,8 +484,8 @@ impl Requests {
         self.running(key).filter(|_| has_room).map(|pending| pending.feedback.revision())
     }
 
-    /// Has a call that runs go on in the background; gives the right to answer it. `None` where it has ended, or there is no
-    /// room any more.
+    /// Has a call that runs go on in the background; gives the right to answer it. `None` where it has ended, there is no
+    /// room any more, or a task keeps the answer.
     pub(super) fn hand_over(&mut self, key: u64) -> Option<Reply> {
         self.can_go_on(key)?;
         let (lane, pending, stop) = match self.entries.remove(&key)? {
@@ -436,7 +503,7 @@ impl Requests {
             self.give_up(lane);
         }
         self.background.running += 1;
-        Some(self.run_in_background(key, pending, stop, is_of_shell))
+        self.run_in_background(key, pending, stop, is_of_shell)
     }
 
     /// The call that the persistent shell runs, where that was handed over.
@@ -505,7 +572,8 @@ impl Requests {
             | Entry::Asked(_)
             | Entry::Queued { .. }
             | Entry::Reading(_)
-            | Entry::Subscribed { .. }) => {
+            | Entry::Awaiting { .. }
+            | Entry::Subscribed(_)) => {
                 self.entries.insert(key, other);
                 return None;
             }
@@ -524,37 +592,65 @@ impl Requests {
             | Entry::Answered { .. }
             | Entry::Background { .. }
             | Entry::Reading(_)
-            | Entry::Subscribed { .. } => None,
+            | Entry::Awaiting { .. }
+            | Entry::Subscribed(_) => None,
+        }
+    }
+
+    /// What the client hears of a call that runs: until it is answered, and of a task until its end.
+    pub(super) fn feedback(&mut self, key: u64) -> Option<&mut Feedback> {
+        match self.entries.get_mut(&key)? {
+            Entry::Running { pending, .. } => Some(&mut *pending.feedback),
+            Entry::Background { background, .. } if background.of_task.is_some() => Some(&mut *background.feedback),
+            _ => None,
         }
     }
 
     /// Gives up every request of this id: what waits at once, what runs by ending its command.
     pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<Cancelled> {
-        let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.id() == id);
+        let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.answers(id));
         let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
-        let mut cancelled = Vec::with_capacity(keys.len());
-        for key in keys {
-            let (reply, call, was) = match self.entries.remove(&key) {
-                Some(Entry::Held(held)) => (held.reply, Some(Fields::default()), CancelledAs::Undecided),
-                Some(Entry::Asked(asked)) => {
-                    let Pending { reply, description, .. } = asked.pending;
-                    (reply, Some(description), CancelledAs::Other)
-                }
-                Some(Entry::Subscribed { reply, .. }) => (reply, None, CancelledAs::Other),
-                Some(Entry::Reading(reading)) => (reading.reply, Some(Fields::default()), CancelledAs::Other),
-                Some(Entry::Queued { pending, work }) => {
-                    self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
-                    (pending.reply, Some(pending.description), CancelledAs::Queued(key))
-                }
-                Some(Entry::Running { lane, pending, stop }) => {
-                    let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
-                    (reply, Some(pending.description), CancelledAs::Other)
-                }
-                Some(Entry::Answered { .. } | Entry::Background { .. }) | None => continue,
-            };
-            cancelled.push(Cancelled { key, reply, call, was });
+        keys.into_iter().filter_map(|key| self.give_up_request(key)).collect()
+    }
+
+    /// Gives up the call of this task, where it has not ended.
+    pub(super) fn cancel_task(&mut self, task: u64) -> Option<CancelledTask> {
+        let is_meant = |state: &Entry| state.reply().and_then(Reply::task) == Some(task);
+        let (key, state) = self.entries.iter().find(|(_, state)| is_meant(state))?;
+        let key = *key;
+        // It is the task's still, whoever has wished for the end.
+        if matches!(state, Entry::Running { .. } | Entry::Background { .. }) {
+            self.end(key, StopReason::Cancelled);
+            return Some(CancelledTask::Ends);
         }
-        cancelled
+        self.give_up_request(key).map(|cancelled| CancelledTask::NeverStarts(Box::new(cancelled)))
+    }
+
+    fn give_up_request(&mut self, key: u64) -> Option<Cancelled> {
+        let (reply, call, was) = match self.entries.remove(&key)? {
+            Entry::Held(held) => (held.reply, Some(Fields::default()), CancelledAs::Undecided),
+            Entry::Asked(asked) => {
+                let Pending { reply, description, .. } = asked.pending;
+                (reply, Some(description), CancelledAs::Other)
+            }
+            Entry::Subscribed(Subscription { reply, .. }) | Entry::Awaiting { reply, .. } => {
+                (reply, None, CancelledAs::Other)
+            }
+            Entry::Reading(reading) => (reading.reply, Some(Fields::default()), CancelledAs::Other),
+            Entry::Queued { pending, work } => {
+                self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
+                (pending.reply, Some(pending.description), CancelledAs::Queued(key))
+            }
+            Entry::Running { lane, pending, stop } => {
+                let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
+                (reply, Some(pending.description), CancelledAs::Other)
+            }
+            other @ (Entry::Answered { .. } | Entry::Background { .. }) => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        Some(Cancelled { key, reply, call, was })
     }
 
     /// Gives up every call there is, at the server's end, where nothing is answered any more; gives the numbers of those that
@@ -583,7 +679,11 @@ impl Requests {
                     self.entries.insert(key, background);
                 }
                 Entry::Queued { .. } => queued.push(key),
-                Entry::Held(_) | Entry::Asked(_) | Entry::Reading(_) | Entry::Subscribed { .. } => {}
+                Entry::Held(_)
+                | Entry::Asked(_)
+                | Entry::Reading(_)
+                | Entry::Awaiting { .. }
+                | Entry::Subscribed(_) => {}
             }
         }
         queued
@@ -593,9 +693,8 @@ impl Requests {
     pub(super) fn abandon_shell(&mut self) {
         (self.shell.running, self.in_shell) = (0, None);
         let entries = std::mem::take(&mut self.entries).into_iter();
-        let (background, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = entries.partition(|(_, state)| {
-            matches!(state, Entry::Background { background: InBackground { is_of_shell: true, .. }, .. })
-        });
+        let (background, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = entries
+            .partition(|(_, state)| matches!(state, Entry::Background { background, .. } if background.is_of_shell));
         self.background.running -= background.len().min(self.background.running);
         self.entries = rest;
         self.entries.retain(|_, state| {
@@ -608,7 +707,7 @@ impl Requests {
 
     /// Whether no call runs, or waits for its turn, for a person or for an output.
     pub(super) fn is_empty(&self) -> bool {
-        let waits = |state: &Entry| matches!(state, Entry::Asked(_) | Entry::Reading(_));
+        let waits = |state: &Entry| matches!(state, Entry::Asked(_) | Entry::Reading(_) | Entry::Awaiting { .. });
         let lanes = [&self.processes, &self.shell, &self.background];
         let is_queued = lanes.iter().any(|lane| !lane.waiting.is_empty());
         self.is_idle() && !is_queued && !self.entries.values().any(waits)
@@ -751,13 +850,17 @@ mod tests {
         }
     }
 
+    fn subscription(reply: Reply) -> Subscription {
+        Subscription { reply, revision: Revision::V2026_07_28, tasks: vec![1] }
+    }
+
     #[test]
     fn a_request_is_cancelled_in_whatever_state_it_is() {
         let mut table = Table::new();
         let reply = table.reply(1);
         table.requests.hold(request(1), reply, None);
         let reply = table.reply(2);
-        table.requests.subscribe(reply, Revision::V2026_07_28).unwrap();
+        table.requests.subscribe(subscription(reply)).unwrap();
         let running = table.queue(3).unwrap();
         let (key, signal) = table.run().unwrap();
         let queued = table.queue(4).unwrap();
@@ -810,10 +913,10 @@ mod tests {
         assert!(table.queue(1).is_ok());
         for id in 0..1_000 {
             let reply = table.reply(id);
-            table.requests.subscribe(reply, Revision::V2026_07_28).unwrap();
+            table.requests.subscribe(subscription(reply)).unwrap();
         }
         let reply = table.reply(1);
-        assert!(table.requests.subscribe(reply, Revision::V2026_07_28).is_err());
+        assert!(table.requests.subscribe(subscription(reply)).is_err());
     }
 
     #[test]

@@ -22,11 +22,13 @@ use super::parts::{NotStarted, Parts};
 use super::questions::{Ended, Questions};
 use super::reading::{self, Background};
 use super::reads::Reads;
-use super::replies::{Destination, Replies};
+use super::replies::{AnsweredLost, Destination, Replies, Reply};
 use super::requests::Requests;
 use super::roots::Roots;
 use super::session::Session;
 use super::shell::ShellRunner;
+use super::task_requests;
+use super::tasks::{Outcome, Tasks};
 use super::turns::{self, Runners};
 use super::workers::{RunsWith, Workers};
 use crate::config::LogLevel;
@@ -123,7 +125,11 @@ impl<'o> Server<'o> {
                 roots: Roots::new(parts.opening.roots),
                 tools: ListedTools::default(),
                 questions: Questions::default(),
-                background: Background { kept: KeptCalls::new(events.clone()), reads: Reads::new(events.clone()) },
+                background: Background {
+                    kept: KeptCalls::new(events.clone()),
+                    reads: Reads::new(events.clone()),
+                    tasks: Tasks::default(),
+                },
                 audit: Auditor::new(parts.opening.audit.take()),
             },
             runners: Runners { workers, shell, leftovers: Leftovers::default(), asker, anchor },
@@ -314,6 +320,12 @@ impl<'o> Server<'o> {
             Event::Deadline(Deadline::HandOver(key)) => {
                 reading::hand_over(parts, (&mut state.requests, &mut state.background), key)
             }
+            Event::Deadline(Deadline::Task(number)) => {
+                let tables = (&mut state.requests, &mut state.audit);
+                let expired = task_requests::expired(&mut state.background.tasks, tables, number);
+                let tables = (&mut state.requests, &mut state.outgoing);
+                expired.and(state.questions.withdraw_unawaited(tables, &*parts.opening.observer))
+            }
             Event::Deadline(Deadline::Read(key)) => {
                 reading::overdue(parts, (&mut state.requests, &mut state.background), key)
             }
@@ -350,21 +362,33 @@ impl<'o> Server<'o> {
     /// Starts the calls whose turn it is, before anything is written, and then does what a handler said.
     fn step(&mut self, effects: Effects) -> io::Result<()> {
         let State { requests, background, audit, .. } = &mut self.state;
-        let started = turns::start(&self.parts, (requests, &mut background.kept, audit), &mut self.runners);
+        let started = turns::start(&self.parts, (requests, background, audit), &mut self.runners);
         self.apply(effects.and(started))
     }
 
     fn apply(&mut self, effects: Effects) -> io::Result<()> {
         for effect in effects {
             let line = match effect {
-                Effect::Answer(reply, result) => self.replies.result(reply, result),
+                Effect::Answer(reply, result) => match reply.task() {
+                    None => self.replies.result(reply, result),
+                    Some(task) => {
+                        self.task_ended(task, reply, Outcome::Result(result))?;
+                        None
+                    }
+                },
                 Effect::Refuse(reply, error) => {
                     self.state.audit.refused(Some(reply.id()), Some(error.code), &error.message, ("", ""));
                     if self.log.writes(LogLevel::Debug) {
                         let line = Fields::of_request(reply.id()).ours("error", error.code);
                         self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
                     }
-                    self.replies.error(reply, &error)
+                    match reply.task() {
+                        None => self.replies.error(reply, &error),
+                        Some(task) => {
+                            self.task_ended(task, reply, Outcome::Error(error))?;
+                            None
+                        }
+                    }
                 }
                 Effect::Withdraw(reply) => self.replies.withdraw(reply),
                 Effect::Send(message) => Some(message),
@@ -389,6 +413,12 @@ impl<'o> Server<'o> {
                 }
                 Effect::End(ended) => {
                     self.inbox.put_first(Event::Ended(ended));
+                    None
+                }
+                Effect::Task(task, change) => {
+                    let State { background, requests, .. } = &mut self.state;
+                    let effects = task_requests::changed(&mut background.tasks, requests, task, change);
+                    self.apply(effects)?;
                     None
                 }
                 Effect::Wait(delay, deadline) => {
@@ -496,9 +526,9 @@ impl<'o> Server<'o> {
 
     fn progress(&mut self, progress: &Progress) -> Effects {
         // A call that was cancelled or answered in the meantime is not among those that run and are wanted.
-        let pending = self.state.requests.running(progress.key);
+        let feedback = self.state.requests.feedback(progress.key);
         let mut effects = Effects::default();
-        effects.send(pending.and_then(|pending| pending.feedback.progress(progress)));
+        effects.send(feedback.and_then(|feedback| feedback.progress(progress)));
         effects
     }
 
@@ -550,7 +580,13 @@ impl<'o> Server<'o> {
 
     /// Answers the requests whose right to be answered was dropped, which is a bug, or where nobody is answered any more.
     fn answer_lost(&mut self) -> io::Result<()> {
-        for (id, line) in self.replies.answer_lost() {
+        for AnsweredLost { id, line, task } in self.replies.answer_lost() {
+            if let Some((task, error)) = task {
+                let State { background, requests, .. } = &mut self.state;
+                let (outcome, charge) = (Outcome::Error(error), self.replies.charge());
+                let effects = task_requests::ended(&mut background.tasks, requests, task, outcome, charge);
+                self.apply(effects)?;
+            }
             if self.lifecycle != Lifecycle::Ending {
                 let line = Fields::of_request(&id).reason("failed", "a bug: its handler gave no answer");
                 self.log.write(LogLevel::Error, line.as_str());
@@ -558,6 +594,16 @@ impl<'o> Server<'o> {
             line.map_or(Ok(()), |line| self.write(&line))?;
         }
         Ok(())
+    }
+
+    /// The request that has become this task is answered.
+    fn task_ended(&mut self, task: u64, reply: Reply, outcome: Outcome) -> io::Result<()> {
+        let charge = reply.new_charge();
+        let nothing = self.replies.withdraw(reply);
+        debug_assert!(nothing.is_none(), "the client was answered before");
+        let State { background, requests, .. } = &mut self.state;
+        let effects = task_requests::ended(&mut background.tasks, requests, task, outcome, charge);
+        self.apply(effects)
     }
 
     /// Writes one line, with one call where the stream takes it whole.

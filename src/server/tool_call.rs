@@ -8,6 +8,7 @@ use super::not_run::NotRun;
 use super::replies::Reply;
 use super::session::RequestContext;
 use crate::config::LogLevel;
+use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
 
 /// What a call of a tool is, beside its arguments.
@@ -17,6 +18,8 @@ pub(super) struct ToolCall<'a> {
     pub context: &'a RequestContext,
     /// Whether the log tells of calls.
     pub is_told: bool,
+    /// The name of the task that it has become.
+    pub task: Option<&'a str>,
 }
 
 impl ToolCall<'_> {
@@ -27,6 +30,13 @@ impl ToolCall<'_> {
         }
         let fields = Fields::default().ours("number", key);
         if words.is_empty() { fields } else { fields.command(words) }
+    }
+
+    /// What the client hears of the call before its answer.
+    pub(super) fn feedback(self, request: &RequestId) -> Feedback {
+        let mut feedback = Feedback::new(request, self.tool, self.context);
+        self.task.into_iter().for_each(|task| feedback.become_task(task));
+        feedback
     }
 
     /// What the log says of the call, where it tells of calls.
@@ -55,6 +65,6 @@ pub(super) fn not_run(tool_call: ToolCall<'_>, described: &Fields, reply: Reply,
     let line = tool_call
         .describe(|| Fields::of_call(reply.id()).ours("tool", tool_call.tool).and(described).reason(kind, &sentence));
     effects.log(LogLevel::Info, line.as_str());
-    effects.send(Feedback::new(reply.id(), tool_call.tool, tool_call.context).not_run(kind));
+    effects.send(tool_call.feedback(reply.id()).not_run(kind));
     effects.and(Effect::Answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision)).into())
 }

@@ -14,8 +14,11 @@ use super::leftovers::Leftovers;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::parts::Parts;
+use super::reading::Background;
 use super::requests::{Finished, LaneName, Pending, Requests, Work};
 use super::shell::{ShellRunner, Started};
+use super::task_requests;
+use super::tasks::TaskChange;
 use super::workers::Workers;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked};
@@ -40,13 +43,18 @@ type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls, &'a mut Auditor);
 
 /// Starts the calls whose turn it is; those that can't run are answered. As long as the leftovers of a call are looked for
 /// none starts, so that nothing of it can be taken for theirs.
-pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runners: &mut Runners) -> Effects {
+pub(super) fn start(
+    parts: &LateParts,
+    (requests, background, audit): (&mut Requests, &mut Background, &mut Auditor),
+    runners: &mut Runners,
+) -> Effects {
     let mut effects = Effects::default();
     if runners.leftovers.are_looked_for() {
         return effects;
     }
     for lane in [LaneName::Processes, LaneName::Shell, LaneName::Background] {
-        while let Some((key, pending, work)) = requests.next(lane) {
+        let Background { kept, tasks, .. } = &mut *background;
+        while let Some((key, mut pending, work)) = requests.next(lane) {
             runners.leftovers.begins(key);
             let (revision, timeout) = (work.revision(), work.timeout());
             let begun = match work {
@@ -75,9 +83,18 @@ pub(super) fn start(parts: &LateParts, (requests, kept, audit): Calls<'_>, runne
             };
             match begun {
                 Ok(Started::Runs(stop)) if lane == LaneName::Background => {
-                    let reply = requests.run_in_background(key, pending, stop, false);
-                    let result = running_result(key, Default::default(), parts.report);
-                    effects.push(Effect::Answer(reply, result.encode(revision)));
+                    match (pending.reply.task(), parts.task_ttl()) {
+                        (Some(task), _) => effects.push(Effect::Task(task, TaskChange::Runs(key))),
+                        (None, Some(ttl)) if pending.feedback.takes_tasks() => {
+                            let runs = TaskChange::Runs(key);
+                            effects.extend(task_requests::for_pending(tasks, &mut pending, ttl, runs));
+                        }
+                        (None, _) => {}
+                    }
+                    if let Some(reply) = requests.run_in_background(key, pending, stop, false) {
+                        let result = running_result(key, Default::default(), parts.report);
+                        effects.push(Effect::Answer(reply, result.encode(revision)));
+                    }
                 }
                 Ok(Started::Runs(stop)) => {
                     // Nobody could read on what is not kept, such as a restart of the shell.
@@ -183,6 +200,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
             if !background.feedback.revision().is_modern() {
                 effects.send(background.feedback.ended(&how));
             }
+            effects.extend(background.of_task.map(|reply| Effect::Answer(reply, result).into()).unwrap_or_default());
             return effects;
         }
         None => return effects,

@@ -39,6 +39,8 @@ pub(super) struct Job {
     pub revision: Revision,
     /// Whether it is answered when it begins.
     pub is_background: bool,
+    /// Whether its client wants to write to it.
+    pub is_fed: bool,
     /// Its words, without secrets.
     pub shown: Vec<String>,
     /// Where its whole output is kept.
@@ -50,9 +52,9 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whether its standard input stays open: in the background, where its rule allows input.
+    /// Whether its standard input stays open: where the call says `background: true`, and its rule allows input.
     pub(super) fn is_fed(&self) -> bool {
-        self.is_background && self.command.rule().is_none_or(|rule| rule.stdin)
+        self.is_fed && self.command.rule().is_none_or(|rule| rule.stdin)
     }
 }
 
@@ -185,6 +187,7 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
         literal_pattern,
         revision,
         is_background: _,
+        is_fed: _,
         shown: _,
         spool,
         feed,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{BackgroundSettings, ExecuteTool, ToolSettings, command_result};
-use crate::mcp::{Tool, ToolAnnotations};
+use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 
 /// Makes the entry of the list for one tool.
 pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
@@ -45,6 +45,7 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
         output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[], settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
+        task_support: settings.background.map_or(TaskSupport::Forbidden, |_| TaskSupport::Optional),
     }
 }
 

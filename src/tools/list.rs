@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::name::tool_name;
 use super::yaml::{quoted_key, write_item, write_text};
 use super::{ArgumentError, Arguments, ToolSettings};
-use crate::mcp::{CallToolResult, Tool, ToolAnnotations};
+use crate::mcp::{CallToolResult, TaskSupport, Tool, ToolAnnotations};
 use crate::policy::quoted;
 
 /// What a policy says about a command, for those who call it.
@@ -98,6 +98,7 @@ pub(super) fn tool(settings: &ToolSettings) -> Tool {
         output_schema: settings.structured.then(output_schema),
         annotations: ToolAnnotations { read_only: true, destructive: false, idempotent: true, open_world: false },
         max_result_chars: settings.max_result_chars(),
+        task_support: TaskSupport::Forbidden,
     }
 }
 

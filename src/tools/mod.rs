@@ -142,6 +142,8 @@ pub struct Call {
     pub timeout: Option<Duration>,
     /// Whether it is answered at once and runs in the background.
     pub is_background: bool,
+    /// Whether it can be given more to read behind its input, where its rule allows that.
+    pub is_fed: bool,
 }
 
 impl Toolbox {
@@ -188,9 +190,22 @@ impl Toolbox {
     /// # Errors
     /// [`ArgumentError`] if they violate the tool's schema.
     pub fn read(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
+        self.read_for(Place::AsItSays, kind, arguments)
+    }
+
+    /// Likewise, of a call that runs in the background whether it says so or not.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_in_background(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
+        self.read_for(Place::Background, kind, arguments)
+    }
+
+    fn read_for(&self, place: Place, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
         let background = self.settings.background;
         let common = |arguments: &mut Arguments, command| -> Result<Called, ArgumentError> {
-            let is_background = arguments.flag("background")?;
+            let is_fed = arguments.flag("background")?;
+            let is_background = is_fed || place == Place::Background;
             let most = background.filter(|_| is_background).map(|background| background.max_background);
             Ok(Called::Execute(Call {
                 command,
@@ -198,6 +213,7 @@ impl Toolbox {
                 input: arguments.string("input")?,
                 timeout: arguments.timeout("timeout_ms", most.unwrap_or(self.settings.max_timeout))?,
                 is_background,
+                is_fed,
             }))
         };
         let known = |names: &[&'static str]| -> Vec<&'static str> {
@@ -220,6 +236,14 @@ impl Toolbox {
             ToolKind::ListCommands => list::read(arguments, &self.settings).map(Called::Done),
         }
     }
+}
+
+/// Where a call runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Where its arguments say.
+    AsItSays,
+    Background,
 }
 
 impl ExecuteTool {

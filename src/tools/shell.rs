@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::describe::{duration, output_bound};
 use super::name::tool_name;
 use super::{ArgumentError, Arguments, BackgroundSettings, ToolSettings, command_result};
-use crate::mcp::{Tool, ToolAnnotations};
+use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::policy::wrappers;
 use crate::shell::ShellArguments;
 use crate::shell::dialect::current as dialect;
@@ -149,6 +149,7 @@ fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {
         output_schema: settings.structured.then(|| output_schema(settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
+        task_support: TaskSupport::Forbidden,
     }
 }
 
@@ -164,6 +165,7 @@ fn restart_tool(settings: &ToolSettings) -> Tool {
         output_schema: settings.structured.then(|| output_schema(settings)),
         annotations: ToolAnnotations { read_only: false, destructive: true, idempotent: true, open_world: false },
         max_result_chars: settings.max_result_chars(),
+        task_support: TaskSupport::Forbidden,
     }
 }
 

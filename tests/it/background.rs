@@ -245,14 +245,14 @@ fn listed(server: &mut Server, call: u64) -> Option<Value> {
 
 /// The processes that run with this word among their arguments.
 #[cfg(target_os = "linux")]
-fn running(word: &str) -> usize {
+pub(crate) fn running(word: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())).count()
 }
 
 #[cfg(target_os = "linux")]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(10);
     while !is_so() {
         assert!(Instant::now() < until, "{what}");

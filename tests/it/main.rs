@@ -64,6 +64,7 @@ mod setup;
 mod shell;
 mod shell_background;
 mod size;
+mod tasks;
 mod trust;
 mod windows;
 mod windows_shell;

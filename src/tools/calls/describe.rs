@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::CallTool;
 use super::request::SIGNALS;
-use crate::mcp::{Tool, ToolAnnotations};
+use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::tools::ToolSettings;
 
 /// Makes the entries of the list; none if there is nothing that they could tell of.
@@ -67,6 +67,7 @@ fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
         output_schema: settings.structured.then(|| output_schema(tool)),
         annotations: annotations(tool),
         max_result_chars: settings.max_result_chars(),
+        task_support: TaskSupport::Forbidden,
     }
 }
 

@@ -18,10 +18,14 @@ pub const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "202
 /// The revision without a handshake.
 pub const MODERN: &str = "2026-07-28";
 
+/// The extension for tasks, which stands beside the revisions.
+pub const TASKS: &str = "ext-tasks";
+
 /// Objects that the server makes, whose keys must all be known. `Result` is not among them: others refer to it.
-const CLOSED: [&str; 27] = [
+const CLOSED: [&str; 31] = [
     "CallToolResult",
     "CompleteResult",
+    "CreateTaskResult",
     "DiscoverResult",
     "GetPromptResult",
     "Implementation",
@@ -33,6 +37,7 @@ const CLOSED: [&str; 27] = [
     "JSONRPCResponse",
     "JSONRPCResultResponse",
     "ListPromptsResult",
+    "ListTasksResult",
     "ListToolsResult",
     "LoggingMessageNotification",
     "LoggingMessageNotificationParams",
@@ -44,9 +49,11 @@ const CLOSED: [&str; 27] = [
     "ServerCapabilities",
     "SubscriptionsAcknowledgedNotificationParams",
     "SubscriptionsListenResult",
+    "Task",
     "TextContent",
     "Tool",
     "ToolAnnotations",
+    "ToolExecution",
 ];
 
 /// One revision's schema.
@@ -67,7 +74,9 @@ impl Schema {
         static SCHEMAS: OnceLock<Vec<Schema>> = OnceLock::new();
         static MISSING: Once = Once::new();
         let schemas = SCHEMAS.get_or_init(|| match directory() {
-            Some(directory) => REVISIONS.iter().map(|revision| Self::read(&directory, revision)).collect(),
+            Some(directory) => {
+                REVISIONS.iter().chain([&TASKS]).map(|revision| Self::read(&directory, revision)).collect()
+            }
             None => Vec::new(),
         });
         if schemas.is_empty() {

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::schema::{MODERN, REVISIONS, Schema};
+use super::schema::{MODERN, REVISIONS, Schema, TASKS};
 
 const LEGACY_LATEST: &str = "2025-11-25";
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
+const META_CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
+const RELATED_TASK: &str = "/_meta/io.modelcontextprotocol~1related-task/taskId";
 const META_SUBSCRIPTION: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
 
 /// Messages this long close the connection of a client in use.
@@ -26,12 +28,15 @@ pub struct Tap(Arc<Mutex<State>>);
 struct State {
     negotiated: Option<&'static str>,
     pending: Vec<Request>,
+    /// Requests that were answered with a task, by its id: their progress goes on.
+    tasks: Vec<(String, Request)>,
     /// What `tools/list` declared, by tool.
     output_schemas: Vec<(String, Value)>,
     violations: Vec<String>,
     cut: bool,
 }
 
+#[derive(Clone)]
 struct Request {
     id: Value,
     method: String,
@@ -39,6 +44,8 @@ struct Request {
     progress_token: Option<Value>,
     last_progress: Option<f64>,
     tool: Option<String>,
+    /// Whether it asks for a task, or takes one.
+    takes_task: bool,
 }
 
 impl Tap {
@@ -126,6 +133,7 @@ impl State {
             progress_token: message.pointer("/params/_meta/progressToken").cloned(),
             last_progress: None,
             tool: message.pointer("/params/name").and_then(Value::as_str).map(str::to_owned),
+            takes_task: takes_task(message),
         });
     }
 
@@ -180,6 +188,9 @@ impl State {
         if method == "notifications/progress" {
             return self.progress(message);
         }
+        if method == "notifications/tasks" {
+            return self.task_notification(message);
+        }
         let modern = message.pointer(META_SUBSCRIPTION).is_some();
         let modern_possible = modern || self.pending.iter().any(|request| request.modern);
         let legacy = if modern { None } else { self.negotiated };
@@ -199,7 +210,10 @@ impl State {
         let token = message.pointer("/params/progressToken");
         let progress = message.pointer("/params/progress").and_then(Value::as_f64);
         let asked = self.pending.iter_mut().find(|request| token.is_some() && request.progress_token.as_ref() == token);
-        let Some(request) = asked else {
+        let of_task = message["params"].pointer(RELATED_TASK).and_then(Value::as_str);
+        let goes_on = self.tasks.iter_mut().find(|(id, _)| of_task == Some(id)).map(|(_, request)| request);
+        let goes_on = goes_on.filter(|request| request.progress_token.as_ref() == token);
+        let Some(request) = asked.or(goes_on) else {
             return vec!["progress for a token that no open request carries".to_owned()];
         };
         let mut problems = Vec::new();
@@ -253,6 +267,10 @@ impl State {
             return vec![format!("answers the id {id}, which is not open")];
         };
         let result = &message["result"];
+        let before = if request.modern { MODERN } else { self.legacy() };
+        if let Some(problems) = self.task_result(&request, before, result) {
+            return problems;
+        }
         if request.method == "initialize" && !request.modern {
             let version = result["protocolVersion"].as_str().unwrap_or_default();
             self.negotiated = REVISIONS.into_iter().find(|revision| *revision == version && *revision != MODERN);
@@ -272,6 +290,57 @@ impl State {
             }
             Some(definition) => problems.extend(schema.problems(&[definition], result)),
         }
+        problems
+    }
+
+    /// Answers that are about tasks; `None` for all others.
+    fn task_result(&mut self, request: &Request, revision: &str, result: &Value) -> Option<Vec<String>> {
+        let old = |names: &[&str], value: &Value| Schema::of("2025-11-25").map(|schema| schema.problems(names, value));
+        let new = |name: &str| Schema::of(TASKS).map(|schema| schema.problems(&[name], result));
+        let problems = match (revision, request.method.as_str()) {
+            ("2025-11-25", "tools/call") if request.takes_task && result.get("task").is_some() => {
+                self.tasks.extend(result["task"]["taskId"].as_str().map(|id| (id.to_owned(), request.clone())));
+                old(&["CreateTaskResult"], result)
+            }
+            ("2025-11-25", "tasks/result") => {
+                let whose = result.pointer(RELATED_TASK).and_then(Value::as_str).unwrap_or_default();
+                let Some(place) = self.tasks.iter().position(|(id, _)| id == whose) else {
+                    return Some(vec!["a result without the task that it belongs to".to_owned()]);
+                };
+                let of_task = self.tasks[place].1.clone();
+                let mut problems = self.tools(&of_task, revision, result);
+                problems.extend(old(&["CallToolResult"], result).unwrap_or_default());
+                Some(problems)
+            }
+            (MODERN, "tools/call") if result["resultType"] == "task" => match request.takes_task {
+                true => {
+                    new("CreateTaskResult").map(|problems| problems.into_iter().chain(unknown_keys(result)).collect())
+                }
+                false => Some(vec!["a task for a client that does not declare the extension".to_owned()]),
+            },
+            (MODERN, "tasks/get") => {
+                let mut problems = new("GetTaskResult").unwrap_or_default();
+                problems.extend(unknown_keys(result));
+                problems.extend(task_payload(result));
+                Some(problems)
+            }
+            (MODERN, "tasks/cancel") => new("CancelTaskResult"),
+            (MODERN, "tasks/update") => new("UpdateTaskResult"),
+            (_, _) => return None,
+        };
+        Some(problems.unwrap_or_default())
+    }
+
+    fn task_notification(&mut self, message: &Value) -> Vec<String> {
+        let subscription = message.pointer(META_SUBSCRIPTION);
+        let is_open = |request: &Request| request.method == "subscriptions/listen" && Some(&request.id) == subscription;
+        if !self.pending.iter().any(is_open) {
+            return vec!["of no open subscription".to_owned()];
+        }
+        let Some(schema) = Schema::of(TASKS) else { return Vec::new() };
+        let mut problems = schema.problems(&["TaskStatusNotification"], message);
+        problems.extend(unknown_keys(&message["params"]));
+        problems.extend(task_payload(&message["params"]));
         problems
     }
 
@@ -302,6 +371,47 @@ impl State {
             }
         }
     }
+}
+
+/// Whether the client asks that the call becomes a task, or takes one.
+fn takes_task(message: &Value) -> bool {
+    let declares = message
+        .pointer(META_CAPABILITIES)
+        .is_some_and(|capabilities| capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_object());
+    declares || message["params"]["task"].is_object()
+}
+
+/// The schema of the extension leaves open which keys a task has.
+fn unknown_keys(task: &Value) -> Vec<String> {
+    let known = [
+        "_meta",
+        "createdAt",
+        "error",
+        "inputRequests",
+        "lastUpdatedAt",
+        "pollIntervalMs",
+        "result",
+        "resultType",
+        "status",
+        "statusMessage",
+        "taskId",
+        "ttlMs",
+    ];
+    let keys = task.as_object().into_iter().flatten().map(|(key, _)| key);
+    keys.filter(|key| !known.contains(&key.as_str())).map(|key| format!("a task has no `{key}`")).collect()
+}
+
+/// What a task holds beside its status, and only then.
+fn task_payload(task: &Value) -> Vec<String> {
+    let keys = ["inputRequests", "result", "error"].map(|key| task.get(key).is_some());
+    let expected = ["input_required", "completed", "failed"].map(|status| task["status"] == status);
+    if keys != expected {
+        return vec![format!("a task that is {} holds what another one does", task["status"])];
+    }
+    let result = task.get("result").filter(|_| Schema::of(MODERN).is_some());
+    result.map_or_else(Vec::new, |result| {
+        Schema::of(MODERN).map_or_else(Vec::new, |schema| schema.problems(&["CallToolResult"], result))
+    })
 }
 
 fn notification_problems(revision: &str, method: &str, message: &Value) -> Vec<String> {
