@@ -22,6 +22,8 @@ const LONGEST_COMMAND: usize = 200;
 #[derive(Debug)]
 pub(super) struct KeptCalls {
     calls: BTreeMap<u64, KeptCall>,
+    /// How many of them have ended.
+    ended: usize,
     news: Arc<News>,
 }
 
@@ -51,7 +53,7 @@ impl KeptCall {
 
 impl KeptCalls {
     pub(super) fn new(events: EventSender) -> Self {
-        Self { calls: BTreeMap::new(), news: Arc::new(News { has_come: AtomicBool::new(false), events }) }
+        Self { calls: BTreeMap::new(), ended: 0, news: Arc::new(News { has_come: AtomicBool::new(false), events }) }
     }
 
     /// A call begins; gives where its output goes.
@@ -85,23 +87,26 @@ impl KeptCalls {
             HowEnded::Failed(why) => CallState::Failed(why.clone()),
         };
         call.spool.finish();
-        self.news.tell();
-        let ended: Vec<u64> =
-            self.calls.iter().filter(|(_, call)| !call.state.is_running()).map(|(key, _)| *key).collect();
-        for key in ended.iter().take(ended.len().saturating_sub(MOST_ENDED)) {
-            self.calls.remove(key);
+        self.news.note();
+        self.ended += 1;
+        if self.ended > MOST_ENDED {
+            // It is among the first: few run that are older.
+            let oldest = self.calls.iter().find(|(_, call)| !call.state.is_running()).map(|(key, _)| *key);
+            self.forget(oldest.unwrap_or(key));
         }
     }
 
-    /// A call has not begun after all.
+    /// A call has not begun after all, or is forgotten.
     pub(super) fn forget(&mut self, key: u64) {
-        self.calls.remove(&key);
+        let has_ended = self.calls.remove(&key).is_some_and(|call| !call.state.is_running());
+        self.ended -= usize::from(has_ended);
     }
 
     /// Another session begins, whose client learns nothing of the calls of the last one.
     pub(super) fn forget_all(&mut self) {
         self.calls.clear();
-        self.news.tell();
+        self.ended = 0;
+        self.news.note();
     }
 
     pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut KeptCall> {
@@ -133,8 +138,13 @@ struct News {
 impl News {
     /// Where the channel is full the loop looks at the flag after the events in it, so nobody has to wait for a place.
     fn tell(&self) {
-        self.has_come.store(true, Ordering::SeqCst);
+        self.note();
         self.events.send_if_free(Event::News);
+    }
+
+    /// The same for the loop itself, which looks after the event that it is at.
+    fn note(&self) {
+        self.has_come.store(true, Ordering::SeqCst);
     }
 }
 

@@ -12,6 +12,9 @@ use crate::files::AnonymousFile;
 /// The size of a piece of the file, which belongs to one stream at a time.
 pub(super) const CHUNK: usize = 64 * 1024;
 
+/// How many ended calls are listed before those that are gone are taken off.
+const MOST_LISTED: usize = 512;
+
 /// How many times the bound of one call is kept of all together.
 const CALLS: u64 = 4;
 
@@ -121,8 +124,11 @@ impl Pool {
     /// The output of this call may be given up from now on.
     pub(super) fn ended(&self, spool: &Arc<Spool>) {
         let mut state = self.lock();
-        // Those that are gone by another way are not kept in the list.
-        state.ended.retain(|ended| ended.strong_count() > 0);
+        // Those that are gone by another way are not kept in the list; to look at all of them each time takes longer than
+        // a short call of the shell has.
+        if state.ended.len() >= MOST_LISTED {
+            state.ended.retain(|ended| ended.strong_count() > 0);
+        }
         state.ended.push_back(Arc::downgrade(spool));
     }
 
