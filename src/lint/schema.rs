@@ -13,6 +13,8 @@ use thiserror::Error;
 const ANNOTATIONS: [&str; 7] = ["$schema", "$comment", "title", "description", "default", "examples", "format"];
 /// What answers a request of the modern era that needs the client's input first.
 const INPUT_REQUIRED: &str = "InputRequiredResult";
+/// What answers a request that has become a task.
+const CREATE_TASK: &str = "CreateTaskResult";
 /// How deep references are followed within one value.
 const DEEPEST: usize = 200;
 
@@ -68,11 +70,19 @@ impl Schema {
     }
 
     /// The name of the definition of what answers this method, where there is one: the method's own, or that of a result which
-    /// asks for more input first.
+    /// asks for more input first, or says that the request has become a task.
     pub(super) fn of_result(&self, method: &str, result: &Value) -> Option<String> {
         let asks = result.get("resultType").and_then(Value::as_str) == Some("input_required");
         if asks && self.definitions.contains_key(INPUT_REQUIRED) {
             return Some(INPUT_REQUIRED.to_owned());
+        }
+        let is_task = match result.get("resultType") {
+            Some(kind) => kind == "task",
+            None => method == "tools/call" && result.get("task").is_some_and(Value::is_object),
+        };
+        if is_task {
+            // In 2026-07-28 tasks are an extension, whose results the schema of the revision does not know.
+            return self.definitions.contains_key(CREATE_TASK).then(|| CREATE_TASK.to_owned());
         }
         let result = format!("{}Result", self.of_method(method)?.strip_suffix("Request")?);
         let empty = || self.definitions.contains_key("EmptyResult").then(|| "EmptyResult".to_owned());
@@ -243,6 +253,19 @@ pub(super) fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn an_answer_with_a_task_is_judged_as_one() {
+        let call = json!({"properties": {"method": {"const": "tools/call"}}});
+        let old = json!({"$defs": {"CallToolRequest": call, "CallToolResult": {}, "CreateTaskResult": {}}});
+        let new = json!({"$defs": {"CallToolRequest": call, "CallToolResult": {}}});
+        let [old, new] = [old, new].map(|schema| Schema::parse(schema.to_string().as_bytes()).unwrap());
+        let judged_by = |schema: &Schema, result: Value| schema.of_result("tools/call", &result);
+        assert_eq!(judged_by(&old, json!({"task": {}})).as_deref(), Some("CreateTaskResult"));
+        assert_eq!(judged_by(&old, json!({"content": []})).as_deref(), Some("CallToolResult"));
+        assert_eq!(judged_by(&new, json!({"resultType": "task", "taskId": "x"})), None);
+        assert_eq!(judged_by(&new, json!({"resultType": "complete", "task": {}})).as_deref(), Some("CallToolResult"));
+    }
 
     #[test]
     fn the_known_keywords_hold_and_others_are_refused() {

@@ -14,6 +14,9 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The key of a notification's metadata that says to which subscription it belongs, in that era too.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// The key of a message's metadata that says to which task it belongs, in 2025-11-25.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
 /// Who made the mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
@@ -261,13 +264,17 @@ impl<'a> Session<'a> {
                     Some(request) => request.cancelled = true,
                 },
             },
-            "notifications/progress" => self.progress(side, params("progressToken"), params("progress")),
+            "notifications/progress" => {
+                let is_of_task = params("_meta").is_some_and(|meta| meta.get(RELATED_TASK).is_some());
+                self.progress(side, params("progressToken"), params("progress"), is_of_task);
+            }
             _ => {}
         }
         self.by_schema(side, method, message, revision.as_deref());
     }
 
-    fn progress(&mut self, side: Side, token: Option<&Value>, progress: Option<&Value>) {
+    /// The progress of a task goes on after the answer, which was the task.
+    fn progress(&mut self, side: Side, token: Option<&Value>, progress: Option<&Value>, is_of_task: bool) {
         let Some(token) = token else { return self.find(side, "progress", "it has no token") };
         let Some((id, before)) = self.tokens.get_mut(&(side, token.to_string())) else {
             return self.find(side, "progress", format!("no request has the token {}", shown(token)));
@@ -276,7 +283,7 @@ impl<'a> Session<'a> {
         let back = before.zip(now).is_some_and(|(before, now)| now <= before);
         *before = now.or(*before);
         let request = self.requests.get(&(other(side), id.clone()));
-        let late = request.is_some_and(|request| request.answered);
+        let late = !is_of_task && request.is_some_and(|request| request.answered);
         if back {
             self.find(side, "progress", "progress must increase with each notification");
         }
@@ -475,6 +482,14 @@ mod tests {
                 "10 server progress: its request was answered already",
                 "11 server progress: no request has the token 6",
             ],
+        );
+        // That of a task goes on.
+        after(
+            "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"progressToken\":5}}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\
+             <-- {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":5,\"progress\":3,\
+             \"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"x\"}}}}\n",
+            &[],
         );
         check(
             "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n",
