@@ -521,6 +521,8 @@ fn a_task_that_waits_is_cancelled_by_its_request_and_the_list_has_pages() {
     assert_eq!((second["tasks"].as_array().map(Vec::len), second.get("nextCursor")), (Some(10), None));
     let waits = client.send("tasks/result", json!({"taskId": tasks[0]["taskId"]}));
     client.server.notify("notifications/cancelled", json!({"requestId": waits}));
+    // It has heard of that before any task ends.
+    client.request("ping", json!({}));
     flag.raise();
     for task in &tasks {
         client.result(task, "completed");
