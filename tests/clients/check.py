@@ -21,6 +21,10 @@ ENDED_FIRST = "the server ended before its client did"
 # What a server may ask of a client that declares it.
 ASKS = {"roots/list": "roots", "elicitation/create": "elicitation"}
 RESULTS = {
+    "tasks/get": "GetTaskResult",
+    "tasks/result": "CallToolResult",
+    "tasks/list": "ListTasksResult",
+    "tasks/cancel": "CancelTaskResult",
     "initialize": "InitializeResult",
     "server/discover": "DiscoverResult",
     "ping": "EmptyResult",
@@ -133,6 +137,7 @@ class Session:
                 self.roots_told += has_told
                 self.open[token(message["id"])] = {
                     "method": message["method"],
+                    "asks for a task": "task" in params,
                     "declared": set(meta.get(META + "clientCapabilities", {})),
                     "has told roots": has_told,
                     "revision": MODERN if META + "protocolVersion" in meta else None,
@@ -209,6 +214,10 @@ class Session:
         for name in ("JSONRPCResultResponse", "JSONRPCResponse"):
             self.check(revision, name, message, line)
         name = RESULTS.get(request["method"])
+        if request["method"] == "tools/call" and "task" in result:
+            name = "CreateTaskResult"
+            if not request["asks for a task"]:
+                self.complain("a task that nobody asked for", line)
         if result.get("resultType") == "input_required":
             name = "InputRequiredResult"
             asked = [one.get("method") for one in result.get("inputRequests", {}).values()]

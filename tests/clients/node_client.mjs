@@ -171,6 +171,33 @@ try {
       await subscription.close();
     });
   }
+  // A task runs to its end, another is cancelled, and a third is asked about again after the client gave up on its result.
+  const { tasks } = client.experimental ?? {};
+  if (tasks?.callToolStream && client.getServerCapabilities()?.tasks) {
+    await step("tasks", async () => {
+      const begin = async (script) => {
+        const params = { name: "execute_process", arguments: { file: "sh", args: ["-c", script] } };
+        const stream = tasks.callToolStream(params, undefined, { task: { ttl: 60000 } });
+        const { value } = await stream.next();
+        expect(value.type === "taskCreated", value);
+        return [value.task.taskId, stream];
+      };
+      const [ran, stream] = await begin("echo as a task");
+      let last;
+      for await (const message of stream) last = message;
+      expect(last.type === "result" && text(last.result).includes("as a task"), last);
+      const [cancelled] = await begin("echo begun; sleep 296");
+      await tasks.cancelTask(cancelled);
+      expect((await tasks.getTask(cancelled)).status === "cancelled", cancelled);
+      const [slow] = await begin("sleep 1; echo at last");
+      const { CallToolResultSchema } = await load("dist/esm/types.js");
+      const gaveUp = await tasks.getTaskResult(slow, CallToolResultSchema, { timeout: 100 }).then(() => false, () => true);
+      expect(gaveUp, "it was too fast");
+      expect(text(await tasks.getTaskResult(slow, CallToolResultSchema)).includes("at last"), slow);
+      const listed = (await tasks.listTasks()).tasks.map(({ taskId }) => taskId);
+      expect([ran, cancelled, slow].every((id) => listed.includes(id)), listed);
+    });
+  }
   // The root is where calls run and what bounds them, and so is the next one once the client changed it.
   await step("roots", async () => {
     const pwd = (cwd) => call("sh -c pwd", cwd ? { cwd } : {});

@@ -214,6 +214,34 @@ async def unasked(call):
     expect(failed(result) and "nobody can be asked" in text(result), result)
 
 
+async def tasks(experimental):
+    """A task runs to its end, another is cancelled, and a third is asked about again after the client gave up on its result."""
+
+    async def run(script):
+        arguments = {"file": "sh", "args": ["-c", script]}
+        return (await experimental.call_tool_as_task("execute_process", arguments)).task.taskId
+
+    def result(id):
+        return experimental.get_task_result(id, types.CallToolResult)
+
+    id = await run("echo as a task")
+    async for seen in experimental.poll_task(id):
+        last = seen
+    expect(last.status == "completed" and "as a task" in text(await result(id)), last)
+    id = await run("echo begun; sleep 297")
+    expect((await experimental.cancel_task(id)).status == "cancelled", id)
+    expect("signal: SIGTERM" in text(await result(id)), id)
+    id = await run("sleep 1; echo at last")
+    try:
+        await asyncio.wait_for(result(id), 0.1)
+    except asyncio.TimeoutError:
+        pass
+    else:
+        raise AssertionError("it was too fast")
+    expect("at last" in text(await result(id)), id)
+    expect(id in [task.taskId for task in (await experimental.list_tasks()).tasks], id)
+
+
 async def first():
     parameters = StdioServerParameters(command=SERVER[0], args=SERVER[1:])
     async with stdio_client(parameters) as streams, ClientSession(
@@ -249,6 +277,8 @@ async def first():
 
         await exercise(session, revision, has_progress, call, cancel)
         await step("logging", log)
+        if hasattr(session, "experimental") and revision == "2025-11-25":
+            await step("tasks", lambda: tasks(session.experimental))
     await step("roots required", first_required)
     await step("approval", first_approval)
     return revision
