@@ -245,6 +245,10 @@ scenarios! {
         a_subscription_is_acknowledged_and_kept_open,
         there_are_none_in_the_legacy_era,
     }
+    tasks {
+        a_client_declares_that_it_takes_tasks_modern,
+        what_is_asked_wrongly_of_tasks_is_an_error,
+    }
     roots { a_call_runs_in_the_first_root, a_modern_call_brings_the_roots }
     shell {
         a_change_of_directory_stays_in_the_roots,

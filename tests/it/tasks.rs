@@ -545,3 +545,60 @@ fn the_audit_log_has_a_task_as_it_has_any_call() {
     let position = |event: &str| events.iter().position(|seen| *seen == event).unwrap_or_else(|| panic!("{events:?}"));
     assert!(position("decided") < position("started") && position("started") < position("ended"), "{events:?}");
 }
+
+#[test]
+fn a_command_of_the_persistent_shell_becomes_a_task_at_its_hand_over() {
+    let mut client = Client::start(true, &["--tools", "shell", "--allow", "sh,echo", "--hand-over", "300ms"]);
+    let flag = Flag::new();
+    let script = format!("echo begins; {}; echo ends", flag.waits()).replace('\'', "\"");
+    let arguments = json!({"arguments": format!("-c '{script}'")});
+    let call = json!({"name": "sh", "arguments": arguments});
+    let task = client.request("tools/call", call)["result"].take();
+    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+    flag.raise();
+    assert!(text(&client.result(&task, "completed")).contains("begins\n  ends\n"));
+    let next = client.request("tools/call", json!({"name": "echo", "arguments": {"arguments": "again"}}));
+    assert!(text(&next["result"]).contains("again"), "{next}");
+}
+
+/// `ALLOWEXEC_TASKS` says how many; a thousand take seconds.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_tasks_one_after_the_other_and_eight_at_once_leave_nothing() {
+    use crate::background::wait_until;
+    let count: usize = std::env::var("ALLOWEXEC_TASKS").map_or(120, |count| count.parse().unwrap());
+    let mut client = Client::start(false, &["--allow", "echo"]);
+    let pid = client.server.pid();
+    let descriptors = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let run = |client: &mut Client, at_once: usize| {
+        let start = |_| client.start_task_with(json!({"file": "echo", "args": ["a"]}), json!({}), json!({}));
+        let tasks: Vec<Value> = (0..at_once).map(start).collect();
+        for task in tasks {
+            assert!(text(&client.result(&task, "completed")).contains("stdout: |\n  a\n"));
+        }
+    };
+    // What is kept of the last ones, and the threads, are there from then on.
+    (0..20).for_each(|_| run(&mut client, 8));
+    let before = (descriptors(), memory());
+    (0..count).for_each(|_| run(&mut client, 1));
+    (0..count / 8).for_each(|_| run(&mut client, 8));
+    wait_until("the descriptors are those of before", || descriptors() == before.0);
+    eprintln!("{} tasks: {} KiB before, {} KiB after", 2 * count, before.1, memory());
+    assert!(memory() < before.1 + 4 * 1024, "{} KiB, then {} KiB", before.1, memory());
+    let mut kept = 0;
+    let mut cursor = json!({});
+    loop {
+        let page = client.request("tasks/list", cursor)["result"].take();
+        kept += page["tasks"].as_array().unwrap().len();
+        match page.get("nextCursor") {
+            Some(next) => cursor = json!({"cursor": next}),
+            None => break,
+        }
+    }
+    assert_eq!(kept, 100);
+}
