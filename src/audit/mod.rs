@@ -16,7 +16,7 @@
 //!
 //! - [`Line`] is one line with its hash, [`Link`] its place in the chain.
 //! - [`Verifier`] follows the chain through the files, and tells where it breaks first.
-//! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the one of a log now.
+//! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the one of a log now, and [`HeadFollower`] keeps up with it.
 //! - [`Filter`] chooses records, and [`row`] shows one in a table.
 
 mod anchor;
@@ -31,7 +31,7 @@ mod writer;
 
 pub(crate) use anchor::{Anchor, Anchors};
 pub(crate) use chain::AuditError;
-pub(crate) use head::Head;
+pub(crate) use head::{Head, HeadFollower};
 pub(crate) use read::{Line, Link};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile, RefusedRequest, RefusedRoot,

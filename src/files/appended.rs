@@ -16,6 +16,14 @@ pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceEr
     open_regular(&place, Opened::ToAppend, true)
 }
 
+/// Opens the regular file at `path` to read what was appended to it; links are treated as by [`open_to_append`].
+///
+/// # Errors
+/// As that; nothing is made where there is no file.
+pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
+    open_regular(&Place::open(path, changeable)?, Opened::ToRead, false)
+}
+
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
@@ -23,6 +31,7 @@ pub(super) enum Opened {
     /// To append, and to read what is there.
     #[cfg_attr(not(unix), expect(dead_code, reason = "a file that is shared is opened otherwise there"))]
     ToReadToo,
+    ToRead,
 }
 
 /// Opens it where it is a regular file with one name, or makes it where there is `may_create`.
@@ -53,10 +62,11 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
     use rustix::fs::{Mode, OFlags};
     use rustix::io::Errno;
     // A FIFO that nobody reads is an error with `NONBLOCK`, and does not make the start wait.
-    let mut flags = OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags |= match opened {
-        Opened::ToAppend => OFlags::WRONLY,
-        Opened::ToReadToo => OFlags::RDWR,
+        Opened::ToAppend => OFlags::APPEND | OFlags::WRONLY,
+        Opened::ToReadToo => OFlags::APPEND | OFlags::RDWR,
+        Opened::ToRead => OFlags::RDONLY,
     };
     flags.set(OFlags::CREATE, may_create);
     match rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR) {
@@ -68,8 +78,13 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
 }
 
 #[cfg(not(unix))]
-fn open(place: &Place, _opened: Opened, may_create: bool) -> Result<File, PlaceError> {
-    Ok(std::fs::OpenOptions::new().append(true).create(may_create).open(no_link(place)?)?)
+fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
+    let mut options = std::fs::OpenOptions::new();
+    match opened {
+        Opened::ToAppend | Opened::ToReadToo => options.append(true).create(may_create),
+        Opened::ToRead => options.read(true),
+    };
+    Ok(options.open(no_link(place)?)?)
 }
 
 #[cfg(not(unix))]
@@ -133,6 +148,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(work.join("fifo")).status().unwrap().success());
         for name in ["link", "second", "fifo", "inner/victim", "inner"] {
             assert!(open_to_append(&work.join(name), &[&work]).is_err(), "{name}");
+            assert!(open_appended(&work.join(name), &[&work]).is_err(), "{name}");
         }
         assert!(open_to_append(&work.join("inner/victim"), &[]).is_err(), "it has a second name");
         assert_eq!(fs::read_to_string(base.join("victim")).unwrap(), "");

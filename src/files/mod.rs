@@ -36,6 +36,7 @@ mod walk;
 
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
+pub(crate) use appended::open_appended;
 pub use appended::open_to_append;
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};

@@ -2,21 +2,24 @@
 //! off, or all of it written anew.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::deadlines::Since;
 use super::event::Event;
 use super::inbox::EventSender;
-use crate::audit::Head;
+use crate::audit::HeadFollower;
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
+use crate::files::{PlaceError, open_appended};
 
 /// How often the program runs while a session lasts.
 const EVERY: Duration = Duration::from_secs(10 * 60);
-/// How long it may take.
+/// How long it may take, and before that the reading of what was appended to the log since the last time. The end of the
+/// server waits for both.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(200);
 /// What is kept of each of its streams.
@@ -29,6 +32,8 @@ const VARIABLE: &str = "AUDIT_LOG";
 pub(super) struct AnchorSettings {
     pub program: Result<Arc<OperatorProgram>, String>,
     pub log: PathBuf,
+    /// Directories in which no link is followed, since others than the operator may have made it.
+    pub changeable: Vec<PathBuf>,
 }
 
 /// The thread that runs it.
@@ -46,12 +51,14 @@ impl Anchor {
     /// # Errors
     /// Why it can't.
     pub(super) fn start(settings: AnchorSettings, events: EventSender) -> Result<Self, String> {
-        let program = settings.program?;
+        let AnchorSettings { program, log, changeable } = settings;
+        let program = program?;
         let (over, is_over) = mpsc::channel();
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
         let work = move || {
             own_children();
-            let run = || run(&program, &settings.log, &signal);
+            let mut followed = HeadFollower::default();
+            let mut run = || run(&program, (&log, &changeable), &mut followed, &signal);
             while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(EVERY) {
                 if let Err(why) = run() {
                     events.send_if_free(Event::NotAnchored(why));
@@ -76,9 +83,17 @@ impl Anchor {
 }
 
 /// Gives the program the head of the log as it is now.
-fn run(program: &OperatorProgram, log: &Path, signal: &crate::exec::StopSignal) -> Result<(), String> {
-    let read = || -> io::Result<String> {
-        let head = Head::of(BufReader::new(File::open(log)?))?;
+fn run(
+    program: &OperatorProgram,
+    (log, changeable): (&Path, &[PathBuf]),
+    followed: &mut HeadFollower,
+    signal: &crate::exec::StopSignal,
+) -> Result<(), String> {
+    // A command may be able to write where the log lies: what has its name now need not be the log, nor ever end.
+    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
+    let mut read = || -> Result<String, PlaceError> {
+        let file = TimedFile { file: open_appended(log, &changeable)?, since: Since::now() };
+        let head = followed.follow(BufReader::with_capacity(PIECE, file))?;
         Ok(format!("{head} {}\n", log.display()))
     };
     let input = read().map_err(|error| format!("the log can't be read: {error}"))?;
@@ -93,5 +108,33 @@ fn run(program: &OperatorProgram, log: &Path, signal: &crate::exec::StopSignal) 
             End::Stopped => Err("it was stopped".to_owned()),
         },
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// How much of the log is read at once.
+const PIECE: usize = 256 * 1024;
+
+/// A file that can be read for so long.
+struct TimedFile {
+    file: File,
+    since: Since,
+}
+
+impl Read for TimedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.since.elapsed() >= TIMEOUT {
+            let why = format!(
+                "it was not read to its end within {} s; keep it shorter with `--audit-max-size`",
+                TIMEOUT.as_secs()
+            );
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for TimedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }

@@ -512,3 +512,30 @@ fn a_program_of_the_operators_keeps_the_head() {
     let expected = format!("{} {} {}\n", lines.lines().count(), sha256(last.as_bytes()), log.path().display());
     assert_eq!(fs::read_to_string(anchors).unwrap(), expected);
 }
+
+/// What a command leaves in the place of the log, when it can write there.
+const IN_ITS_PLACE: [(&str, &str); 3] = [
+    ("mkfifo audit.jsonl", "expected a regular file"),
+    ("ln -s other.jsonl audit.jsonl", "it is a link"),
+    // So many bytes of nothing, which are one line.
+    ("truncate -s 4T audit.jsonl", "was not read to its end within 5 s"),
+];
+
+#[test]
+fn what_takes_the_place_of_the_log_neither_holds_up_the_end_nor_is_anchored() {
+    for (put, why) in IN_ITS_PLACE {
+        let log = Log::new();
+        fs::write(log.base.join("other.jsonl"), "another log\n").unwrap();
+        let anchors = log.base.join("anchors");
+        let program = format!("sh -c 'cat >> {}'", anchors.display());
+        let mut server = log.server(&["--allow", "sh", "--audit-anchor", &program]);
+        let script = format!("rm audit.jsonl && {put} && echo put");
+        let put = text(&server.call("execute_process", json!({"file": "sh", "args": ["-c", script]})));
+        assert!(put.contains("put"), "{put}");
+        server.close_stdin();
+        assert_eq!(server.wait_exit(), 0, "{put}");
+        assert!(!anchors.exists(), "{put}: {}", fs::read_to_string(&anchors).unwrap());
+        let said = server.stderr();
+        assert!(said.contains("has not kept the head") && said.contains(why), "{said}");
+    }
+}
