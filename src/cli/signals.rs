@@ -153,20 +153,26 @@ fn has_terminal() -> bool {
     open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
 
-/// Puts a handler that does nothing in the place of what is ignored; for this process that is nearly the same. Not for the
-/// signals of a terminal's jobs, which would be another thing then, nor for SIGPIPE, which std restores in what it starts.
+/// Puts a handler that does nothing in the place of what is ignored; for this process that is nearly the same. Not for SIGPIPE,
+/// which std restores in what it starts, nor for what does nothing by default, either.
 #[cfg(unix)]
 fn restore_ignored() -> io::Result<()> {
-    use signal_hook::consts::{
-        SIGABRT, SIGALRM, SIGCHLD, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    use signal_hook::consts::{FORBIDDEN, SIGCHLD, SIGCONT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
+    let Some(mask) = ignored() else {
+        // Only the one without which nothing works: a handler costs a system call that it interrupts, and SIGQUIT for
+        // instance would end nothing any more.
+        return signal_hook::flag::register(SIGCHLD, Arc::default()).map(drop);
     };
-    let mask = ignored();
-    for signal in [SIGCHLD, SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ] {
-        // Where it can't be told only the one without which nothing works: a handler costs a system call that it interrupts,
-        // and SIGQUIT for instance would end nothing any more.
-        if mask.map_or(signal == SIGCHLD, |mask| mask & (1 << (signal - 1)) != 0) {
-            signal_hook::flag::register(signal, Arc::default())?;
-        }
+    let has_terminal = has_terminal();
+    for signal in (1..=64).filter(|signal| mask & (1 << (signal - 1)) != 0) {
+        match signal {
+            SIGPIPE | SIGCONT | SIGURG | SIGWINCH => continue,
+            // Whoever ignores them can use its terminal from the background, and a handler would have it try for ever.
+            SIGTSTP | SIGTTIN | SIGTTOU if has_terminal => continue,
+            // SIGSEGV and its like, which nobody ignores to any effect, and the two that the C library keeps for itself.
+            _ if FORBIDDEN.contains(&signal) || matches!(signal, 32 | 33) => continue,
+            _ => signal_hook::flag::register(signal, Arc::default())?,
+        };
     }
     Ok(())
 }

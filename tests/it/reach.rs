@@ -288,6 +288,42 @@ fn sighup_ends_no_server_and_is_ignored_by_no_command() {
     assert_eq!(server.wait_exit(), 0);
 }
 
+/// Ignores every signal that can be ignored, and becomes what comes behind.
+const IGNORING: &str = "use Config; $SIG{$_} = q(IGNORE) for grep { !/^(ZERO|KILL|STOP|NUM32|NUM33)$/ } split q( ), $Config{sig_name}; \
+    exec @ARGV";
+
+/// The signals that a process ignores, see proc_pid_status(5).
+const IGNORED: &str = "while (<>) { print if /^SigIgn/ } print qq(looked\\n)";
+
+#[test]
+fn a_command_ignores_nothing_that_the_client_ignores() {
+    let output =
+        Command::new("perl").args(["-e", IGNORING, "perl", "-ne", IGNORED, "/proc/self/status"]).output().unwrap();
+    let control = String::from_utf8(output.stdout).unwrap();
+    assert!(control.contains("SigIgn:\tfffffff"), "it ignores them: {control}");
+    for (level, more) in [("off", &[][..]), ("off", &["--max-open-files", "100"]), ("workspace", &[])] {
+        let world = World::new();
+        let project = world.fill("[base]/project");
+        let args = ["--sandbox", level, "--allow", "perl", "--tools", "all", "--project-dir", &project, "--log", "off"];
+        let args = [&args[..], more].concat();
+        let mut server = world.command(User::Own, &args).through(&["perl", "-e", IGNORING]).start();
+        server.initialize("2025-06-18");
+        let output = process(&mut server, "perl", &["-e", IGNORED, "/proc/self/status"]);
+        let in_shell = json!({"arguments": format!("-e '{IGNORED}' /proc/self/status")});
+        for output in [output, text(&server.call("perl", in_shell))] {
+            // What does nothing by default may stay ignored: SIGURG, SIGWINCH; and SIGSEGV, SIGILL, SIGFPE, which no
+            // handler can be given to.
+            let mask =
+                output.split("SigIgn:").nth(1).unwrap().trim_start_matches(|char: char| !char.is_ascii_hexdigit());
+            let mask = u64::from_str_radix(&mask[..16], 16).unwrap();
+            let may_stay = [4, 8, 11, 18, 23, 28, 32, 33].iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
+            assert_eq!(mask & !may_stay, 0, "{level}, {more:?}: {output}");
+        }
+        server.close_stdin();
+        assert_eq!(server.wait_exit(), 0);
+    }
+}
+
 #[test]
 fn no_command_joins_a_group_of_the_clients() {
     // rustix expects no group of an outer PID namespace; such a one has no number by which it could be joined.
