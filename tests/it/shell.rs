@@ -257,6 +257,30 @@ fn nothing_that_a_shell_computes_in_an_argument_runs() {
 }
 
 #[test]
+fn a_limit_that_the_shell_could_not_work_with_is_refused() {
+    for shell in shells() {
+        let mut session = session(&shell, "ulimit,ls", &[]);
+        for arguments in
+            ["-n 0", "-n 5", "-Sn 10", "-n10", "-S -n 20", "-u 0", "-u 1", "-p 1", "-c 0 -u 1", "-f 9 -n 3"]
+        {
+            let answer = session.call("ulimit", arguments);
+            assert!(
+                answer.text.contains("would keep the persistent shell itself"),
+                "{shell:?} {arguments}: {answer:?}"
+            );
+            let answer = session.call("ls", "/");
+            assert!(answer.text.contains("exit_code: 0"), "{shell:?} {arguments}: {answer:?}");
+        }
+        for arguments in ["-n", "-c 0", "-S -n 64", "-n 64", "-a"] {
+            let answer = session.call("ulimit", arguments);
+            assert!(answer.text.contains("exit_code"), "{shell:?} {arguments}: {answer:?}");
+            let answer = session.call("ls", "/");
+            assert!(answer.text.contains("exit_code: 0"), "{shell:?} {arguments}: {answer:?}");
+        }
+    }
+}
+
+#[test]
 fn output_arrives_whole_and_clean_whatever_it_is() {
     for shell in shells() {
         let mut session = session(&shell, "printf,cat,sh,true", &["--max-output", "0"]);

@@ -85,6 +85,16 @@ pub enum Refused {
         /// Its name.
         name: String,
     },
+    /// A limit that the shell itself could not work with.
+    #[error(
+        "so low a limit of {of} would keep the persistent shell itself from starting commands, so it is not set there; run the \
+         command in a process of its own, or ask the operator for a limit of each call"
+    )]
+    #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe sets no limits"))]
+    Limit {
+        /// What it limits.
+        of: &'static str,
+    },
     /// An argument with which a builtin would do more than a call may.
     #[error(
         "`{word}` is run by the shell itself, and takes only plain names, numbers and its common options; {} is not one of them",

@@ -188,6 +188,9 @@ pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
     if let Some(unknown) = given.iter().find(|option| !is_known(option)) {
         return Err(refused(unknown));
     }
+    if word == "ulimit" {
+        check_limit(arguments)?;
+    }
     let rest = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest);
     rest.iter().enumerate().try_for_each(|(place, operand)| match (operands, place) {
         (Operands::Any, _) | (Operands::Getopts, 2..) => Ok(()),
@@ -205,6 +208,31 @@ pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
             None => name(operand).unwrap_or_else(|| Err(refused(operand))),
         },
     })
+}
+
+/// The fewest files that a shell, which keeps some open under higher numbers, can be limited to and go on.
+const FEWEST_FILES: u64 = 64;
+
+/// Refuses limits with which the shell itself can't start the next command, and so never answers: of open files (`-n`), and of
+/// processes (`-u`, in some shells `-p`), which counts all that the user runs. The letters can stand in any word.
+fn check_limit(arguments: &[String]) -> Result<(), Refused> {
+    let (mut of_files, mut of_processes, mut lowest) = (false, false, None);
+    for argument in arguments {
+        if argument.starts_with('-') {
+            of_files |= argument.contains(['n', 'N']);
+            of_processes |= argument.contains(['u', 'p', 'N']);
+        }
+        let digits = argument.trim_start_matches(|char: char| !char.is_ascii_digit());
+        if !digits.is_empty() {
+            let value = digits.parse().unwrap_or(0);
+            lowest = Some(lowest.map_or(value, |lowest: u64| lowest.min(value)));
+        }
+    }
+    match lowest {
+        Some(_) if of_processes => Err(Refused::Limit { of: "processes" }),
+        Some(lowest) if of_files && lowest < FEWEST_FILES => Err(Refused::Limit { of: "open files" }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Letters, digits, and the signs of jobs, modes and lists of options.
