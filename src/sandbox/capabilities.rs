@@ -11,9 +11,9 @@ use rustix::thread::{
 use super::{Level, Network};
 
 /// For work on files of other users, as in a project that was mounted into a container. Landlock decides which files.
-/// `DAC_READ_SEARCH` is not included: it opens files by handles, ignoring all directories (open_by_handle_at(2)).
-const OF_FILES: CapabilitySet =
-    CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER).union(CapabilitySet::FSETID);
+/// `DAC_READ_SEARCH` is not included: it opens files by handles, ignoring all directories (open_by_handle_at(2)). Nor is
+/// `FSETID`: it writes programs that everybody runs as root, see `programs_of_the_user` in `seccomp`.
+const OF_FILES: CapabilitySet = CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
 
 /// For tools that become another user (package managers, databases), and end processes that they started as that user.
 const OF_USERS: CapabilitySet = CapabilitySet::KILL

@@ -27,6 +27,7 @@ pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error
     let mut refused = RefusedCalls::default();
     reaching_the_server(&mut refused, gettid())?;
     leaving_the_tree(&mut refused)?;
+    programs_of_the_user(&mut refused, level)?;
     match level {
         Level::Off | Level::Workspace => {
             // All processes of a processor, if the system lets ordinary users look at them.
@@ -109,6 +110,25 @@ fn leaving_the_tree(refused: &mut RefusedCalls) -> Result<(), BackendError> {
     refused.where_all(libc::SYS_unshare, &[is_masked(0, libc::CLONE_NEWTIME, libc::CLONE_NEWTIME)?])
 }
 
+/// Files that whoever starts them runs as the user of the server: Landlock does not decide on the mode of a file, wherever it
+/// lies, and such a file outlives the sandbox. At `strict` also as its group; at `workspace` directories can have that
+/// bit, by which a shared repository hands its group on.
+///
+/// A file can be made with these bits too, but loses them with the first byte that is written to it by a process without
+/// CAP_FSETID, which no command has.
+fn programs_of_the_user(refused: &mut RefusedCalls, level: Level) -> Result<(), BackendError> {
+    let bits: &[c_int] = if level == Level::Strict { &[S_ISUID, S_ISGID] } else { &[S_ISUID] };
+    for &bit in bits {
+        #[cfg(target_arch = "x86_64")]
+        refused.where_all(libc::SYS_chmod, &[is_masked(1, bit, bit)?])?;
+        refused.where_all(libc::SYS_fchmod, &[is_masked(1, bit, bit)?])?;
+        for call in [libc::SYS_fchmodat, SYS_FCHMODAT2] {
+            refused.where_all(call, &[is_masked(2, bit, bit)?])?;
+        }
+    }
+    Ok(())
+}
+
 /// Priority and scheduling of other processes of the user, including the server. A process uses 0 for itself; a number
 /// could be that of any process.
 fn priorities(refused: &mut RefusedCalls) -> Result<(), BackendError> {
@@ -138,6 +158,9 @@ fn other_pairs(refused: &mut RefusedCalls) -> Result<(), BackendError> {
 /// The part of socketpair(2)'s second argument that is not a flag.
 const SOCK_TYPE_MASK: c_int = 0xf;
 /// Not every libc has a name for these, or one of the same type.
+const SYS_FCHMODAT2: c_long = 452;
+const S_ISUID: c_int = 0o4000;
+const S_ISGID: c_int = 0o2000;
 const PRIO_USER: c_int = 2;
 const IOPRIO_WHO_USER: c_int = 3;
 const F_SETOWN_EX: c_int = 15;

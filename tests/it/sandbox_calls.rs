@@ -52,6 +52,11 @@ def child(attempt):
         except BaseException:
             os._exit(1)
     check(-os.waitpid(pid, 0)[1])
+def made():
+    # A file of its own for each attempt.
+    name = f'[base]/project/made-{os.getpid()}'
+    open(name, 'w').close()
+    return name
 def left(pid):
     # The clone leaves at once, and is no child of ours.
     if pid == 0:
@@ -108,6 +113,31 @@ const ATTEMPTS: &[(From, On, Sign, &str)] = &[
         "check(libc.inotify_add_watch(check(libc.inotify_init1(0)), b'/etc', 2)); SAY",
     ),
     (From::Strict, On::Some, Said, "import fcntl; fcntl.fcntl(os.open('/etc', 0), 1026, 2); SAY"),
+    // A program that everybody runs as the user of the server, or as its group.
+    (From::Workspace, On::EveryKernel, Said, "os.chmod(made(), 0o4755); SAY"),
+    (From::Workspace, On::EveryKernel, Said, "os.chmod('[base]/home/letter', 0o4755); SAY"),
+    (From::Workspace, On::EveryKernel, Said, "os.fchmod(os.open(made(), 2), 0o4755); SAY"),
+    (
+        From::Workspace,
+        On::EveryKernel,
+        Said,
+        "os.chmod(os.path.basename(made()), 0o4755, dir_fd=os.open('[base]/project', 0)); SAY",
+    ),
+    (From::Workspace, On::Some, Said, "call(452, -100, made().encode(), 0o4755, 0); SAY"),
+    (From::Strict, On::EveryKernel, Said, "os.chmod(made(), 0o2755); SAY"),
+    (
+        From::Workspace,
+        On::Some,
+        Said,
+        "f = os.open(made() + 'x', 0o101, 0o4755); os.write(f, b'x'); check(-(os.fstat(f).st_mode & 0o4000 == 0)); SAY",
+    ),
+    (
+        From::Workspace,
+        On::Some,
+        Said,
+        "os.mknod(made() + 'y', 0o104755); f = os.open(made() + 'y', 1); os.write(f, b'x'); \
+         check(-(os.fstat(f).st_mode & 0o4000 == 0)); SAY",
+    ),
     (
         From::Workspace,
         On::Some,
@@ -324,8 +354,8 @@ fn commands_keep_the_capabilities_that_files_need() {
     if !is_installed() {
         return;
     }
-    // chown, dac_override, fowner, fsetid
-    const FILES: u64 = 1 | 1 << 1 | 1 << 3 | 1 << 4;
+    // chown, dac_override, fowner
+    const FILES: u64 = 1 | 1 << 1 | 1 << 3;
     // kill, setgid, setuid, setpcap, sys_chroot
     const USERS: u64 = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 18;
     // net_bind_service, net_raw
