@@ -13,7 +13,7 @@ use super::place::{Place, PlaceError};
 /// it to have something else written to; else what the system says.
 pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
     let place = Place::open(path, changeable)?;
-    open_regular(&place, Opened::ToAppend, true)
+    open_regular(&place, Opened::Appending, true)
 }
 
 /// Opens the regular file at `path` to read what was appended to it; links are treated as by [`open_to_append`].
@@ -21,17 +21,17 @@ pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceEr
 /// # Errors
 /// As that; nothing is made where there is no file.
 pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
-    open_regular(&Place::open(path, changeable)?, Opened::ToRead, false)
+    open_regular(&Place::open(path, changeable)?, Opened::Reading, false)
 }
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
-    ToAppend,
+    Appending,
     /// To append, and to read what is there.
     #[cfg_attr(not(unix), expect(dead_code, reason = "a file that is shared is opened otherwise there"))]
-    ToReadToo,
-    ToRead,
+    Both,
+    Reading,
 }
 
 /// Opens it where it is a regular file with one name, or makes it where there is `may_create`.
@@ -64,9 +64,9 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
     // A FIFO that nobody reads is an error with `NONBLOCK`, and does not make the start wait.
     let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags |= match opened {
-        Opened::ToAppend => OFlags::APPEND | OFlags::WRONLY,
-        Opened::ToReadToo => OFlags::APPEND | OFlags::RDWR,
-        Opened::ToRead => OFlags::RDONLY,
+        Opened::Appending => OFlags::APPEND | OFlags::WRONLY,
+        Opened::Both => OFlags::APPEND | OFlags::RDWR,
+        Opened::Reading => OFlags::RDONLY,
     };
     flags.set(OFlags::CREATE, may_create);
     match rustix::fs::openat(&place.directory, &place.name, flags, Mode::RUSR | Mode::WUSR) {
@@ -81,8 +81,8 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
 fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     let mut options = std::fs::OpenOptions::new();
     match opened {
-        Opened::ToAppend | Opened::ToReadToo => options.append(true).create(may_create),
-        Opened::ToRead => options.read(true),
+        Opened::Appending | Opened::Both => options.append(true).create(may_create),
+        Opened::Reading => options.read(true),
     };
     Ok(options.open(no_link(place)?)?)
 }

@@ -86,7 +86,7 @@ impl SharedFile {
     /// As that.
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
-        let file = super::appended::open_regular(&place, super::appended::Opened::ToReadToo, true)?;
+        let file = super::appended::open_regular(&place, super::appended::Opened::Both, true)?;
         Ok(Self { place, file })
     }
 
@@ -124,7 +124,7 @@ impl SharedFile {
                 Ok(true) => return Ok(Locked { shared: self, is_another, size }),
                 Ok(false) => {
                     // Another process has begun a new file. The old one is unlocked as it is closed.
-                    let opened = super::appended::Opened::ToReadToo;
+                    let opened = super::appended::Opened::Both;
                     self.file = super::appended::open_regular(&self.place, opened, false)?;
                     is_another = true;
                 }
