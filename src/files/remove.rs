@@ -4,15 +4,15 @@ use std::io;
 
 use super::Held;
 
-/// Removes everything in a directory, but not the directory itself. On Linux it uses no path, follows no link, and
-/// needs two descriptors and no stack however deep the tree is.
+/// Removes everything in a directory, but not the directory itself. On Linux it uses no path, follows no link, enters no
+/// file system that was mounted in it, and needs two descriptors and no stack however deep the tree is.
 ///
 /// # Errors
 /// The error of the first file that can't be removed.
 #[cfg(target_os = "linux")]
 pub fn remove_within(directory: &Held) -> io::Result<()> {
     use super::held::identity;
-    use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
+    use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
     use rustix::io::Errno;
 
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -41,7 +41,9 @@ pub fn remove_within(directory: &Held) -> io::Result<()> {
                     continue;
                 }
             }
-            inner = Some((openat(&here, name, flags, Mode::empty())?, name.to_owned()));
+            // What is mounted here is not ours to empty.
+            let same_mount = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+            inner = Some((openat2(&here, name, flags, Mode::empty(), same_mount)?, name.to_owned()));
             break;
         }
         if let Some((inner, name)) = inner {
