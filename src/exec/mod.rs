@@ -18,6 +18,8 @@ mod environment;
 mod feed;
 mod heartbeat;
 #[cfg(target_os = "linux")]
+mod in_loop;
+#[cfg(target_os = "linux")]
 mod launcher;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_launcher.rs"]
@@ -36,6 +38,8 @@ pub use environment::{Environment, EnvironmentSettings, Variable};
 pub use feed::{Feed, NotFed};
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
+#[cfg(target_os = "linux")]
+pub(crate) use in_loop::{QuickStarts, Running, Step};
 pub(crate) use launcher::OWN_BINARY;
 #[cfg(unix)]
 use launcher::processor_times;

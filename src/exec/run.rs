@@ -143,6 +143,12 @@ pub trait Executor: Send + Sync {
 
     /// Does in advance what the first command would have to wait for; nothing by default.
     fn prepare(&self) {}
+
+    /// These [`Processes`], if this executor is nothing else. Then the server itself may start a command that nothing
+    /// confines, and watch it, which saves the ways between two threads. By default `None`.
+    fn as_processes(&self) -> Option<&Processes> {
+        None
+    }
 }
 
 /// The executor that starts processes of the operating system.
@@ -224,6 +230,42 @@ impl Processes {
         Ok(Some(checked))
     }
 
+    /// Starts the program at this path with the words of the command.
+    pub(super) fn of_words(path: PathBuf, allowed: &AllowedCommand, has_input: bool) -> Command {
+        let mut command = Command::new(path);
+        let stdin = if has_input { Stdio::piped() } else { Stdio::null() };
+        command.args(allowed.words().iter().skip(1)).stdin(stdin);
+        command
+    }
+
+    /// Gives it the directory of the command and its environment, pipes for its output, and a group of its own.
+    pub(super) fn surround(&self, command: &mut Command, allowed: &AllowedCommand) {
+        command
+            .current_dir(allowed.directory().spawn_path())
+            .env_clear()
+            .envs(self.environment.variables())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(rule) = allowed.rule() {
+            for name in &rule.env.unset {
+                command.env_remove(name);
+            }
+            command.envs(&rule.env.set);
+        }
+        os::prepare(command, allowed.words());
+    }
+
+    /// Whether nothing confines the command, limits it or demands something of its program.
+    #[cfg(target_os = "linux")]
+    pub(super) fn runs_plainly(&self, allowed: &AllowedCommand) -> bool {
+        let has_own_way = allowed.rule().is_some_and(|rule| self.rules.contains_key(&rule.name));
+        self.sandbox.is_none()
+            && matches!(self.limits, Ok(None))
+            && self.guard.is_none()
+            && !allowed.is_approved()
+            && !has_own_way
+    }
+
     /// The sandbox for one command.
     fn sandbox_for(&self, command: &AllowedCommand) -> Option<Arc<Sandbox>> {
         let sandbox = self.sandbox.as_ref()?;
@@ -267,13 +309,7 @@ impl Executor for Processes {
         let mut command = match &mut launch {
             None => {
                 let path = checked.as_ref().map_or_else(|| allowed.program().to_owned(), Checked::spawn_path);
-                let mut command = Command::new(path);
-                command.args(allowed.words().iter().skip(1)).stdin(if has_input {
-                    Stdio::piped()
-                } else {
-                    Stdio::null()
-                });
-                command
+                Self::of_words(path, &allowed, has_input)
             }
             Some(launch) => {
                 let mut command = Command::new(OWN_BINARY);
@@ -281,19 +317,7 @@ impl Executor for Processes {
                 command
             }
         };
-        command
-            .current_dir(allowed.directory().spawn_path())
-            .env_clear()
-            .envs(self.environment.variables())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(rule) = allowed.rule() {
-            for name in &rule.env.unset {
-                command.env_remove(name);
-            }
-            command.envs(&rule.env.set);
-        }
-        os::prepare(&mut command, allowed.words());
+        self.surround(&mut command, &allowed);
         let program = allowed.program().to_owned();
         // As late as can be: what was checked is what runs.
         if checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
@@ -314,13 +338,7 @@ impl Executor for Processes {
         // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);
         let tell = Told { heartbeat, spool, feed };
-        let supervised = os::supervise(child, input.unwrap_or_default(), &stop, limits, started, tell, launch);
-        let (output, failure) = supervised.map_err(|source| ExecError::Lost { source })?;
-        match failure {
-            None => Ok(output),
-            Some(Failure::Exec(source)) => Err(spawn_error(program, source)),
-            Some(Failure::Limits(source)) => Err(ExecError::Limits { source }),
-        }
+        result(os::supervise(child, input.unwrap_or_default(), &stop, limits, started, tell, launch), program)
     }
 
     fn has_worn_thread(&self) -> bool {
@@ -341,6 +359,10 @@ impl Executor for Processes {
         if let Some(sandbox) = &self.sandbox {
             sandbox.prepare();
         }
+    }
+
+    fn as_processes(&self) -> Option<&Processes> {
+        Some(self)
     }
 }
 
@@ -392,7 +414,17 @@ pub(crate) fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
+/// What a command has come to that was watched.
+pub(super) fn result(watched: io::Result<(Output, Option<Failure>)>, program: PathBuf) -> Result<Output, ExecError> {
+    let (output, failure) = watched.map_err(|source| ExecError::Lost { source })?;
+    match failure {
+        None => Ok(output),
+        Some(Failure::Exec(source)) => Err(spawn_error(program, source)),
+        Some(Failure::Limits(source)) => Err(ExecError::Limits { source }),
+    }
+}
+
+pub(super) fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
     if source.kind() != io::ErrorKind::NotFound {
         return ExecError::Spawn { program, source };
     }

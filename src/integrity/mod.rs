@@ -33,6 +33,6 @@ pub(crate) use lock::Lock;
 pub use lock::LockError;
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
-pub(crate) use needed::needed_by;
+pub(crate) use needed::{needed_by, read as read_head};
 pub use replaceable::{By, Replaceable};
 pub use untrusted::Untrusted;

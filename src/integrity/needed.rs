@@ -49,7 +49,7 @@ pub(super) fn interpreters<'a>(
 
 /// What the beginning of a file says of its execution.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub needed: Vec<Needed>,
     /// Whether it is an ELF file that this processor executes.
     pub is_native: bool,
@@ -65,7 +65,10 @@ pub(crate) fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
 }
 
 /// Reads the beginning of a file, and the name of its loader.
-pub(super) fn read(held: &Held) -> io::Result<Head> {
+///
+/// # Errors
+/// Where it can't be read.
+pub(crate) fn read(held: &Held) -> io::Result<Head> {
     let mut file = open_without_waiting(&held.spawn_path())?;
     let mut head = Vec::new();
     file.by_ref().take(FIRST_LINE).read_to_end(&mut head)?;

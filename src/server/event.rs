@@ -27,6 +27,9 @@ pub(crate) enum Event {
     PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
+    /// There are commands that the loop must not watch any longer.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "threads watch them all"))]
+    LeavesLoop,
     /// The command of a call has started.
     Started { key: u64, started: Box<StartedCommand> },
     /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::job::observe_end;
 use super::observer::{CommandOutcome, Decided};
 use super::parts::Parts;
-use super::workers::observe_end;
 use crate::exec::{ExecError, Invocation, Limits, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
 use crate::policy::{Approved, Refusal, Requested};

@@ -15,6 +15,7 @@ use super::deadlines::Deadlines;
 use super::event::{Deadline, Event};
 #[cfg(unix)]
 use super::polled::{Bell, Gate, Polled};
+use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 
 /// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
@@ -97,16 +98,17 @@ impl Inbox {
     }
 
     /// Waits for the next event; `None` where none can come any more.
-    pub(super) fn next(&mut self) -> Option<Event> {
+    pub(super) fn next(&mut self, watches: &mut impl Watches) -> Option<Event> {
         loop {
             let passed = self.own.take().or_else(|| self.deadlines.passed().map(Event::Deadline));
+            let passed = passed.or_else(|| watches.next());
             if passed.is_some() {
                 return passed;
             }
             let wait = self.deadlines.wait();
             #[cfg(unix)]
             if let Some(polled) = &mut self.polled {
-                match polled.next(&self.events, wait) {
+                match polled.next(&self.events, wait, watches) {
                     None => continue,
                     event => return event,
                 }
@@ -121,6 +123,12 @@ impl Inbox {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    /// Whether the client certainly takes so many bytes at once, so that to write them waits for nobody.
+    #[cfg(unix)]
+    pub(super) fn takes(&self, bytes: usize) -> bool {
+        self.polled.as_ref().is_some_and(|polled| polled.takes(bytes))
     }
 
     /// Makes this deadline an event after the delay.

@@ -156,6 +156,7 @@ mod tests {
     use super::*;
     use crate::config::Surroundings;
     use crate::server::inbox::Inbox;
+    use crate::server::watches::Watches;
 
     fn config() -> Config {
         let surroundings = Surroundings::of_this_process().unwrap();
@@ -209,7 +210,9 @@ mod tests {
         let (parts, count) = counted(&config());
         let (events, mut inbox) = Inbox::new();
         parts.make(events).unwrap();
-        assert!(matches!(inbox.next(), Some(Event::PartsMade)));
+        struct Nothing;
+        impl Watches for Nothing {}
+        assert!(matches!(inbox.next(&mut Nothing), Some(Event::PartsMade)));
         assert_eq!(count.load(Ordering::Relaxed), 1);
         let (parts, count) = counted(&config());
         let wanted = Arc::clone(&parts.wanted);

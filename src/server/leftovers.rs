@@ -31,6 +31,12 @@ impl Leftovers {
         Self { orphans: Some(Orphans::new(tell)), held: HashMap::new() }
     }
 
+    /// Whether they are ended from the beginning on.
+    #[cfg(unix)]
+    pub(super) fn are_watched(&self) -> bool {
+        self.orphans.is_some()
+    }
+
     /// The call is about to start something.
     pub(super) fn begins(&mut self, key: u64) {
         if let Some(orphans) = &mut self.orphans {

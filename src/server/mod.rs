@@ -23,9 +23,15 @@ mod effects;
 mod event;
 mod examine;
 mod feedback;
+#[cfg(target_os = "linux")]
+mod in_loop;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_in_loop.rs"]
+mod in_loop;
 mod in_process;
 mod in_results;
 mod inbox;
+mod job;
 mod kept;
 mod late_parts;
 mod leftovers;
@@ -49,6 +55,7 @@ mod task_requests;
 mod tasks;
 mod tool_call;
 mod turns;
+mod watches;
 mod workers;
 
 pub use approval::{Answer, Channel};

@@ -11,8 +11,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::event::Event;
+use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 use crate::poll::pipe;
+
+/// What a pipe that is ready for poll(2) takes at once, see pipe(7).
+const TAKEN: usize = 4096;
 
 /// What wakes a loop that sleeps in poll(2); it makes no sound until such a loop has hung it up.
 #[derive(Debug, Default)]
@@ -97,11 +101,16 @@ impl Polled {
 
     /// Waits for the next event, once and for no longer than this; `None` where none has come. What the threads have to tell
     /// comes first: they are few, and a client may send without end.
-    pub(super) fn next(&mut self, events: &Receiver<Event>, longest: Option<Duration>) -> Option<Event> {
+    pub(super) fn next(
+        &mut self,
+        events: &Receiver<Event>,
+        longest: Option<Duration>,
+        watches: &mut impl Watches,
+    ) -> Option<Event> {
         if let Some(event) = events.try_recv().ok().or_else(|| self.read()) {
             return Some(event);
         }
-        self.wait(longest).unwrap_or_else(|error| {
+        self.wait(longest, watches).unwrap_or_else(|error| {
             self.has_ended = true;
             Some(Event::InputEnded(Err(error)))
         })
@@ -120,25 +129,43 @@ impl Polled {
         Some(event)
     }
 
-    /// Waits for the stream or the bell, or for the end of the output, which is an event by itself.
-    fn wait(&mut self, longest: Option<Duration>) -> io::Result<Option<Event>> {
+    /// Whether a pipe or socket takes so many bytes at once.
+    pub(super) fn takes(&self, bytes: usize) -> bool {
+        let Some(output) = self.gate.output.as_ref().filter(|_| bytes <= TAKEN) else { return false };
+        let mut polled = [PollFd::new(output, PollFlags::OUT)];
+        let is_ready = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok();
+        let [polled] = polled;
+        is_ready && polled.revents().contains(PollFlags::OUT)
+    }
+
+    /// Waits for the stream, the bell or what is watched, or for the end of the output, which is an event by itself.
+    fn wait(&mut self, longest: Option<Duration>, watches: &mut impl Watches) -> io::Result<Option<Event>> {
+        let until_step = watches.wait();
+        let longest = longest.into_iter().chain(until_step).min();
         // Where none is watched the bell's pipe takes its place, whose other end is never closed before this one.
         let output = self.gate.output.as_ref().unwrap_or(&self.woken);
-        let mut polled = [
+        // Once the stream has ended it would be ready for ever.
+        let input = if self.has_ended { &self.woken } else { &self.gate.descriptor };
+        let mut polled = vec![
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
             // Its end and its errors come unasked; macOS looks for the end only where it is asked for.
             PollFd::from_borrowed_fd(output.as_fd(), PollFlags::HUP),
-            PollFd::from_borrowed_fd(self.gate.descriptor.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN),
         ];
-        // Once the stream has ended it would be ready for ever.
-        let watched = if self.has_ended { 2 } else { 3 };
+        watches.sources(&mut polled);
         // A wait that no timespec holds is longer than any server lives.
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
-        match poll(polled.get_mut(..watched).unwrap_or_default(), longest.as_ref()) {
+        match poll(&mut polled, longest.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [rung, closed, ready] = polled.map(|polled| polled.revents());
+        let mut polled = polled.into_iter().map(|polled| polled.revents());
+        let [rung, closed, ready] =
+            [polled.next(), polled.next(), polled.next()].map(|ready| ready.unwrap_or(PollFlags::empty()));
+        if until_step.is_some() {
+            let of_watched: Vec<bool> = polled.map(|ready| !ready.is_empty()).collect();
+            watches.step(&of_watched);
+        }
         // Not where only the other direction of a socket is shut.
         if closed.intersects(PollFlags::ERR | PollFlags::HUP) {
             self.gate.output = None;
@@ -153,7 +180,7 @@ impl Polled {
             }
         }
         // Its end and its errors are read like anything else.
-        self.gate.is_open.store(!ready.is_empty(), Ordering::Relaxed);
+        self.gate.is_open.store(!self.has_ended && !ready.is_empty(), Ordering::Relaxed);
         Ok(None)
     }
 }

@@ -13,6 +13,7 @@ use super::effects::{Effect, Effects};
 use super::event::{Deadline, Event, Progress};
 use super::in_results;
 use super::inbox::{self, Ender, EventSender, Inbox};
+use super::job::RunsWith;
 use super::kept::KeptCalls;
 use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
@@ -30,7 +31,7 @@ use super::shell::ShellRunner;
 use super::task_requests;
 use super::tasks::{Outcome, Tasks};
 use super::turns::{self, Runners};
-use super::workers::{RunsWith, Workers};
+use super::workers::Workers;
 use crate::config::LogLevel;
 use crate::exec::StopReason;
 use crate::jsonrpc::{
@@ -212,6 +213,9 @@ impl<'o> Server<'o> {
     #[cfg(unix)]
     pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::Gate) -> io::Result<()> {
         self.inbox.poll(input, gate)?;
+        if self.runners.leftovers.are_watched() {
+            self.runners.workers.use_loop();
+        }
         self.serve_inbox()
     }
 
@@ -244,7 +248,7 @@ impl<'o> Server<'o> {
     fn run(&mut self) -> io::Result<()> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
-            let Some(event) = self.inbox.next() else { return Ok(()) };
+            let Some(event) = self.inbox.next(self.runners.workers.in_loop()) else { return Ok(()) };
             if matches!(event, Event::PartsMade) {
                 // What stops a start stops the server where it is found out later.
                 self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
@@ -299,6 +303,10 @@ impl<'o> Server<'o> {
             Event::NotAnchored(why) => {
                 self.log.write(LogLevel::Error, &not_anchored(&why));
                 Effects::default()
+            }
+            Event::LeavesLoop => {
+                runners.workers.leave_loop(false);
+                return Ok(());
             }
             Event::Ended(ended) => {
                 let calls = (&mut state.requests, &mut state.background.kept, &mut state.audit);
@@ -610,6 +618,11 @@ impl<'o> Server<'o> {
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.lifecycle == Lifecycle::Ending {
             return Ok(());
+        }
+        #[cfg(unix)]
+        if self.runners.workers.in_loop().has_some() && !self.inbox.takes(line.len()) {
+            // Their deadlines hold while this waits for the client.
+            self.runners.workers.leave_loop(true);
         }
         self.output.write_all(line)?;
         self.output.flush()

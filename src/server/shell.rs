@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::event::{CallEnded, Event, HowEnded, ShellState};
 use super::inbox::EventSender;
+use super::job::{end_of, heartbeat, observe_end};
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
-use super::workers::{end_of, heartbeat, observe_end};
 use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, StopSignal, stop};
 use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};

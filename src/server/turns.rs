@@ -65,7 +65,12 @@ pub(super) fn start(
                         .get_mut(key)
                         .filter(|_| job.is_fed())
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                    runners.workers.run(job).map(Started::Runs)
+                    runners.workers.run(job).map(|begun| {
+                        if let Some(started) = begun.started {
+                            audit.started(key, &started);
+                        }
+                        Started::Runs(begun.stop)
+                    })
                 }
                 Work::Shell(mut turn) => {
                     // What runs no command prints nothing.

@@ -354,11 +354,19 @@ time.sleep(40)
 #[cfg(target_os = "linux")]
 fn a_start_that_waits_in_the_kernel_holds_up_no_other_call_and_no_end() {
     let directory = tempfile::tempdir().unwrap();
-    let leased = script(directory.path(), "leased", "exit 0");
+    holds_up_nobody(&script(directory.path(), "leased", "exit 0"));
+    // What the server's loop would start itself.
+    let native = directory.path().join("native");
+    fs::copy("/usr/bin/true", &native).unwrap();
+    holds_up_nobody(&native);
+}
+
+#[cfg(target_os = "linux")]
+fn holds_up_nobody(leased: &Path) {
     let mut lease = {
         let _quiet = spawning();
         let mut lease = Command::new("python3");
-        lease.args(["-c", LEASE]).arg(&leased).stdout(Stdio::piped()).stderr(Stdio::null());
+        lease.args(["-c", LEASE]).arg(leased).stdout(Stdio::piped()).stderr(Stdio::null());
         match lease.spawn() {
             Ok(lease) => lease,
             Err(_) => return eprintln!("not shown, since there is no python3"),

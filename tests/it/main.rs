@@ -30,6 +30,7 @@ mod guide;
 mod harness;
 mod held;
 mod hostile;
+mod in_loop;
 mod init;
 mod layers;
 mod left_behind;

@@ -14,7 +14,7 @@ pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
 #[cfg(target_os = "linux")]
-pub(super) use linux::{end_leftovers, is_worn};
+pub(super) use linux::{Starting, end_leftovers, is_worn};
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(super) use no_orphans::end_leftovers;
 #[cfg(not(target_os = "linux"))]
@@ -27,6 +27,8 @@ pub(crate) use no_orphans::{Orphans, own_children};
 pub(crate) use no_orphans::{group_of, start_registered};
 #[cfg(unix)]
 pub(crate) use unix::ProcessTree;
+#[cfg(target_os = "linux")]
+pub(super) use unix::{Over, SOURCES, Watched};
 #[cfg(unix)]
 pub(super) use unix::{prepare, spawn, supervise};
 #[cfg(windows)]

@@ -123,6 +123,7 @@ impl ProcessTree {
         }
         let status = child.wait()?;
         self.status = Some(status);
+        self.forget();
         Ok(status)
     }
 
@@ -134,7 +135,14 @@ impl ProcessTree {
         self.is_reaped()
     }
 
-    /// Whether nothing is left in the group of the process, which was reaped.
+    /// Has the process count as an orphan from now on, if it was started by the server's loop.
+    #[cfg_attr(not(target_os = "linux"), expect(clippy::unused_self, reason = "only Linux lists orphans"))]
+    fn forget(&self) {
+        #[cfg(target_os = "linux")]
+        crate::exec::os::linux::forget(self.leader);
+    }
+
+    /// Whether certainly nothing is left in the group of the process, which was reaped.
     pub(super) fn is_gone(&self) -> bool {
         if test_kill_process_group(self.leader) == Err(Errno::SRCH) {
             return true;
@@ -142,7 +150,7 @@ impl ProcessTree {
         // Members whose parents have ended are zombies that this process must reap, if it is a subreaper; until then
         // they count.
         #[cfg(target_os = "linux")]
-        let _reaping = crate::exec::os::linux::reaping();
+        let Some(_reaping) = crate::exec::os::linux::try_reaping() else { return false };
         while let Ok(Some(_)) = waitpgid(self.leader, WaitOptions::NOHANG) {}
         test_kill_process_group(self.leader) == Err(Errno::SRCH)
     }
@@ -176,6 +184,7 @@ impl ProcessTree {
             launch.end_tree();
         }
         if let Some(child) = self.child.take().filter(|_| self.status.is_none()) {
+            self.forget();
             UNREAPED.with_borrow_mut(|unreaped| unreaped.push(child));
         }
     }

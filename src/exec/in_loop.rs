@@ -1,0 +1,184 @@
+//! Commands that the loop of the server starts and watches by itself (Linux), because each thread that a call has to wake
+//! costs a part of a spawn.
+//!
+//! The loop must never wait, so it starts only what starts at once: a native program on a file system of this machine,
+//! which nothing confines, limits or has to check first. It watches only what runs: whoever has to be ended, prints much
+//! or runs for long is given to a thread ([`Running::run_to_end`]).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::fs::statfs;
+
+use super::os::{Over, SOURCES, Starting, Watched};
+use super::run::{OnStart, result, spawn_error};
+use super::{ExecError, Invocation, Output, Processes, StartedCommand, StopSignal, Told};
+use crate::files::{FileState, Held, open_without_waiting};
+use crate::integrity::read_head;
+use crate::policy::AllowedCommand;
+
+/// How long a command is watched here. A loop that something holds up keeps no deadline.
+const LONGEST: Duration = Duration::from_millis(200);
+/// From how many bytes of a stream on others read it.
+const MUCH: u64 = 16 * 1024;
+/// How many programs are remembered. A client can name many, where everything is allowed.
+const MOST: usize = 1024;
+
+/// The file systems of which this machine has the contents, by their numbers in statfs(2): a read of any other may have to
+/// wait for somebody else.
+const OF_THIS_MACHINE: [i64; 9] = [
+    0x9123_683e, // btrfs
+    0xe0f5_e1e2, // erofs
+    0xef53,      // ext2, ext3, ext4
+    0xf2f5_2010, // f2fs
+    0x794c_7630, // overlayfs
+    0x7371_7368, // squashfs
+    0x0102_1994, // tmpfs
+    0x5846_5342, // xfs
+    0x2fc1_2fc1, // zfs
+];
+
+/// Finds out which commands start at once.
+#[derive(Debug, Default)]
+pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, bool)>);
+
+/// The right to start a command here and now.
+pub(crate) struct QuickStart<'a> {
+    processes: &'a Processes,
+    starting: Starting,
+    _opened: File,
+}
+
+/// What to do with a command after a step.
+pub(crate) enum Step {
+    /// Watch it.
+    Watch,
+    /// Give it to a thread.
+    Leave,
+    /// Finish it.
+    Over(io::Result<Over>),
+}
+
+/// A command that the loop watches.
+pub(crate) struct Running {
+    watched: Watched<StopSignal>,
+    program: PathBuf,
+    /// Whether no thread can be had for it.
+    stays: bool,
+}
+
+impl QuickStarts {
+    /// Whether the loop may start the command; `None` leaves it to a thread.
+    pub(crate) fn of<'a>(&mut self, processes: &'a Processes, command: &AllowedCommand) -> Option<QuickStart<'a>> {
+        if !processes.runs_plainly(command) || !self.starts_at_once(command.program()) {
+            return None;
+        }
+        // Where somebody has a lease on it, who executes it would wait. As long as it is open nobody gets one.
+        let opened = open_without_waiting(command.program()).ok()?;
+        Some(QuickStart { processes, starting: Starting::of_main_thread()?, _opened: opened })
+    }
+
+    fn starts_at_once(&mut self, program: &Path) -> bool {
+        let Ok(state) = FileState::of(program) else { return false };
+        if let Some((_, starts)) = self.0.get(program).filter(|(known, _)| *known == state) {
+            return *starts;
+        }
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+        let starts = state.is_file() && is_local_and_native(program).unwrap_or(false);
+        self.0.insert(program.to_owned(), (state, starts));
+        starts
+    }
+}
+
+/// Whether the program and its loader are files of this machine. A script needs its interpreter, and that can be anything.
+fn is_local_and_native(program: &Path) -> io::Result<bool> {
+    let is_local = |path: &Path| Ok::<_, io::Error>(OF_THIS_MACHINE.contains(&statfs(path)?.f_type));
+    if !is_local(program)? {
+        return Ok(false);
+    }
+    let head = read_head(&Held::open(program)?)?;
+    let loaders = head.needed.into_iter().filter_map(|needed| needed.find(&[]));
+    Ok(head.is_native && loaders.map(|loader| is_local(&loader)).collect::<Result<Vec<_>, _>>()?.iter().all(|is| *is))
+}
+
+impl QuickStart<'_> {
+    /// Starts the command as [`Executor::run`](super::Executor::run) does.
+    ///
+    /// # Errors
+    /// [`ExecError`] if it could not be started.
+    pub(crate) fn begin(self, invocation: Invocation) -> Result<Running, ExecError> {
+        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
+        let started = Instant::now();
+        let program = allowed.program().to_owned();
+        let mut command = Processes::of_words(program.clone(), &allowed, input.is_some() || feed.is_some());
+        self.processes.surround(&mut command, &allowed);
+        let file = on_start.is_some().then(|| FileState::of(&program).ok()).flatten();
+        let child = self.starting.start(|| command.spawn()).map_err(|source| spawn_error(program.clone(), source))?;
+        if let Some(OnStart(tell)) = on_start {
+            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file });
+        }
+        let told = Told { heartbeat, spool, feed };
+        let watched = Watched::new(child, input.unwrap_or_default(), stop, limits, started, told, None);
+        Ok(Running { watched: watched.map_err(|source| ExecError::Lost { source })?, program, stays: false })
+    }
+}
+
+impl Running {
+    /// How long to wait at most until the next [`step`](Self::step).
+    pub(crate) fn wait(&mut self) -> Duration {
+        let wait = self.watched.wait();
+        if self.stays { wait } else { wait.min(LONGEST.saturating_sub(self.watched.age())) }
+    }
+
+    /// Has it watched here to its end.
+    pub(crate) fn stay(&mut self) {
+        self.stays = true;
+    }
+
+    /// What to wait for.
+    pub(crate) fn sources(&self) -> [(Option<BorrowedFd<'_>>, PollFlags); SOURCES] {
+        self.watched.sources()
+    }
+
+    /// Does what can be done, now that these sources are ready.
+    pub(crate) fn step(&mut self, ready: [bool; SOURCES]) -> Step {
+        match self.watched.step(ready).map(|over| over.or_else(|| self.watched.over())) {
+            Ok(Some(over)) => Step::Over(Ok(over)),
+            Ok(None) if self.is_quick() => Step::Watch,
+            Ok(None) => Step::Leave,
+            Err(error) => {
+                self.watched.kill();
+                Step::Over(Err(error))
+            }
+        }
+    }
+
+    fn is_quick(&self) -> bool {
+        let is_quick = self.watched.written() < MUCH && self.watched.age() < LONGEST;
+        self.stays || self.watched.is_running() && is_quick
+    }
+
+    /// What the command has come to.
+    ///
+    /// # Errors
+    /// [`ExecError`] if it could not be watched.
+    pub(crate) fn finish(self, over: io::Result<Over>) -> Result<Output, ExecError> {
+        let Self { watched, program, .. } = self;
+        result(over.and_then(|over| watched.finish(over)), program)
+    }
+
+    /// Watches it to its end on this thread, which is not the loop's.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn run_to_end(self) -> Result<Output, ExecError> {
+        result(self.watched.run_to_end(), self.program)
+    }
+}

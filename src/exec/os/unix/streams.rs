@@ -1,0 +1,149 @@
+//! The pipes to a command and from it, none of which its watch can be blocked by.
+
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::process::ChildStdin;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::exec::{Capture, Feed, Spool, StreamName};
+
+/// One of the command's output streams; `pipe` is `None` at its end.
+pub(super) struct Stream {
+    pub pipe: Option<OwnedFd>,
+    pub capture: Capture,
+    /// How many bytes were read of it.
+    pub written: u64,
+    name: StreamName,
+    spool: Option<Arc<Spool>>,
+}
+
+impl Stream {
+    /// Takes what the command writes to the pipe.
+    pub fn new(
+        pipe: Option<OwnedFd>,
+        name: StreamName,
+        capture: Capture,
+        spool: Option<Arc<Spool>>,
+    ) -> io::Result<Self> {
+        if let Some(pipe) = &pipe {
+            // A command can open its end for reading too, and take back what poll(2) has promised here. Whoever read then
+            // would wait beyond every deadline. The other end is another file description, and stays as programs expect it.
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Self { pipe, capture, written: 0, name, spool })
+    }
+
+    /// Reads what there is.
+    pub fn read(&mut self) -> io::Result<()> {
+        let Some(pipe) = &self.pipe else { return Ok(()) };
+        let mut piece = [0; 32 * 1024];
+        match rustix::io::read(pipe, &mut piece) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => {
+                let piece = piece.get(..count).unwrap_or_default();
+                self.written += count as u64;
+                self.capture.push(piece);
+                if let Some(spool) = &self.spool {
+                    spool.push(self.name, piece);
+                }
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// The command's input; `pipe` is `None` once the command has read all of it, or wants no more.
+pub(super) struct Input {
+    pub pipe: Option<ChildStdin>,
+    bytes: Vec<u8>,
+    written: usize,
+    /// What may come behind the bytes; `None` once nothing can.
+    feed: Option<Arc<Feed>>,
+}
+
+impl Input {
+    pub fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> Self {
+        // Only our end: the other end is another file description, and stays as programs expect it.
+        let is_wanted = !bytes.is_empty() || feed.is_some();
+        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok() && is_wanted);
+        let mut input = Self { pipe, bytes, written: 0, feed };
+        // It may have been given something before it was started.
+        input.refill();
+        input
+    }
+
+    /// Whether there is something to be written now.
+    pub fn has_more(&self) -> bool {
+        self.written < self.bytes.len()
+    }
+
+    /// Takes what was given to the command since the last time.
+    pub fn refill(&mut self) {
+        let Some(feed) = &self.feed else { return };
+        let (more, is_closed) = feed.take();
+        self.bytes.drain(..self.written);
+        self.written = 0;
+        self.bytes.extend(more);
+        if is_closed {
+            self.feed = None;
+            self.pipe = self.pipe.take().filter(|_| self.has_more());
+        }
+    }
+
+    pub fn write(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let rest = self.bytes.get(self.written..).unwrap_or_default();
+        match pipe.write(rest) {
+            Ok(count) => {
+                self.written += count;
+                if let Some(feed) = &self.feed {
+                    feed.read(count);
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // A command may close its input early.
+            Err(_) => self.end(),
+        }
+        if !self.has_more() && self.feed.is_none() {
+            self.pipe = None;
+        }
+    }
+
+    fn end(&mut self) {
+        self.written = self.bytes.len();
+        self.pipe = None;
+        if let Some(feed) = self.feed.take() {
+            feed.close();
+        }
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poll::pipe;
+
+    #[test]
+    fn what_somebody_else_has_read_is_not_waited_for() {
+        let (ours, theirs) = pipe().unwrap();
+        let mut stream = Stream::new(Some(ours), StreamName::Stdout, Capture::new(8), None).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        // On a thread, so that the test ends where it waits.
+        std::thread::spawn(move || {
+            stream.read().unwrap();
+            tell.send(stream.pipe.is_some()).unwrap();
+        });
+        assert_eq!(told.recv_timeout(std::time::Duration::from_secs(10)), Ok(true));
+        drop(theirs);
+    }
+}

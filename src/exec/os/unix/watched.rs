@@ -1,0 +1,230 @@
+//! A command that runs, with all that watches it: its pipes, its exit, its deadline and its stop signal.
+//!
+//! A thread that does nothing else waits for it by poll(2) until it has ended, or the server's loop has it among what it
+//! waits for anyway (Linux): both take the same steps.
+
+use std::borrow::Borrow;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::super::end_leftovers;
+use super::streams::{Input, Stream};
+use super::tree::{ProcessTree, unreaped};
+use crate::exec::phases::{DRAIN, Due, Phases};
+use crate::exec::{Beats, End, Failure, Launch, Limits, Output, StopReason, StopSignal, StreamName, Told};
+use crate::poll::poll_ready;
+
+/// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
+const UNKILLABLE: Duration = Duration::from_secs(1);
+/// How often to look at a group whose end nothing else reports.
+const TICK: Duration = Duration::from_millis(5);
+/// How many sources there are.
+pub(in crate::exec) const SOURCES: usize = 5;
+
+/// What a command waits for, as [`poll_ready`] takes it: both outputs, the input, the exit, the stop signal.
+pub(in crate::exec) type Sources<'a> = [(Option<BorrowedFd<'a>>, PollFlags); SOURCES];
+
+/// A command that runs.
+pub(in crate::exec) struct Watched<S> {
+    tree: ProcessTree,
+    streams: [Stream; 2],
+    input: Input,
+    stop: S,
+    phases: Phases,
+    beats: Option<Beats>,
+    /// The index of the stream that was read last.
+    heard: usize,
+    started: Instant,
+}
+
+/// What a command has come to that runs no more, and was reaped or given up.
+pub(crate) struct Over {
+    /// How the server has ended it, if it did.
+    ended_by_us: Option<End>,
+}
+
+impl<S: Borrow<StopSignal>> Watched<S> {
+    /// Takes a command that was started.
+    ///
+    /// # Errors
+    /// If it can't be watched; then it was killed.
+    pub(in crate::exec) fn new(
+        mut child: Child,
+        input: Vec<u8>,
+        stop: S,
+        limits: Limits,
+        started: Instant,
+        told: Told,
+        launch: Option<Launch>,
+    ) -> io::Result<Self> {
+        let Told { heartbeat, spool, feed } = told;
+        let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+        let stdin = child.stdin.take();
+        let tree = ProcessTree::new(child, launch)?;
+        let [stdout, stderr] = pipes;
+        let stream = |pipe, name| Stream::new(pipe, name, limits.capture(), spool.clone());
+        let streams = stream(stdout, StreamName::Stdout).and_then(|out| Ok([out, stream(stderr, StreamName::Stderr)?]));
+        let streams = streams.inspect_err(|_| tree.kill())?;
+        Ok(Self {
+            tree,
+            streams,
+            input: Input::new(stdin, input, feed),
+            stop,
+            phases: Phases::new(started, limits),
+            beats: heartbeat.map(|heartbeat| Beats::new(heartbeat, started)),
+            heard: 0,
+            started,
+        })
+    }
+
+    /// Watches it to its end on this thread, which has no other command: reads its output, feeds its input, keeps its
+    /// deadline, ends its tree, reaps it.
+    pub(in crate::exec) fn run_to_end(mut self) -> io::Result<(Output, Option<Failure>)> {
+        let over = loop {
+            let stepped = match self.over() {
+                Some(over) => Ok(Some(over)),
+                None => {
+                    let wait = self.wait();
+                    poll_ready(&self.sources(), wait).and_then(|ready| self.step(ready))
+                }
+            };
+            if let Some(over) = stepped.transpose() {
+                break over;
+            }
+        };
+        let over = over.inspect_err(|_| self.tree.kill());
+        self.tree.end();
+        end_leftovers(&unreaped());
+        self.finish(over?)
+    }
+
+    /// Whether it runs, and nobody has to end it or anything that it has left.
+    #[cfg(target_os = "linux")]
+    pub(in crate::exec) fn is_running(&self) -> bool {
+        self.phases.is_running()
+    }
+
+    /// How many bytes it has written so far, to the stream to which it has written more.
+    #[cfg(target_os = "linux")]
+    pub(in crate::exec) fn written(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.written).max().unwrap_or_default()
+    }
+
+    /// When it was started.
+    #[cfg(target_os = "linux")]
+    pub(in crate::exec) fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Gives the command up whose watch has failed, and kills it.
+    #[cfg(target_os = "linux")]
+    pub(in crate::exec) fn kill(&mut self) {
+        self.tree.kill();
+        self.tree.end();
+    }
+
+    /// Whether it was reaped, its output read, and nothing of its group is left.
+    pub(in crate::exec) fn over(&self) -> Option<Over> {
+        let is_over = self.tree.is_reaped() && self.is_read() && self.tree.is_gone();
+        is_over.then(|| Over { ended_by_us: self.phases.ended_by_us() })
+    }
+
+    fn is_read(&self) -> bool {
+        self.streams.iter().all(|stream| stream.pipe.is_none())
+    }
+
+    /// How long to wait at most until the next [`step`](Self::step).
+    pub(in crate::exec) fn wait(&mut self) -> Duration {
+        let mut wait = self.phases.until().saturating_duration_since(Instant::now());
+        if self.tree.is_reaped() && self.is_read() {
+            wait = wait.min(TICK);
+        }
+        if let Some(beats) = self.beats.as_mut().filter(|_| self.phases.is_running()) {
+            let heard = self.streams.get(self.heard);
+            let beat = beats.beat(|longest| heard.map_or_else(Vec::new, |heard| heard.capture.last_line(longest)));
+            wait = wait.min(beat);
+        }
+        wait
+    }
+
+    /// What to wait for.
+    pub(in crate::exec) fn sources(&self) -> Sources<'_> {
+        let [stdout, stderr] = self.streams.each_ref().map(|stream| stream.pipe.as_ref().map(AsFd::as_fd));
+        let input = &self.input;
+        [
+            (stdout, PollFlags::IN),
+            (stderr, PollFlags::IN),
+            (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
+            (Some(self.tree.exit()).filter(|_| !self.tree.is_reaped()), PollFlags::IN),
+            (Some(self.stop.borrow().wish.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
+        ]
+    }
+
+    /// Does what can be done, now that these sources are ready; returns what the command has come to if it is given up.
+    pub(in crate::exec) fn step(&mut self, ready: [bool; SOURCES]) -> io::Result<Option<Over>> {
+        let [stdout, stderr, input, exit, stop] = ready;
+        let ready = [stdout, stderr];
+        self.heard = ready.iter().position(|ready| *ready).unwrap_or(self.heard);
+        let of_ready = self.streams.iter_mut().zip(ready).filter(|(_, ready)| *ready);
+        of_ready.map(|(stream, _)| stream).try_for_each(Stream::read)?;
+        if input {
+            self.input.write();
+        }
+        let now = Instant::now();
+        if stop {
+            self.input.refill();
+            // If it can't be read, nobody is left to stop the command.
+            let reason = self.stop.borrow().read().unwrap_or(Some(StopReason::Shutdown));
+            let Some(reason) = reason else { return Ok(None) };
+            match self.phases.stop(reason, now) {
+                true if reason == StopReason::Interrupted => self.tree.interrupt(),
+                true => self.tree.terminate(),
+                false => {}
+            }
+        }
+        if exit {
+            // The rest of the group gets SIGTERM before the command is reaped: until then the number of the group can't be
+            // reused.
+            if self.phases.exited(now) {
+                self.tree.terminate_group();
+            }
+            self.tree.reap()?;
+            if self.tree.is_gone() {
+                // Only processes that left the group can still hold the pipes.
+                self.phases.killed(now, DRAIN);
+            }
+        }
+        match self.phases.due(now) {
+            Due::Nothing => {}
+            Due::Terminate => self.tree.terminate(),
+            Due::Kill => {
+                self.tree.kill();
+                self.phases.killed(now, if self.tree.is_reaped() { DRAIN } else { UNKILLABLE });
+            }
+            Due::GiveUp => return Ok(Some(Over { ended_by_us: self.phases.ended_by_us() })),
+        }
+        Ok(None)
+    }
+
+    /// What it has come to, and why it never began, if setting its limits failed.
+    pub(in crate::exec) fn finish(self, over: Over) -> io::Result<(Output, Option<Failure>)> {
+        let Self { mut tree, streams, started, .. } = self;
+        let end = match (over.ended_by_us, tree.status()) {
+            (Some(end), _) => end,
+            (None, Some(status)) => match (status.code(), status.signal()) {
+                (Some(code), _) => End::Exited(code),
+                (None, signal) => End::Signaled(signal.unwrap_or_default()),
+            },
+            (None, None) => return Err(io::Error::other("its exit status was lost")),
+        };
+        let [stdout, stderr] = streams.map(|stream| stream.capture.finish());
+        let limit = tree.status().and_then(|status| tree.hit(status));
+        let output = Output { end, stdout, stderr, limit, elapsed: started.elapsed() };
+        Ok((output, tree.failure(end)))
+    }
+}

@@ -1,0 +1,142 @@
+//! The commands that the loop runs itself (Linux): it starts them, has what they wait for among what it waits for anyway,
+//! and gives them to threads as soon as they are not quick any more.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rustix::event::PollFd;
+
+use super::event::{CallEnded, Event};
+use super::inbox::EventSender;
+use super::job::{Ending, Job, RunsWith, Untold, take_start};
+use super::watches::Watches;
+use crate::exec::{OnStart, QuickStarts, Running, StartedCommand, Step, StopSignal};
+
+/// How many commands the loop watches at once.
+const MOST: usize = 16;
+
+/// The commands of the loop.
+#[derive(Default)]
+pub(super) struct InLoop {
+    /// Whether there is a loop that watches them.
+    pub is_on: bool,
+    quick: QuickStarts,
+    running: Vec<Left>,
+    /// Those that can't be watched on.
+    leaving: Vec<Left>,
+    ended: VecDeque<CallEnded>,
+}
+
+/// A command that was started by the loop.
+pub(super) struct Left {
+    running: Running,
+    ending: Ending,
+}
+
+impl InLoop {
+    /// Starts the job if it starts at once; returns its start where that is recorded.
+    ///
+    /// # Errors
+    /// The job and its signal, if a thread has to do it.
+    pub(super) fn begin(
+        &mut self,
+        job: Box<Job>,
+        signal: StopSignal,
+        with: &dyn Fn() -> RunsWith,
+        events: &EventSender,
+    ) -> Result<Option<StartedCommand>, (Box<Job>, StopSignal)> {
+        if !self.is_on || self.running.len() >= MOST || job.feed.is_some() {
+            return Err((job, signal));
+        }
+        let RunsWith { executor, report, observer } = with();
+        let processes = executor.as_processes();
+        let Some(start) = processes.and_then(|processes| self.quick.of(processes, &job.command)) else {
+            return Err((job, signal));
+        };
+        let (is_audited, untold) = (job.is_audited, Untold::default());
+        let (mut invocation, ending) = job.split(signal, events, report, &observer);
+        invocation.on_start = is_audited.then(|| keep_start(&untold));
+        match catch_unwind(AssertUnwindSafe(|| start.begin(invocation))) {
+            Ok(Ok(running)) => self.running.push(Left { running, ending }),
+            Ok(Err(error)) => self.ended.push_back(ending.of(Ok(Err(error)), None)),
+            Err(panic) => self.ended.push_back(ending.of(Err(panic), None)),
+        }
+        Ok(take_start(&untold))
+    }
+
+    /// Whether the loop watches any.
+    pub(super) fn has_some(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Those that a thread has to watch from now on: `all`, or those that are not quick.
+    pub(super) fn leave(&mut self, all: bool) -> Vec<Left> {
+        let mut left = std::mem::take(&mut self.leaving);
+        if all {
+            left.append(&mut self.running);
+        }
+        left
+    }
+
+    /// Takes one back that no thread can watch.
+    pub(super) fn take_back(&mut self, mut left: Left) {
+        left.running.stay();
+        self.running.push(left);
+    }
+}
+
+impl Watches for InLoop {
+    fn next(&mut self) -> Option<Event> {
+        let leaves = || (!self.leaving.is_empty()).then_some(Event::LeavesLoop);
+        self.ended.pop_front().map(Event::Ended).or_else(leaves)
+    }
+
+    fn wait(&mut self) -> Option<Duration> {
+        self.running.iter_mut().map(|left| left.running.wait()).min()
+    }
+
+    fn sources<'a>(&'a self, polled: &mut Vec<PollFd<'a>>) {
+        let sources = self.running.iter().flat_map(|left| left.running.sources());
+        polled.extend(sources.filter_map(|(source, flags)| Some(PollFd::from_borrowed_fd(source?, flags))));
+    }
+
+    fn step(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter().copied();
+        for mut left in std::mem::take(&mut self.running) {
+            // In the order in which they were asked for.
+            let of_this =
+                left.running.sources().map(|(source, _)| source.is_some() && ready.next().unwrap_or_default());
+            match catch_unwind(AssertUnwindSafe(|| left.running.step(of_this))) {
+                Ok(Step::Watch) => self.running.push(left),
+                Ok(Step::Leave) => self.leaving.push(left),
+                Ok(Step::Over(over)) => {
+                    let Left { running, ending } = left;
+                    let outcome = catch_unwind(AssertUnwindSafe(|| running.finish(over)));
+                    self.ended.push_back(ending.of(outcome, None));
+                }
+                Err(panic) => self.ended.push_back(left.ending.of(Err(panic), None)),
+            }
+        }
+    }
+}
+
+impl Left {
+    /// The number of the call.
+    pub(super) fn key(&self) -> u64 {
+        self.ending.key
+    }
+
+    /// Watches it to its end on this thread.
+    pub(super) fn run_to_end(self) -> CallEnded {
+        let Self { running, ending } = self;
+        ending.of(catch_unwind(AssertUnwindSafe(|| running.run_to_end())), None)
+    }
+}
+
+/// Has the start of a command put where it is taken from later.
+fn keep_start(kept: &Untold) -> OnStart {
+    let kept = Arc::clone(kept);
+    OnStart(Box::new(move |started| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(started)))
+}

@@ -1,0 +1,192 @@
+//! A call that runs one process, and what is told of its end, whoever runs it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::auditing::stream;
+use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
+use super::inbox::EventSender;
+use super::observer::{CommandEnded, CommandOutcome, Observer};
+use crate::exec::{
+    ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
+};
+use crate::mcp::{CallToolResult, Revision};
+use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
+use crate::tools::{ReportSettings, execute_result};
+
+/// A call that runs one process.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// The number of the call.
+    pub key: u64,
+    /// What to run.
+    pub command: AllowedCommand,
+    /// What it reads on its standard input.
+    pub input: Option<Vec<u8>>,
+    /// Its bounds.
+    pub limits: Limits,
+    /// Whether the client wants to hear how far it is.
+    pub wants_progress: bool,
+    /// What a shell would have expanded in the command line.
+    pub literal_pattern: Option<&'static str>,
+    /// What the result must be valid in.
+    pub revision: Revision,
+    /// Whether it is answered when it begins.
+    pub is_background: bool,
+    /// Whether its client wants to write to it.
+    pub is_fed: bool,
+    /// Its words, without secrets.
+    pub shown: Vec<String>,
+    /// Where its whole output is kept.
+    pub spool: Option<Arc<Spool>>,
+    /// What it reads behind the `input`.
+    pub feed: Option<Arc<Feed>>,
+    /// Whether its start and end are recorded.
+    pub is_audited: bool,
+}
+
+impl Job {
+    /// Whether its standard input stays open: where the call says `background: true`, and its rule allows input.
+    pub(super) fn is_fed(&self) -> bool {
+        self.is_fed && self.command.rule().is_none_or(|rule| rule.stdin)
+    }
+}
+
+/// How often a client hears of a call that it wants to hear of.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// Tells the loop how far the call is.
+pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
+    let tell = move |elapsed, last_line| {
+        // Where the channel is full the loop is behind, and progress is the last thing that it needs.
+        events.send_if_free(Event::Progress(Progress { key, elapsed, last_line }));
+    };
+    Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
+}
+
+/// What commands are run with. It is asked for by the first call, since the server may begin before it is made.
+pub(super) struct RunsWith {
+    pub executor: Arc<dyn Executor>,
+    pub report: ReportSettings,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// What is told of a command once it has ended.
+pub(super) struct Ending {
+    /// The number of the call.
+    pub key: u64,
+    /// What the client calls the program.
+    word: String,
+    literal_pattern: Option<&'static str>,
+    revision: Revision,
+    success: Vec<i32>,
+    report: ReportSettings,
+    observer: Arc<dyn Observer>,
+    is_audited: bool,
+}
+
+/// What became of a command; an `Err` where the executor has panicked.
+pub(super) type Outcome = std::thread::Result<Result<Output, ExecError>>;
+
+/// A start that the loop has not heard of.
+pub(super) type Untold = Arc<Mutex<Option<StartedCommand>>>;
+
+impl Job {
+    /// What an executor takes, and what is to be told of it afterwards.
+    pub(super) fn split(
+        self,
+        stop: StopSignal,
+        events: &EventSender,
+        report: ReportSettings,
+        observer: &Arc<dyn Observer>,
+    ) -> (Invocation, Ending) {
+        let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
+        let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
+        let ending = Ending {
+            key,
+            word: command.words().first().cloned().unwrap_or_default(),
+            literal_pattern: self.literal_pattern,
+            revision: self.revision,
+            success: command.success_exit_codes().to_vec(),
+            report: ReportSettings { kept_as, ..report },
+            observer: Arc::clone(observer),
+            is_audited: self.is_audited,
+        };
+        let heartbeat = wants_progress.then(|| heartbeat(key, events.clone()));
+        (Invocation { command, input, limits, stop, heartbeat, spool, feed, on_start: None }, ending)
+    }
+}
+
+impl Ending {
+    /// Tells the observer, and makes the answer.
+    pub(super) fn of(self, outcome: Outcome, started: Option<StartedCommand>) -> CallEnded {
+        let Self { key, word, literal_pattern, revision, success, report, observer, is_audited } = self;
+        let seen = match &outcome {
+            Ok(Ok(output)) => CommandOutcome::Ran(output),
+            Ok(Err(error)) => CommandOutcome::Failed(error),
+            Err(_) => CommandOutcome::Panicked,
+        };
+        observe_end(&*observer, key, seen);
+        let facts = is_audited.then(|| {
+            let end = outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(end_of).unwrap_or_default();
+            Box::new(EndOfCommand { started, ..end })
+        });
+        let (result, how) = match outcome {
+            Ok(Ok(output)) => {
+                let Output { end, elapsed, .. } = output;
+                (execute_result(output, literal_pattern, &success, report), HowEnded::Ran { end, elapsed })
+            }
+            Ok(Err(error)) => (failure(&word, &error), HowEnded::Failed(error.to_string())),
+            Err(_) => {
+                let sentence = "the server failed while it ran the command; its log says more".to_owned();
+                (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
+            }
+        };
+        CallEnded { key, result: result.encode(revision), how, shell: None, facts }
+    }
+}
+
+/// The start that nobody has told the loop of.
+pub(super) fn take_start(kept: &Untold) -> Option<StartedCommand> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Tells the loop that a command has started. Nobody waits for the loop: where it is behind, it hears of it with the end.
+pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
+    OnStart(Box::new(move |started| {
+        let sent = events.try_send(Event::Started { key, started: Box::new(started) });
+        if let Some(Event::Started { started, .. }) = sent.err().map(|event| *event) {
+            *untold.lock().unwrap_or_else(PoisonError::into_inner) = Some(*started);
+        }
+    }))
+}
+
+/// What is recorded of a command that ran.
+pub(super) fn end_of(output: &Output) -> EndOfCommand {
+    let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
+    EndOfCommand { started: None, limit: output.limit, stdout, stderr }
+}
+
+/// Tells of the end of a command. It has run, so a panic of the observer is dropped.
+pub(super) fn observe_end(observer: &dyn Observer, call: u64, outcome: CommandOutcome<'_>) {
+    drop(catch_unwind(AssertUnwindSafe(|| observer.ended(&CommandEnded { call, outcome }))));
+}
+
+fn failure(word: &str, error: &ExecError) -> CallToolResult {
+    let word = crate::policy::quoted(word);
+    let sentence = match error {
+        ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. } => {
+            format!("command {word} could not be started: {error}. {NOT_FOUND_NOTE}")
+        }
+        ExecError::ProgramChanged { .. }
+        | ExecError::Untrusted { .. }
+        | ExecError::Spawn { .. }
+        | ExecError::Limits { .. }
+        | ExecError::Confine { .. }
+        | ExecError::Lost { .. } => {
+            format!("command {word} failed: {error}")
+        }
+    };
+    CallToolResult::error(sentence)
+}

@@ -1,0 +1,31 @@
+//! What the loop watches by itself, beside the channel and the client's stream.
+
+#[cfg(unix)]
+use std::time::Duration;
+
+#[cfg(unix)]
+use rustix::event::PollFd;
+
+use super::event::Event;
+
+/// What is watched; nothing by default.
+pub(super) trait Watches {
+    /// What has come of it.
+    fn next(&mut self) -> Option<Event> {
+        None
+    }
+
+    /// How long to wait at most until the next [`step`](Self::step); `None` if there is nothing.
+    #[cfg(unix)]
+    fn wait(&mut self) -> Option<Duration> {
+        None
+    }
+
+    /// Adds what to wait for.
+    #[cfg(unix)]
+    fn sources<'a>(&'a self, _polled: &mut Vec<PollFd<'a>>) {}
+
+    /// Does what can be done, now that these of the sources are ready.
+    #[cfg(unix)]
+    fn step(&mut self, _ready: &[bool]) {}
+}
