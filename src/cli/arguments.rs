@@ -11,7 +11,7 @@ use super::faults::Faults;
 use super::help::Length;
 use super::own_flags::{self, Given};
 use super::policy::{Action, ActionFlags};
-use super::{audit, lock, mock, record, replay, report, setup};
+use super::{audit, lock, mock, record, replay, report, review, setup};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{nearest, read_duration};
 
@@ -30,6 +30,7 @@ pub(super) enum Subcommand {
     Init { elsewhere: Option<String> },
     Record { options: record::Options },
     Replay { files: Vec<String>, options: replay::Options },
+    Review { files: Vec<String>, options: review::Options },
     Mock { file: String, options: mock::Options },
     Lint { files: Vec<String>, schema: Option<String>, json: bool },
     Audit { action: audit::Action, json: bool },
@@ -55,6 +56,7 @@ pub(super) enum Name {
     Init,
     Record,
     Replay,
+    Review,
     Mock,
     Lint,
     Audit,
@@ -64,7 +66,7 @@ pub(super) enum Name {
 }
 
 impl Name {
-    pub(super) const SUBCOMMANDS: [Self; 17] = [
+    pub(super) const SUBCOMMANDS: [Self; 18] = [
         Self::Serve,
         Self::Call,
         Self::Check,
@@ -73,6 +75,7 @@ impl Name {
         Self::Lock,
         Self::Record,
         Self::Replay,
+        Self::Review,
         Self::Mock,
         Self::Lint,
         Self::Audit,
@@ -98,6 +101,7 @@ impl Name {
             Self::Init => "init",
             Self::Record => "record",
             Self::Replay => "replay",
+            Self::Review => "review",
             Self::Mock => "mock",
             Self::Lint => "lint",
             Self::Audit => "audit",
@@ -241,26 +245,28 @@ impl Own {
                 },
             },
             Some(Name::Replay) => {
-                let mut pass_env = Vec::new();
-                given.all("pass-env").try_for_each(|list| names(list).map(|names| pass_env.extend(names)))?;
-                let files = some(&mut words, "replay", "the file of a transcript")?;
                 let options = replay::Options {
                     rewriting: match (given.is_given("update"), given.is_given("dry-run")) {
                         (true, false) => replay::Rewriting::Writes,
                         (_, true) => replay::Rewriting::Shows,
                         (false, false) => replay::Rewriting::Off,
                     },
-                    server: given.one("server").map(|command| server(&command)).transpose()?,
-                    timeout: given.one("timeout").map(|text| duration("timeout", &text)).transpose()?,
                     jobs: given.one("jobs").map(|text| number("jobs", &text)).transpose()?,
                     junit: given.one("junit"),
                     tap: given.is_given("tap"),
                     json,
-                    directory,
-                    pass_env,
-                    strict: given.is_given("strict"),
+                    ..played(&given)?
                 };
-                Subcommand::Replay { files, options }
+                Subcommand::Replay { files: some(&mut words, "replay", "the file of a transcript")?, options }
+            }
+            Some(Name::Review) => {
+                let decision = match (given.is_given("accept"), given.is_given("list")) {
+                    (_, true) => review::Decision::List,
+                    (true, false) => review::Decision::Accept,
+                    (false, false) => review::Decision::Ask,
+                };
+                let options = review::Options { playing: played(&given)?, decision };
+                Subcommand::Review { files: some(&mut words, "review", "the file of a transcript")?, options }
             }
             Some(Name::Mock) => {
                 let missing = CliError::Missing { subcommand: "mock", what: "the file of a transcript" };
@@ -315,6 +321,20 @@ impl Own {
     }
 }
 
+/// How transcripts are played, for `replay` and `review`.
+fn played(given: &Given) -> Result<replay::Options, CliError> {
+    let mut pass_env = Vec::new();
+    given.all("pass-env").try_for_each(|list| names(list).map(|names| pass_env.extend(names)))?;
+    Ok(replay::Options {
+        server: given.one("server").map(|command| server(&command)).transpose()?,
+        timeout: given.one("timeout").map(|text| duration("timeout", &text)).transpose()?,
+        directory: given.one("in"),
+        strict: given.is_given("strict"),
+        pass_env,
+        ..replay::Options::default()
+    })
+}
+
 /// All words that are left, of which there must be one.
 fn some(
     words: &mut impl Iterator<Item = String>,
@@ -331,6 +351,7 @@ pub(super) fn takes_settings(name: Name) -> bool {
         name,
         Name::Record
             | Name::Replay
+            | Name::Review
             | Name::Mock
             | Name::Lint
             | Name::Audit

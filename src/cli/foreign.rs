@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::played::Played;
 use super::signals::Interrupt;
-use super::started;
+use super::{started, stdio};
+use crate::exec::Orphans;
 use crate::files::Beneath;
 use crate::text::escape_bytes;
 use crate::transcript::{Entry, Failure, Peer, Placeholders, Player, Transcript};
@@ -58,6 +59,7 @@ pub(super) fn play(
     let mut server = server.borrow_mut();
     let by_itself = server.status;
     server.end();
+    end_descendants();
     let has_answered = played.entries.iter().any(|entry| matches!(entry, Entry::Receive(_)));
     let ended_early = played.entries.iter().any(|entry| matches!(entry, Entry::Failure(Failure::EndOfOutput)));
     // What is to be answered by nothing tells a server from one that did not start by its status alone.
@@ -76,6 +78,14 @@ pub(super) fn play(
         }
     });
     Ok(Played { transcript: played, problem, has_started })
+}
+
+/// Ends what has left the process group of the server. It fell to this process (Linux), which has no other children when one
+/// transcript has been played; elsewhere it can't be found any more.
+fn end_descendants() {
+    if !Orphans::new(|_| ()).end_all(GRACE) {
+        stdio::note("processes that the server has started could not be ended");
+    }
 }
 
 /// A path is one from where the player was started, not from where the server is.

@@ -72,6 +72,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                lock                      write down what the allowed programs are, or compare it\n  \
                record -- COMMAND...      pass messages between a client and any server, and record them\n  \
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
+               review FILE...            play them, and ask which of the differences to accept\n  \
                mock FILE                 answer a client from a transcript, and run nothing\n  \
                lint FILE...              check recorded sessions against the protocol\n  \
                audit ACTION              read an audit log: its head, whether it is intact, its records
@@ -162,6 +163,21 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --in DIR           play in that directory, with its files\n\
              --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
              Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript or a wrong flag.",
+        ),
+        Name::Review => (
+            "allowexec review FILE|DIR... [--accept | --list] [--server 'COMMAND...'] [OPTIONS]",
+            "Plays transcripts as `allowexec replay` does, one after the other, shows what differs, and asks for each file whether\n\
+             that is right from now on. What is accepted is written into the file as it was shown; what is rejected stays a\n\
+             difference. A server that does not start and a wait that was not met can't be accepted.\n\
+             Without a terminal nobody is asked, and nothing is changed.\n\n\
+             --accept           accept everything that can be accepted, and ask nobody\n\
+             --list             show what differs, and change nothing, on a terminal too\n\
+             --server COMMAND   start this server instead of the one in the header\n\
+             --strict           allow only the differences that the transcript names, not even `initialize`, progress and times\n\
+             --timeout TIME     how long each wait may last; default: 10s plus the longest call\n\
+             --in DIR           play in that directory, with its files\n\
+             --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
+             Exit status: 0 if nothing differs that was not accepted, 1 if something does, 2 for a broken transcript or a wrong flag.",
         ),
         Name::Lint => (
             "allowexec lint FILE|DIR|-... [--schema DIR] [--json]",

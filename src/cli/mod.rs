@@ -27,7 +27,9 @@ mod policy;
 mod record;
 mod recording;
 mod replay;
+mod replayer;
 mod report;
+mod review;
 mod serve;
 mod setup;
 mod signals;
@@ -99,6 +101,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Serve => serve::run(&config()?, &flags),
         Subcommand::Record { options } => record::run(&options),
         Subcommand::Replay { files, options } => replay::run(&files, &options),
+        Subcommand::Review { files, options } => review::run(&files, &options),
         Subcommand::Lint { files, schema, json } => lint::run(&files, schema.as_deref(), json),
         Subcommand::Mock { file, options } => mock::run(&file, options),
         Subcommand::Call { tool, arguments, json } => call::run(&config()?, &tool, arguments.as_deref(), json),

@@ -16,7 +16,8 @@ const fn flag(name: &'static str, of: &'static [Name], value: Value, help: &'sta
     OwnFlag { name, of, value, help }
 }
 
-const PLAYED: &[Name] = &[Name::Replay];
+/// Those that play transcripts.
+const PLAYED: &[Name] = &[Name::Replay, Name::Review];
 
 const TABLE: &[OwnFlag] = &[
     flag(
@@ -45,6 +46,8 @@ const TABLE: &[OwnFlag] = &[
     flag("in", PLAYED, Value::Directory, "Play in that directory"),
     flag("update", &[Name::Replay], Value::None, "Rewrite what differs"),
     flag("dry-run", &[Name::Replay], Value::None, "Show what would be rewritten, and write nothing"),
+    flag("accept", &[Name::Review], Value::None, "Accept everything that can be accepted"),
+    flag("list", &[Name::Review], Value::None, "Show what differs, and change nothing"),
     flag("schema", &[Name::Lint], Value::Directory, "The directory of the official schemas"),
     flag("strict", PLAYED, Value::None, "Allow no difference that the transcript does not name"),
     flag("strict", &[Name::Mock], Value::None, "End with 1 if a request was not recorded or not sent"),

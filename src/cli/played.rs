@@ -36,6 +36,7 @@ pub(super) struct Played {
 /// The server runs on this thread, since it looks after the orphans of its commands, which fall to the main thread; the
 /// player has one of its own.
 pub(super) fn play(
+    player: Player,
     transcript: &Transcript,
     directory: &Beneath,
     placeholders: &Placeholders,
@@ -48,7 +49,7 @@ pub(super) fn play(
     let (to_player, from_server) = channel::<Vec<u8>>();
     let (ended, end) = channel::<i32>();
     let longest = || config.as_ref().map_or(SLACK, |config| longest_call(config, transcript) + SLACK);
-    let player = Player::default().deadline(timeout.unwrap_or_else(longest)).placeholders(placeholders.clone());
+    let player = player.deadline(timeout.unwrap_or_else(longest));
     let copy = transcript.clone();
     let playing = std::thread::Builder::new().name("player".into()).spawn(move || {
         let peer = Peer::over_channels(to_server, from_server, move |within| end.recv_timeout(within).ok());

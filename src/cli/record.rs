@@ -127,7 +127,7 @@ fn pass_output(
         }
     }
     // Where even that fails the recorder has said so.
-    client.finish().ok();
+    progress.during(|| client.finish()).ok();
     drop(client);
     own::close_output();
 }

@@ -57,10 +57,11 @@ impl Comparison {
             let (Some(Entry::Receive(wanted)), Some(entry)) = (expected.get(at), played.get_mut(place)) else {
                 continue;
             };
-            let is_as_it_came = matches!(entry, Entry::Receive(message) if *message.value() == came);
+            let Entry::Receive(message) = entry else { continue };
+            let holds_the_same = wanted.text() == message.text() || wanted.unheld() == message.unheld();
             if *wanted.value() == came {
-                // The text is not changed for a difference that a rule allows.
-                if !is_as_it_came {
+                // The text is not changed for a difference that a rule allows; what a value does not hold no rule allows.
+                if *message.value() != came && holds_the_same {
                     *entry = Entry::Receive(wanted.clone());
                 }
             } else if entry.to_string().len().max(wanted.text().len()) > SHOWN_WHOLE || wanted.text().contains("\\n") {
@@ -234,7 +235,7 @@ impl Numbers {
         let Entry::Receive(message) = entry else {
             return Line { text: number(&mut self.texts, text.to_owned()), message: None, is_bare: false };
         };
-        let mut json = String::new();
+        let mut json = message.unheld().join(" ");
         spell(message.value(), &mut json);
         Line {
             text: number(&mut self.texts, text.to_owned()),

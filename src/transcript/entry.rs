@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::unheld::unheld;
 use super::{Identity, Problem};
 
 /// One line of the body.
@@ -119,6 +120,11 @@ impl Message {
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// What of the line its value does not hold: numbers beyond 64 bits, and objects in which a name comes twice.
+    pub(super) fn unheld(&self) -> Vec<String> {
+        unheld(&self.text)
     }
 
     /// Its identity, which decides which wait it answers.

@@ -42,6 +42,8 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod text;
+mod times;
+mod unheld;
 
 pub use comparison::Comparison;
 pub(crate) use entry::is_bare;

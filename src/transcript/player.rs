@@ -28,12 +28,13 @@ const MOST_BYTES: usize = 48 * 1024 * 1024;
 pub struct Player {
     deadline: Duration,
     placeholders: Placeholders,
+    in_order: bool,
 }
 
 impl Default for Player {
-    /// Ten seconds for each wait, no temporary directory.
+    /// Ten seconds for each wait, no temporary directory, and any order.
     fn default() -> Self {
-        Self { deadline: Duration::from_secs(10), placeholders: Placeholders::version_only() }
+        Self { deadline: Duration::from_secs(10), placeholders: Placeholders::version_only(), in_order: false }
     }
 }
 
@@ -51,6 +52,13 @@ impl Player {
         Self { placeholders, ..self }
     }
 
+    /// A message that comes earlier than in the transcript stands in the result where it came, so that it differs. Otherwise it
+    /// stands where the transcript has it: a server may answer requests in any order.
+    #[must_use]
+    pub fn in_order(self, in_order: bool) -> Self {
+        Self { in_order, ..self }
+    }
+
     /// Plays the whole transcript. This always ends: what did not happen in time is a [`Failure`] in the result. At the
     /// end the peer's input is closed, if it is not closed already.
     #[must_use]
@@ -60,6 +68,7 @@ impl Player {
             peer,
             waits: BTreeMap::new(),
             held: BTreeMap::new(),
+            early: BTreeMap::new(),
             kept: 0,
             read: 0,
             is_silent: false,
@@ -82,6 +91,8 @@ struct Play<'a> {
     waits: BTreeMap<Identity, usize>,
     /// The lines that came early, with their number.
     held: BTreeMap<Identity, VecDeque<(usize, Entry)>>,
+    /// If the order counts: the lines that came early, by their places in what happened.
+    early: BTreeMap<Identity, VecDeque<usize>>,
     /// How many lines were ever kept.
     kept: usize,
     /// How many bytes have come.
@@ -114,6 +125,9 @@ impl Play<'_> {
             Entry::Receive(_) | Entry::Noise(_) | Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {
                 match entry.identity() {
                     Some(identity) => {
+                        if let Some(at) = self.came_early(&identity) {
+                            return self.know_early(entry, at);
+                        }
                         let happened = self.wait(&identity);
                         self.with_recorded_state(entry, happened)
                     }
@@ -167,20 +181,33 @@ impl Play<'_> {
         self.states.iter().fold(line, put_in)
     }
 
-    fn wait(&mut self, identity: &Identity) -> Entry {
+    /// Where the message for this wait stands already.
+    fn came_early(&mut self, identity: &Identity) -> Option<usize> {
         if let Some(waits) = self.waits.get_mut(identity) {
             *waits = waits.saturating_sub(1);
         }
+        self.early.get_mut(identity)?.pop_front()
+    }
+
+    /// Takes note of the state in a message that came early.
+    fn know_early(&mut self, recorded: &Entry, at: usize) {
+        let Some(came) = self.happened.get(at).cloned() else { return };
+        let came = self.with_recorded_state(recorded, came);
+        self.happened.get_mut(at).into_iter().for_each(|entry| entry.clone_from(&came));
+    }
+
+    fn wait(&mut self, identity: &Identity) -> Entry {
         if let Some((_, entry)) = self.held.get_mut(identity).and_then(VecDeque::pop_front) {
             return entry;
         }
-        for count in 0..MOST_OTHERS {
+        let mut count = 0;
+        while count < MOST_OTHERS {
             if self.read > MOST_BYTES {
                 return Entry::Failure(Failure::TooManyOthers { count });
             }
             match self.next() {
                 Ok((found, entry)) if found == *identity => return entry,
-                Ok((found, entry)) => self.notice(found, entry),
+                Ok((found, entry)) => count += usize::from(!self.notice(found, entry)),
                 Err(RecvTimeoutError::Timeout) => {
                     let within = self.next_deadline();
                     self.is_silent = true;
@@ -194,12 +221,13 @@ impl Play<'_> {
 
     /// Reads the output to its end, before the peer's own end.
     fn drain(&mut self) {
-        for count in 0..MOST_OTHERS {
+        let mut count = 0;
+        while count < MOST_OTHERS {
             if self.read > MOST_BYTES {
                 return self.happened.push(Entry::Failure(Failure::TooManyOthers { count }));
             }
             match self.next() {
-                Ok((found, entry)) => self.notice(found, entry),
+                Ok((found, entry)) => count += usize::from(!self.notice(found, entry)),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     let within = self.player.deadline;
@@ -227,16 +255,27 @@ impl Play<'_> {
         if self.is_silent { self.player.deadline / SHORTER } else { self.player.deadline }
     }
 
-    /// Keeps a line that a later wait is for, one for each such wait; shows any other here.
-    fn notice(&mut self, identity: Identity, entry: Entry) {
+    /// Keeps a line that a later wait is for, one for each such wait; shows any other here. Returns whether a wait is for it.
+    fn notice(&mut self, identity: Identity, entry: Entry) -> bool {
         let wanted = self.waits.get(&identity).copied().unwrap_or_default();
+        if self.player.in_order {
+            let early = self.early.entry(identity).or_default();
+            let is_wanted = early.len() < wanted;
+            if is_wanted {
+                early.push_back(self.happened.len());
+            }
+            self.happened.push(entry);
+            return is_wanted;
+        }
         let held = self.held.entry(identity).or_default();
-        if held.len() < wanted {
+        let is_wanted = held.len() < wanted;
+        if is_wanted {
             held.push_back((self.kept, entry));
             self.kept += 1;
         } else {
             self.happened.push(entry);
         }
+        is_wanted
     }
 }
 

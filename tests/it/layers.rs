@@ -78,7 +78,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("env::var", &["config/", "exec/", "cli/"]),
     ("env::current_dir", &["config/", "exec/", "cli/"]),
     ("env::home_dir", &["config/"]),
-    ("env::temp_dir", &["cli/replay.rs"]),
+    ("env::temp_dir", &["cli/replayer.rs"]),
     ("env::set_var", &[]),
     ("set_current_dir", &[]),
     ("println!", &[]),

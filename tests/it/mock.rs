@@ -150,6 +150,42 @@ fn what_the_transcript_does_not_hold_is_an_error_that_names_the_nearest() {
 }
 
 #[test]
+fn what_follows_from_an_answer_of_the_client_waits_for_it() {
+    // Two questions for one call, beside another call, and then a call that is answered at once.
+    let text = r#"transcript: 1
+
+--> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"risky","_meta":{"progressToken":5}}}
+<-- {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":1}}
+<-- {"jsonrpc":"2.0","id":"ask-1","method":"elicitation/create","params":{"message":"sure?"}}
+--> {"jsonrpc":"2.0","method":"notifications/other"}
+--> {"jsonrpc":"2.0","id":2,"method":"ping"}
+<-- {"jsonrpc":"2.0","id":2,"result":{}}
+--> {"jsonrpc":"2.0","id":"ask-1","result":{"action":"accept"}}
+<-- {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":2}}
+<-- {"jsonrpc":"2.0","id":"ask-2","method":"elicitation/create","params":{"message":"really?"}}
+--> {"jsonrpc":"2.0","id":"ask-2","result":{"action":"accept"}}
+<-- {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+--> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"plain"}}
+<-- {"jsonrpc":"2.0","id":3,"result":{"content":[]}}
+"#;
+    let mut mock = mock(text);
+    let progress = |count: u32| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "t", "progress": count}});
+    let question = |id: &str, message: &str| json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"message": message}});
+    let answer = |id: &str| json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});
+    let call = json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "risky", "_meta": {"progressToken": "t"}}});
+    // Nobody has asked yet.
+    assert_eq!(receive(&mut self::mock(text), &answer("ask-2")), Vec::<Value>::new());
+    assert_eq!(receive(&mut mock, &call), [progress(1), question("ask-1", "sure?")]);
+    let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
+    assert_eq!(receive(&mut mock, &ping), [json!({"jsonrpc": "2.0", "id": 7, "result": {}})]);
+    assert_eq!(receive(&mut mock, &answer("ask-1")), [progress(2), question("ask-2", "really?")]);
+    let result = |id: Value| json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}});
+    assert_eq!(receive(&mut mock, &answer("ask-2")), [result(json!("x"))]);
+    let plain = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "plain"}});
+    assert_eq!(receive(&mut mock, &plain), [result(json!(9))]);
+}
+
+#[test]
 fn batches_are_answered_as_they_were() {
     let text = r#"transcript: 1
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Exit status, standard output and standard error; what hangs fails.
-fn allowexec(directory: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
+pub fn allowexec(directory: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
     command.args(arguments).current_dir(directory);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -295,4 +295,84 @@ fn a_server_that_stays_silent_is_not_waited_for_once_a_line() {
     assert_eq!(status, 1, "{shown}");
     // One by one they would take 200 seconds, and the limit of `allowexec` is 60.
     assert!(began.elapsed() < Duration::from_secs(50));
+}
+
+/// Plays a session in which a server prints these lines, and the transcript has others.
+fn played(place: &Path, more: &[&str], recorded: &[&str], printed: &[&str]) -> (i32, String) {
+    let lines = |mark: &str, lines: &[&str]| lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>();
+    fs::write(place.join("printed"), lines("", printed)).unwrap();
+    let server = "transcript: 1\nserver: sh -c 'read -r x; cat printed; cat >/dev/null'\n\n--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n";
+    fs::write(place.join("t.transcript"), format!("{server}{}==> eof\n<== exit 0\n", lines("<-- ", recorded))).unwrap();
+    let (status, output, _) = allowexec(place, &[&["replay", "--in", ".", "t.transcript"], more].concat(), "");
+    (status, output)
+}
+
+#[test]
+fn strictly_the_order_of_the_servers_messages_counts() {
+    let place = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|method| format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}"));
+    let answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
+    let recorded = [a.as_str(), &b, &a, answer];
+    for printed in [[&b, &a, &a, answer], [answer, &a, &b, &a], [&a, &a, &b, answer]] {
+        assert_eq!(played(place.path(), &[], &recorded, &printed).0, 0, "{printed:?}");
+        let (status, shown) = played(place.path(), &["--strict"], &recorded, &printed);
+        assert_eq!(status, 1, "{printed:?}");
+        // What moved is shown where it came and where it was, and nothing is lost.
+        let count = |mark: &str| shown.lines().filter(|line| line.starts_with(mark)).count();
+        assert!(count("-<-- ") == count("+<-- ") && count("+<-- ") > 0, "{shown}");
+        assert!(!shown.contains('('), "{shown}");
+    }
+    assert_eq!(played(place.path(), &["--strict"], &recorded, &recorded).0, 0);
+}
+
+#[test]
+fn what_no_value_holds_is_compared_as_it_came() {
+    let place = tempfile::tempdir().unwrap();
+    let answer = |result: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}");
+    for (recorded, printed, status) in [
+        ("123456789012345678901234567890", "123456789012345678901234567890", 0),
+        ("123456789012345678901234567890", "123456789012345678901234567891", 1),
+        ("0.12345678901234567890", "0.12345678901234567891", 1),
+        (r#"{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#, 0),
+        (r#"{"a":1,"a":2}"#, r#"{"a":2}"#, 1),
+        (r#"{"a":1,"a":2}"#, r#"{"a":3,"a":2}"#, 1),
+        (r#"{"a":1,"b":2.50}"#, r#"{"b":2.5, "a":1}"#, 0),
+        // Beside a difference that a rule allows, too.
+        (
+            r#"[111111111111111111111111,"at 2026-01-02T03:04:05Z"]"#,
+            r#"[111111111111111111111112,"at 2027-01-02T03:04:05Z"]"#,
+            1,
+        ),
+        (
+            r#"[111111111111111111111111,"at 2026-01-02T03:04:05Z"]"#,
+            r#"[111111111111111111111111,"at 2027-01-02T03:04:05Z"]"#,
+            0,
+        ),
+    ] {
+        let (found, shown) = played(place.path(), &[], &[&answer(recorded)], &[&answer(printed)]);
+        assert_eq!(found, status, "{recorded} {printed}: {shown}");
+        assert!(status == 0 || shown.contains(&format!("+<-- {}\n", answer(printed))), "{shown}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_leaves_the_group_of_a_server_ends_with_it() {
+    if Command::new("setsid").arg("true").output().is_err() {
+        eprintln!("setsid is not installed here, so nothing is shown of a server that leaves its group");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let script = "setsid sh -c 'echo $$ >left; exec sleep 300' & while ! [ -s left ]; do sleep 0.01; done\n\
+                  read -r x; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; cat >/dev/null\n";
+    fs::write(place.path().join("server.sh"), script).unwrap();
+    let text = "transcript: 1\nserver: sh server.sh\n\n--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n<-- {\"id\":1}\n==> eof\n";
+    fs::write(place.path().join("t.transcript"), text).unwrap();
+    // What it has left holds its output open.
+    let (status, shown, _) = allowexec(place.path(), &["replay", "--timeout", "1s", "--in", ".", "t.transcript"], "");
+    assert_eq!(status, 1, "{shown}");
+    assert!(shown.contains("(output still open after 1s)"), "{shown}");
+    let left: u32 = fs::read_to_string(place.path().join("left")).unwrap().trim().parse().unwrap();
+    let is_left = fs::read_to_string(format!("/proc/{left}/comm")).is_ok_and(|name| name.trim() == "sleep");
+    assert!(!is_left, "process {left} is left");
 }

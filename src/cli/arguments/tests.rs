@@ -39,6 +39,10 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     let files = vec!["a".to_owned(), "b".to_owned()];
     let replay = "replay a --update --pass-env A,B --json --in d --pass-env=C b";
     assert_eq!(parse(replay), Ok(Subcommand::Replay { files, options }));
+    let playing = replay::Options { strict: true, directory: Some("d".into()), ..replay::Options::default() };
+    let options = review::Options { playing, decision: review::Decision::Accept };
+    let review = "review a --accept --strict --in d";
+    assert_eq!(parse(review), Ok(Subcommand::Review { files: vec!["a".into()], options }));
     let policy = |words: &str| match parse(words)? {
         Subcommand::Policy { action, json: true } => Ok(action),
         other => Err(format!("{other:?}")),
@@ -59,7 +63,7 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
 #[test]
 fn what_is_wrong_is_named_with_what_would_be_right() {
     let check = |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-    let commands = "serve, call, check, policy, tools, lock, record, replay, mock, lint, audit, report, doctor, init, setup, completions, man";
+    let commands = "serve, call, check, policy, tools, lock, record, replay, review, mock, lint, audit, report, doctor, init, setup, completions, man";
     check("srve", "unknown command `srve`; did you mean `serve`?");
     check("rep", "unknown command `rep`; did you mean `replay`?");
     check("start", &format!("unknown command `start`; the commands are {commands}"));
