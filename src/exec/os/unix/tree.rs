@@ -44,7 +44,10 @@ impl ProcessTree {
             Ok((leader, exit)) => Ok(Self { child: Some(child), leader, exit, status: None, launch, times: None }),
             Err(error) => {
                 // If it can't be killed either, only one error can be reported, and the first one says more.
-                child.kill().and_then(|()| child.wait()).map_err(|_| io::Error::other(error.to_string()))?;
+                let ended = child.kill().and_then(|()| child.wait());
+                #[cfg(target_os = "linux")]
+                leader.into_iter().for_each(crate::exec::os::linux::forget);
+                ended.map_err(|_| io::Error::other(error.to_string()))?;
                 Err(error)
             }
         }
