@@ -16,7 +16,7 @@ use rustix::event::PollFlags;
 use rustix::fs::statfs;
 
 use super::os::{Over, SOURCES, Starting, Watched};
-use super::run::{OnStart, result, spawn_error};
+use super::run::{result, spawn_error};
 use super::{ExecError, Invocation, Output, Processes, StartedCommand, StopSignal, Told};
 use crate::files::{FileState, Held, open_without_waiting};
 use crate::integrity::read_head;
@@ -51,6 +51,7 @@ pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, bool)>);
 pub(crate) struct QuickStart<'a> {
     processes: &'a Processes,
     starting: Starting,
+    /// Held until it has started.
     _opened: File,
 }
 
@@ -109,24 +110,28 @@ fn is_local_and_native(program: &Path) -> io::Result<bool> {
 }
 
 impl QuickStart<'_> {
-    /// Starts the command as [`Executor::run`](super::Executor::run) does.
+    /// Starts the command as [`Executor::run`](super::Executor::run) does. Returns its start instead of telling it, if
+    /// that is recorded.
     ///
     /// # Errors
     /// [`ExecError`] if it could not be started.
-    pub(crate) fn begin(self, invocation: Invocation) -> Result<Running, ExecError> {
-        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
+    pub(crate) fn begin(
+        self,
+        invocation: Invocation,
+        is_recorded: bool,
+    ) -> Result<(Running, Option<StartedCommand>), ExecError> {
+        let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start: _ } = invocation;
         let started = Instant::now();
         let program = allowed.program().to_owned();
         let mut command = Processes::of_words(program.clone(), &allowed, input.is_some() || feed.is_some());
         self.processes.surround(&mut command, &allowed);
-        let file = on_start.is_some().then(|| FileState::of(&program).ok()).flatten();
+        let file = is_recorded.then(|| FileState::of(&program).ok()).flatten();
         let child = self.starting.start(|| command.spawn()).map_err(|source| spawn_error(program.clone(), source))?;
-        if let Some(OnStart(tell)) = on_start {
-            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file });
-        }
+        let start = is_recorded.then(|| StartedCommand { pid: Some(child.id()), program: program.clone(), file });
         let told = Told { heartbeat, spool, feed };
         let watched = Watched::new(child, input.unwrap_or_default(), stop, limits, started, told, None);
-        Ok(Running { watched: watched.map_err(|source| ExecError::Lost { source })?, program, stays: false })
+        let watched = watched.map_err(|source| ExecError::Lost { source })?;
+        Ok((Running { watched, program, stays: false }, start))
     }
 }
 

@@ -3,16 +3,15 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rustix::event::PollFd;
 
 use super::event::{CallEnded, Event};
 use super::inbox::EventSender;
-use super::job::{Ending, Job, RunsWith, Untold, take_start};
+use super::job::{Ending, Job, RunsWith};
 use super::watches::Watches;
-use crate::exec::{OnStart, QuickStarts, Running, StartedCommand, Step, StopSignal};
+use crate::exec::{QuickStarts, Running, StartedCommand, Step, StopSignal};
 
 /// How many commands the loop watches at once.
 const MOST: usize = 16;
@@ -55,15 +54,18 @@ impl InLoop {
         let Some(start) = processes.and_then(|processes| self.quick.of(processes, &job.command)) else {
             return Err((job, signal));
         };
-        let (is_audited, untold) = (job.is_audited, Untold::default());
-        let (mut invocation, ending) = job.split(signal, events, report, &observer);
-        invocation.on_start = is_audited.then(|| keep_start(&untold));
-        match catch_unwind(AssertUnwindSafe(|| start.begin(invocation))) {
-            Ok(Ok(running)) => self.running.push(Left { running, ending }),
-            Ok(Err(error)) => self.ended.push_back(ending.of(Ok(Err(error)), None)),
-            Err(panic) => self.ended.push_back(ending.of(Err(panic), None)),
-        }
-        Ok(take_start(&untold))
+        let is_audited = job.is_audited;
+        let (invocation, ending) = job.split(signal, events, report, &observer);
+        let outcome = match catch_unwind(AssertUnwindSafe(|| start.begin(invocation, is_audited))) {
+            Ok(Ok((running, started))) => {
+                self.running.push(Left { running, ending });
+                return Ok(started);
+            }
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(panic) => Err(panic),
+        };
+        self.ended.push_back(ending.of(outcome, None));
+        Ok(None)
     }
 
     /// Whether the loop watches any.
@@ -133,10 +135,4 @@ impl Left {
         let Self { running, ending } = self;
         ending.of(catch_unwind(AssertUnwindSafe(|| running.run_to_end())), None)
     }
-}
-
-/// Has the start of a command put where it is taken from later.
-fn keep_start(kept: &Untold) -> OnStart {
-    let kept = Arc::clone(kept);
-    OnStart(Box::new(move |started| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(started)))
 }
