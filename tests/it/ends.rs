@@ -363,6 +363,11 @@ fn a_start_that_waits_in_the_kernel_holds_up_no_other_call_and_no_end() {
 
 #[cfg(target_os = "linux")]
 fn holds_up_nobody(leased: &Path) {
+    let allow = format!("{},true", leased.display());
+    let mut server = Server::start(&["--allow", &allow, "--log", "off"]);
+    server.initialize("2025-06-18");
+    // The server knows it before anybody has a lease on it.
+    server.call("execute_command", json!({"command": leased.display().to_string()}));
     let mut lease = {
         let _quiet = spawning();
         let mut lease = Command::new("python3");
@@ -378,9 +383,6 @@ fn holds_up_nobody(leased: &Path) {
         lease.wait().unwrap();
         return eprintln!("not shown, since the file system gives no leases");
     }
-    let allow = format!("{},true", leased.display());
-    let mut server = Server::start(&["--allow", &allow, "--log", "off"]);
-    server.initialize("2025-06-18");
     for _ in 0..3 {
         let arguments = json!({"command": leased.display().to_string(), "timeout_ms": 500});
         server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments}));
