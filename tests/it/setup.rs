@@ -41,7 +41,7 @@ fn server(client: &str, printed: &str) -> Vec<String> {
     let file = || serde_json::from_str::<Value>(printed).unwrap();
     match client {
         "claude-code" => behind(&["claude", "mcp", "add", "allowexec", "--"]),
-        "codex" => behind(&["codex", "mcp", "add", "allowexec", "--"]),
+        "codex" | "copilot" | "opencode" => behind(&[client, "mcp", "add", "allowexec", "--"]),
         "gemini" => {
             let mut words = behind(&["gemini", "mcp", "add", "--scope", "user", "allowexec"]);
             assert_eq!(words.remove(1), "--");
@@ -53,7 +53,6 @@ fn server(client: &str, printed: &str) -> Vec<String> {
             assert_eq!((words.len(), &entry["name"]), (1, &json!("allowexec")));
             of(&entry)
         }
-        "opencode" => words(&file()["mcp"]["allowexec"]["command"]),
         "zed" => of(&file()["context_servers"]["allowexec"]),
         _ => of(&file()["mcpServers"]["allowexec"]),
     }
@@ -125,12 +124,18 @@ fn the_part_of_a_file_is_printed_on_demand_and_the_toml_is_read_by_tomllib() {
     let project = dunce::canonicalize(place.path()).unwrap().join("a \"b\" \\ é");
     fs::create_dir_all(&project).unwrap();
     let flags = ["--allow", "ls", "--cwd-root", "."];
-    for (client, key) in [("claude-code", "mcpServers"), ("gemini", "mcpServers"), ("vscode", "servers")] {
+    let typed = ["claude-code", "copilot", "gemini"].map(|client| (client, "mcpServers"));
+    for (client, key) in typed.into_iter().chain([("vscode", "servers")]) {
         let output = setup(&project, place.path(), &[&[client, "--snippet"], flags.as_slice()].concat());
         let file: Value = serde_json::from_str(&printed(&output)).unwrap();
         let entry = &file[key]["allowexec"];
         assert_eq!(entry["args"], json!(["--allow", "ls", "--cwd-root", project.to_str().unwrap()]), "{client}");
+        assert_eq!(entry["tools"], if client == "copilot" { json!(["*"]) } else { Value::Null });
     }
+    let output = setup(&project, place.path(), &[&["opencode", "--snippet"], flags.as_slice()].concat());
+    let file: Value = serde_json::from_str(&printed(&output)).unwrap();
+    let command = file["mcp"]["allowexec"]["command"].as_array().unwrap();
+    assert_eq!(command[1..], ["--allow", "ls", "--cwd-root", project.to_str().unwrap()]);
     let output = setup(&project, place.path(), &[&["codex", "--snippet"], flags.as_slice()].concat());
     let expected_file = format!("{}/.codex/config.toml", place.path().display());
     assert!(String::from_utf8_lossy(&output.stdout).contains(&expected_file));

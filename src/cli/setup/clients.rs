@@ -105,7 +105,11 @@ impl Client {
                    below `[mcp_servers.allowexec]`.",
                 ],
             ),
-            Self::Copilot => form(None, Snippet::McpServers { is_typed: true }, &[]),
+            Self::Copilot => form(
+                Some(Command::Words(&["copilot", "mcp", "add", "allowexec", "--"])),
+                Snippet::McpServers { is_typed: true },
+                &[],
+            ),
             Self::Cursor => form(
                 None,
                 Snippet::McpServers { is_typed: false },
@@ -116,9 +120,11 @@ impl Client {
                 Snippet::McpServers { is_typed: false },
                 &["Gemini CLI starts servers only in folders that you trust."],
             ),
-            Self::Opencode => {
-                form(None, Snippet::Opencode, &["For one project alone it goes into `opencode.json` there."])
-            }
+            Self::Opencode => form(
+                Some(Command::Words(&["opencode", "mcp", "add", "allowexec", "--"])),
+                Snippet::Opencode,
+                &["For one project alone the snippet (`--snippet`) goes into `opencode.json` there."],
+            ),
             Self::Vscode => form(
                 Some(Command::Json(&["code", "--add-mcp"])),
                 Snippet::Vscode,
