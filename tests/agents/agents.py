@@ -41,8 +41,8 @@ def merge(path, value):
 
 
 class Agent:
-    # Its name for `allowexec setup`, its npm package, the version, its program, and the modes that are run.
-    client = package = version = program = ""
+    # What people call it, its name for `allowexec setup`, its npm package, the version, its program, and the modes that are run.
+    title = client = package = version = program = ""
     modes = ()
     # Whether its own limit for a call ends a call that reports progress.
     has_call_limit = True
@@ -72,6 +72,7 @@ class Agent:
 
 
 class ClaudeCode(Agent):
+    title = "Claude Code"
     client, package, version, program = "claude-code", "@anthropic-ai/claude-code", "2.1.330", "claude"
     modes = ("auto", "legacy")
 
@@ -93,6 +94,7 @@ class ClaudeCode(Agent):
 
 
 class Codex(Agent):
+    title = "Codex"
     client, package, version, program = "codex", "@openai/codex", "0.169.0", "codex"
     modes = ("auto",)
 
@@ -137,6 +139,7 @@ class Codex(Agent):
 
 
 class Copilot(Agent):
+    title = "GitHub Copilot CLI"
     client, package, version, program = "copilot", "@github/copilot", "1.0.102", "copilot"
     modes = ("messages", "chat")
     has_call_limit = False
@@ -167,6 +170,7 @@ class Copilot(Agent):
 
 
 class Opencode(Agent):
+    title = "opencode"
     client, package, version, program = "opencode", "opencode-ai", "1.18.33", "opencode"
     modes = ("messages", "chat")
     has_call_limit = False
@@ -190,6 +194,7 @@ class Opencode(Agent):
 
 
 class GeminiCli(Agent):
+    title = "Gemini CLI"
     client, package, version, program = "gemini", "@google/gemini-cli", "0.61.0", "gemini"
     modes = ("auto",)
 

@@ -99,9 +99,8 @@ class Run:
         said.seek(0)
         return process.returncode, said.read().decode(errors="replace")
 
-    def has_sent(self, command):
-        wanted = f'"command":"{command}"'
-        return any(wanted in path.read_text() for path in self.records.glob("*"))
+    def is_running(self, command):
+        return command in processes_of(self.place.home).values()
 
     def prompted(self, until=None):
         status, said = self.words(self.agent.prompt(self.program, self.place), until)
@@ -120,7 +119,7 @@ class Run:
         self.model.close()
         self.problems += self.model.problems
         self.problems += [f"the stand-in does not know {path}" for path in self.model.unknown if "count" not in path]
-        if left := processes_in(self.place.home):
+        if left := processes_left(self.place.home):
             self.problems.append(f"left behind: {list(left.values())}")
             for id in left:
                 os.kill(id, signal.SIGKILL)
@@ -142,22 +141,25 @@ class Run:
         return sum(getattr(session, what) for session in self.sessions)
 
 
-def processes_in(directory):
-    """What runs in a directory or below it, once everything had its time to end."""
+def processes_of(directory):
+    """What runs in a directory or below it, by its number."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if Path(os.readlink(process / "cwd")).is_relative_to(directory):
+                found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ").strip()
+        except OSError:
+            continue  # It has ended, or is another user's.
+    # One that ended and waits to be reaped has no words.
+    return {id: words for id, words in found.items() if words}
+
+
+def processes_left(directory):
+    """What still runs there once everything had its time to end."""
     limit = time.monotonic() + 10
-    while True:
-        left = {}
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if Path(os.readlink(process / "cwd")).is_relative_to(directory):
-                    left[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ").strip()
-            except OSError:
-                continue  # It has ended, or is another user's.
-        # One that ended and waits to be reaped has no words.
-        left = {id: words for id, words in left.items() if words}
-        if not left or time.monotonic() > limit:
-            return left
+    while (left := processes_of(directory)) and time.monotonic() < limit:
         time.sleep(0.1)
+    return left
 
 
 def calls(agent, mode):
@@ -175,6 +177,8 @@ def calls(agent, mode):
         answers = [answer for session in run.sessions for answer in session.answers]
         if len(answers) != ("elicitation" in declared):
             run.problems.append(f"elicitation: declared {sorted(declared)}, answered {answers}")
+        if tasks := declared & {"tasks", "io.modelcontextprotocol/tasks"}:
+            run.problems.append(f"it declares {tasks}, and nothing here has it run one")
         # Each was checked above; what is left to say is what the agent itself does.
         seen = {name: "yes" for name in ("hello", "refusal", "timeout", "shell", "background")}
         seen["roots"] = "yes" if is_bound else "no roots"
@@ -190,8 +194,9 @@ def cancels(agent, mode):
         script.insert(0, ("cancel", "execute_command", {"command": "sleep 60", "timeout_ms": 60000}, r"(?i)time"))
         script.insert(1, ("cancel", "execute_command", {"command": "echo after"}, r"stdout: \|\s+after"))
     run = Run(agent, mode, "cancels", script, patience=3000 if agent.has_call_limit else 60000).tapped()
-    run.prompted(until=lambda: run.has_sent(longest))
-    if not run.has_sent(longest):
+    # Not before it runs: the server may just be asking for roots, and its question would cross the cancellation.
+    run.prompted(until=lambda: run.is_running(longest))
+    if not run.is_interrupted:
         run.problems.append(f"it never came to `{longest}`: {run.model.results}")
     # What an agent that is interrupted still sends before it ends the server is a race, so only a limit of its own counts.
     seen = {"cancel": "yes" if agent.has_call_limit else "no limit of its own", "interrupt": "yes"}
@@ -253,7 +258,7 @@ def results_of(agent):
         seen = {step: how for run, of_run in runs if not run.problems for step, how in of_run.items()}
         first = runs[0][0]
         revisions = sorted({session.revision for session in first.sessions if session.revision})
-        row = {"agent": agent.package, "version": agent.version, "mode": mode, "api": ", ".join(sorted(first.model.apis))}
+        row = {"agent": agent.title, "package": agent.package, "version": agent.version, "mode": mode, "api": ", ".join(sorted(first.model.apis))}
         rows.append((row | {"revision": ", ".join(revisions), "seen": seen}, [run for run, _ in runs]))
     return rows
 
@@ -264,7 +269,7 @@ def main():
         sys.exit("this needs Linux")
     if not SCHEMAS:
         print("MCP_SCHEMA_DIR is not set: no line is checked against a schema")
-    known = {(row["agent"], row["mode"]): row for row in json.loads(SEEN.read_text())} if SEEN.exists() else {}
+    known = {(row["package"], row["mode"]): row for row in json.loads(SEEN.read_text())} if SEEN.exists() else {}
     installed = [agent for agent in agents.ALL if Path(f"{KEPT}/{agent.program}/node_modules/.bin/{agent.program}").exists()]
     for agent in agents.ALL:
         if agent not in installed:
@@ -280,7 +285,7 @@ def main():
                 print(f"{agent.package} {agent.version}:\n  FAILED: {error!r}")
                 continue
             for row, runs in rows:
-                key = (row["agent"], row["mode"])
+                key = (row["package"], row["mode"])
                 print(f"{agent.package} {agent.version}, {row['mode']}: {row['revision']}, {row['api']}, {row['seen']}")
                 problems = [f"{run.title}: {problem}" for run in runs for problem in run.problems]
                 for problem in problems:

@@ -6,6 +6,11 @@ from pathlib import Path
 META = "io.modelcontextprotocol/"
 
 
+def names(capabilities):
+    """What is declared, extensions under their own names."""
+    return set(capabilities) | set(capabilities.get("extensions", {}))
+
+
 class Session:
     """One start of the server."""
 
@@ -39,11 +44,11 @@ class Session:
             self.open[message["id"]] = method
             self.calls += method == "tools/call"
         if method == "initialize":
-            self.client, self.declared = params["clientInfo"], set(params["capabilities"])
+            self.client, self.declared = params["clientInfo"], names(params["capabilities"])
         if META + "protocolVersion" in meta and method != "server/discover":
             self.revision = meta[META + "protocolVersion"]
             self.client = meta.get(META + "clientInfo", self.client)
-            self.declared = set(meta.get(META + "clientCapabilities", {}))
+            self.declared = names(meta.get(META + "clientCapabilities", {}))
         for name, result in params.get("inputResponses", {}).items():
             self.told(self.asked.pop(name, None), result)
 

