@@ -81,3 +81,8 @@ pub mod shell;
 pub mod text;
 pub mod tools;
 pub mod transcript;
+
+/// The guide's page about embedding: its examples are compiled and run as those above.
+#[cfg(doctest)]
+#[doc = include_str!("../spec/guide/embedding.md")]
+struct Guide;

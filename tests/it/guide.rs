@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 const README: &str = include_str!("../../README.md");
 const RECIPES: &str = include_str!("../../spec/guide/recipes.md");
 const MIGRATING: &str = include_str!("../../spec/guide/migrating.md");
+const BACKGROUND: &str = include_str!("../../spec/guide/background.md");
 const LOCKING: &str = include_str!("../../spec/guide/locking.md");
 
 /// A home directory with what the recipes name.
@@ -73,6 +75,167 @@ fn commands<'a>(page: &'a str, label: &str) -> Vec<&'a str> {
     let (_, rest) = page.split_once(label).unwrap();
     let list = rest.split(". Refused").next().unwrap().lines().next().unwrap();
     list.split('`').skip(1).step_by(2).collect()
+}
+
+/// Pages whose examples are run where they belong: the test that reads them.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("embedding.md", include_str!("../../src/lib.rs")),
+    ("locking.md", include_str!("guide.rs")),
+    ("recipes.md", include_str!("guide.rs")),
+];
+/// Pages without examples.
+const WITHOUT: [&str; 2] = ["SUMMARY.md", "reference.md"];
+
+/// Serves a client that calls these commands, with these settings.
+fn serve(reader: &Reader, settings: &[&str], commands: &[&str]) {
+    let call = |(id, command): (usize, &&str)| {
+        let params = json!({"name": "execute_command", "arguments": {"command": command}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let info = json!({"name": "reader", "version": "0"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let first = json!({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params});
+    let second = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let lines = [first, second].into_iter().chain(commands.iter().enumerate().map(call));
+    let input = reader.home.join("requests");
+    fs::write(&input, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    server.args(["--allow", "ls", "--log", "off"]).args(settings).current_dir(reader.project());
+    let served = server.stdin(fs::File::open(&input).unwrap()).output().unwrap();
+    assert!(served.status.success(), "{}", String::from_utf8_lossy(&served.stderr));
+}
+
+/// Makes what the examples of a page need and the page does not show; gives the page as this reader would type it.
+fn prepared(name: &str, page: &str, reader: &Reader) -> String {
+    let project = reader.project();
+    match name {
+        "approval.md" => {
+            let ask = reader.home.join("bin/ask");
+            fs::create_dir(reader.home.join("bin")).unwrap();
+            fs::write(&ask, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&ask, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        "audit.md" => {
+            let settings = ["--audit", "audit.jsonl", "--audit-max-size", "4KiB"];
+            while !project.join("audit.jsonl.1").exists() {
+                serve(reader, &settings, &["ls"]);
+            }
+            let head = String::from_utf8(reader.run(&project, &["audit", "head", "audit.jsonl"]).stdout).unwrap();
+            serve(reader, &settings[..2], &["ls", "ls", "rm x"]);
+            return page.replace("2b4e…", head.split_whitespace().nth(1).unwrap());
+        }
+        "connect.md" => fs::write(project.join("Cargo.toml"), "[package]\nname = \"x\"\n").unwrap(),
+        "sandbox.md" => {
+            fs::write(reader.home.join("secret"), "").unwrap();
+            fs::write(reader.home.join(".gitconfig"), "").unwrap();
+        }
+        "policy.md" => {
+            serve(reader, &["--record", "session.transcript"], &["git log -n 5", "ls"]);
+            fs::write(project.join("changed.yaml"), "version: 1\nprofiles: [git-readonly]\n").unwrap();
+        }
+        _ => {}
+    }
+    page.to_owned()
+}
+
+/// A text with `#` for each number, time and hash, and one blank for several, where they differ from run to run.
+fn without_numbers(text: &str) -> String {
+    let is_number = |word: &str| {
+        let is_part = |character: char| character.is_ascii_hexdigit() || "-:;…".contains(character);
+        word.chars().all(is_part) && word.chars().any(|character| character.is_ascii_digit())
+    };
+    let words = text.split_whitespace().map(|word| if is_number(word) { "#" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The fenced blocks of a page, in their order, each with its language.
+fn fenced(page: &str) -> Vec<(&str, &str)> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    blocks.map(|block| block.split_once('\n').unwrap()).collect()
+}
+
+/// Runs the examples of a page one after the other in one project, as a reader would in a shell; gives how many there were.
+/// `# exit status N` behind a command says how it ends, where that is not 0; the output is compared where the page shows it. A
+/// block of YAML that begins with `# NAME` is the file of that name.
+fn run_page(name: &str, page: &str) -> usize {
+    let reader = Reader::new();
+    let page = &prepared(name, page, &reader);
+    let own = Path::new(env!("CARGO_BIN_EXE_allowexec")).parent().unwrap();
+    let mut count = 0;
+    for (language, block) in fenced(page) {
+        if let Some((file, _)) = block.strip_prefix("# ").and_then(|rest| rest.split_once('\n'))
+            && language == "yaml"
+        {
+            fs::write(reader.project().join(file), reader.own(block)).unwrap();
+        }
+        if language != "console" {
+            continue;
+        }
+        for example in format!("\n{block}").split("\n$ ").skip(1) {
+            let (line, expected) = example.split_once('\n').unwrap_or((example, ""));
+            // What others' programs do is not tried here.
+            if !line.starts_with("allowexec ") {
+                continue;
+            }
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", &reader.own(line)]).current_dir(reader.project()).env_clear();
+            shell.env("PATH", format!("{}:/usr/bin:/bin", own.display())).env("HOME", &reader.home);
+            let output = shell.stdin(std::process::Stdio::null()).output().unwrap();
+            let status = line.split_once("exit status ").map_or(0, |(_, status)| status.trim().parse().unwrap());
+            let said = String::from_utf8_lossy(&output.stdout).replace(reader.home.to_str().unwrap(), "/home/me");
+            let complained = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(status), "{name}: {line}\n{said}{complained}");
+            if !expected.trim().is_empty() && name == "audit.md" {
+                assert_eq!(without_numbers(&said), without_numbers(expected), "{name}: {line}");
+            } else if !expected.trim().is_empty() {
+                assert_eq!(said.trim_end(), expected.trim_end(), "{name}: {line}");
+            }
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn every_example_of_the_guide_is_run() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("spec/guide");
+    let mut count = 0;
+    for entry in fs::read_dir(guide).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !name.ends_with(".md") || WITHOUT.contains(&name) {
+            continue;
+        }
+        if let Some((_, test)) = ELSEWHERE.iter().find(|(page, _)| *page == name) {
+            assert!(test.contains(&format!("spec/guide/{name}\")")), "no test reads {name}");
+            continue;
+        }
+        let run = run_page(name, &fs::read_to_string(&path).unwrap());
+        assert!(run > 0 || name == "remote.md", "{name} has no example that is run");
+        count += run;
+    }
+    assert!(count >= 30, "{count} examples");
+}
+
+#[test]
+fn the_calls_of_the_page_about_long_work_do_what_it_says() {
+    let reader = Reader::new();
+    let npm = reader.home.join("bin/npm");
+    fs::create_dir(reader.home.join("bin")).unwrap();
+    fs::write(&npm, "#!/bin/sh\necho listening on 8080\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", reader.home.join("bin").display());
+    let mut server = crate::support::Server::command(&["--allow", "npm"]).env("PATH", &path).start();
+    server.initialize("2025-11-25");
+    let mut said = Vec::new();
+    for line in blocks(BACKGROUND, "json")[0].lines() {
+        let params: Value = serde_json::from_str(line).unwrap();
+        let answer = server.request("tools/call", params);
+        said.push(answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned());
+    }
+    assert!(said[0].contains("running: true") && said[0].contains("call: 1"), "{said:?}");
+    assert!(said[1].contains("found: true") && said[1].contains("listening on 8080"), "{said:?}");
+    assert!(said[2].contains("signal: SIGTERM"), "{said:?}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod ask_scripts;
 mod audit;
 mod audited;
 mod background;
+mod book;
 mod clients;
 mod dependencies;
 mod directories;

@@ -1,4 +1,4 @@
-//! What README and the guide show is what happens: their console examples are run, and README's configurations are accepted.
+//! What README shows is what happens: its console examples are run, and its configurations are accepted. `guide.rs` has the guide.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,29 +7,16 @@ use serde_json::Value;
 
 const README: &str = include_str!("../../README.md");
 
-/// All pages that have examples to run.
-const PAGES: [&str; 5] = [
-    README,
-    include_str!("../../spec/guide/packages.md"),
-    include_str!("../../spec/guide/remote.md"),
-    include_str!("../../spec/guide/connect.md"),
-    include_str!("../../spec/guide/migrating.md"),
-];
-
 /// The fenced blocks of README in this language.
 fn blocks(language: &str) -> Vec<&'static str> {
-    blocks_of(README, language)
-}
-
-fn blocks_of(page: &'static str, language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
-    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+    README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 
 /// Each command of the console examples, with the output that the page shows for it.
 fn examples() -> Vec<(&'static str, String)> {
     let mut examples: Vec<(&'static str, String)> = Vec::new();
-    for line in PAGES.into_iter().flat_map(|page| blocks_of(page, "console")).flat_map(str::lines) {
+    for line in blocks("console").into_iter().flat_map(str::lines) {
         match line.strip_prefix("$ ") {
             Some(command) => examples.push((command, String::new())),
             None => {

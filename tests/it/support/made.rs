@@ -1,4 +1,4 @@
-//! Parts of documents that a test makes: what stands there has to be what is made now. With
+//! Parts of documents that a test makes, and whole ones: what stands there has to be what is made now. With
 //! `INSTA_UPDATE=always` it is written.
 
 use std::fs;
@@ -27,4 +27,9 @@ pub fn part(file: &str, name: &str, source: &str, text: &str) {
     let (_, behind) = rest.split_once(&end).unwrap_or_else(|| panic!("{file} has no line {end}"));
     // A table of GitHub's ends at a blank line.
     check(file, &found, &format!("{before}{begin}\n{text}\n{end}{behind}"));
+}
+
+/// A whole file.
+pub fn file(file: &str, text: &str) {
+    check(file, &fs::read_to_string(path(file)).unwrap_or_default(), text);
 }
