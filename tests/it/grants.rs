@@ -120,6 +120,134 @@ fn a_preset_lets_its_tool_use_its_files_and_without_it_the_hint_names_it() {
     }
 }
 
+/// A project of one language, and what its tool should do there.
+struct Work {
+    allow: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    commands: &'static [&'static str],
+    /// At `strict` they run from the temporary directory, where nothing is executed.
+    not_strict: &'static [&'static str],
+}
+
+const WORK: [Work; 4] = [
+    Work {
+        allow: "npm",
+        files: &[
+            ("project/package.json", r#"{"name": "x", "version": "1.0.0", "scripts": {"test": "node -e 0"}}"#),
+            ("home/.npmrc", "fund=false\n"),
+        ],
+        commands: &["npm --version", "npm test"],
+        not_strict: &[],
+    },
+    Work {
+        allow: "python3",
+        files: &[("project/x.py", "")],
+        commands: &["python3 -c 'import x, json'"],
+        not_strict: &[],
+    },
+    Work {
+        allow: "cargo",
+        files: &[
+            ("project/Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            ("project/src/main.rs", "fn main() {}\n#[test]\nfn passes() {}\n"),
+        ],
+        commands: &["cargo check --offline", "cargo test --offline"],
+        not_strict: &[],
+    },
+    Work {
+        allow: "go",
+        files: &[
+            ("project/go.mod", "module x\n\ngo 1.19\n"),
+            ("project/main.go", "package main\n\nfunc main() {}\n"),
+            ("project/main_test.go", "package main\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) {}\n"),
+            ("home/.config/go/env", "GOFLAGS=-mod=mod\n"),
+        ],
+        commands: &["go version", "go build"],
+        not_strict: &["go test"],
+    },
+];
+
+/// The flags in the helps of `doctor`, one help after the other, until it has none; a directory that is to be made is made.
+fn advised(base: &Path, path: &str, settings: &[&str]) -> Vec<String> {
+    let mut flags: Vec<String> = Vec::new();
+    loop {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        doctor.args(["doctor", "--json"]).args(settings).args(&flags).current_dir(base.join("project")).env_clear();
+        let output = doctor.env("PATH", path).env("HOME", base.join("home")).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warnings = report["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap());
+        let Some(advice) = warnings.into_iter().find(|warning| warning.contains("add `--")) else { return flags };
+        let add = advice.split_once("add `").unwrap().1.split('`').next().unwrap();
+        if let Some((_, made)) = advice.split_once("make `") {
+            fs::create_dir_all(made.split('`').next().unwrap()).unwrap();
+        } else if advice.contains("make that directory") {
+            fs::create_dir_all(add.strip_prefix("--write ").unwrap()).unwrap();
+        }
+        assert!(!flags.join(" ").contains(add), "said twice: {advice}");
+        flags.extend(add.split(' ').map(str::to_owned));
+    }
+}
+
+#[test]
+fn what_doctor_advises_makes_the_tools_work_at_each_level() {
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
+    let sysroot = sysroot.map(|output| String::from_utf8(output.stdout).unwrap().trim().to_owned()).unwrap_or_default();
+    let path = format!("{sysroot}/bin:{SYSTEM_PATH}");
+    for work in WORK {
+        if !path.split(':').any(|entry| Path::new(entry).join(work.allow).is_file()) {
+            eprintln!("{} is not installed here, so nothing is shown of it", work.allow);
+            continue;
+        }
+        for level in LEVELS {
+            let world = World::new();
+            for (file, text) in work.files {
+                let file = world.base.join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, text).unwrap();
+            }
+            let project = world.fill("[base]/project");
+            let settings = ["--sandbox", level, "--allow", work.allow, "--project-dir", &project, "--timeout", "2m"];
+            let flags = advised(&world.base, &path, &settings);
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let mut server = world.command(User::Own, &[&settings, &flags[..]].concat()).env("PATH", &path).start();
+            server.initialize("2025-06-18");
+            let not_strict = if level == "strict" { &[][..] } else { work.not_strict };
+            for command in work.commands.iter().chain(not_strict) {
+                let output = text(&server.call("execute_command", json!({"command": command})));
+                assert!(output.starts_with("exit_code: 0\n"), "{level}, {command}, {flags:?}: {output}");
+            }
+        }
+    }
+}
+
+#[test]
+fn doctor_names_what_an_installation_of_ones_own_needs() {
+    let world = World::new();
+    let home = world.fill("[base]/home");
+    for (program, preset) in [
+        (".nvm/versions/node/v1/bin/node", "`--grant node`"),
+        (".pyenv/versions/3/bin/python3", "`--grant python`"),
+        ("sdk/go1/bin/go", "`--grant go`"),
+        ("own/bin/node", "`--exec [base]/home/own`"),
+    ] {
+        put(&world, program, "#!/bin/sh\n");
+        let file = world.base.join("home").join(program);
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        doctor.args(["doctor", "--json", "--sandbox", "workspace", "--allow", name, "--cwd-root", "project"]);
+        doctor.current_dir(&world.base).env_clear().env("HOME", &home);
+        let output = doctor.env("PATH", file.parent().unwrap()).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let expected = format!("which the sandbox does not grant; add {}", world.fill(preset));
+        let warnings = report["warnings"].as_array().unwrap();
+        assert!(
+            warnings.iter().any(|warning| warning.as_str().unwrap().ends_with(&expected)),
+            "{program}: {warnings:#?}"
+        );
+    }
+}
+
 #[test]
 fn a_preset_lets_nothing_be_written_and_gives_no_credentials() {
     for user in User::all() {

@@ -2,10 +2,12 @@
 //! enforce.
 //!
 //! - `risks`: what is risky, why, and what to change
+//! - `tools`: what well-known tools need of the sandbox, and which flags grant it
 //! - `page`: all of it as text
 
 mod page;
 mod risks;
+mod tools;
 
 use std::io::{self, IsTerminal};
 

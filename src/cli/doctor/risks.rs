@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::tools;
 use crate::config::Config;
 use crate::integrity::{Replaceable, Trust};
-use crate::policy::rules::SandboxWord;
-use crate::sandbox::{Enforcement, Kernel, Level, Network, Preset};
+use crate::policy::rules::{SandboxWord, profile_describing};
+use crate::sandbox::{Enforcement, Kernel, Level, Network};
 use crate::server::Parts;
 
 /// What should be changed, and how.
@@ -18,7 +19,7 @@ pub(super) struct Risk {
 }
 
 impl Risk {
-    fn new(what: String, help: String) -> Self {
+    pub(super) fn new(what: String, help: String) -> Self {
         Self { what, help: Some(help) }
     }
 
@@ -33,16 +34,28 @@ impl Risk {
 
 /// All risks of a configuration.
 pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
-    let mut risks: Vec<Risk> = parts.warnings().into_iter().map(|what| Risk { what, help: None }).collect();
+    let mut risks: Vec<Risk> =
+        parts.warnings().into_iter().map(|what| Risk { help: narrower(parts, &what), what }).collect();
     risks.extend(unconfined(config, parts));
     risks.extend(useless_grants(config, parts));
     risks.extend(wide_grants(config));
     risks.extend(wide_directories(config));
     risks.extend(tildes(config));
     risks.extend(replaceable(config, parts));
-    risks.extend(shims(config, parts));
-    risks.extend(files_of_tools(config, parts));
+    risks.extend(tools::needs(config, parts));
     risks
+}
+
+/// What to do about a command that can start whatever it likes, if that is what a warning says.
+fn narrower(parts: &Parts, warning: &str) -> Option<String> {
+    let names = parts.policy.allow_list().names().iter();
+    let name = names.into_iter().find(|name| warning.starts_with(&format!("`{name}` on the allow-list ")))?;
+    Some(match profile_describing(name) {
+        Some(profile) => {
+            format!("put `--profile {profile}` in place of `{name}`, which describes what it may be called with")
+        }
+        None => "describe in a policy what it may be called with (`spec/guide/policy.md`)".to_owned(),
+    })
 }
 
 /// Programs that others can replace. Where they don't run for that reason it is a problem.
@@ -64,7 +77,7 @@ fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
 }
 
 /// Whether the kernel holds the commands of an entry.
-fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
+pub(super) fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
     let rule = parts.policy.allow_list().rules().get(name);
     match rule.and_then(|rule| rule.sandbox.level) {
         Some(level) => level != SandboxWord::Off,
@@ -113,7 +126,7 @@ fn useless_grants(config: &Config, parts: &Parts) -> Vec<Risk> {
 }
 
 /// Where a path leads, seen from the server's directory.
-fn resolved(config: &Config, path: &Path) -> PathBuf {
+pub(super) fn resolved(config: &Config, path: &Path) -> PathBuf {
     let path = config.surroundings.directory.join(path);
     dunce::canonicalize(&path).unwrap_or(path)
 }
@@ -122,7 +135,7 @@ fn is_root(path: &Path) -> bool {
     path.parent().is_none()
 }
 
-fn home(config: &Config) -> Option<PathBuf> {
+pub(super) fn home(config: &Config) -> Option<PathBuf> {
     let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
     let home = config.surroundings.variable(name).map(Path::new).filter(|home| home.is_absolute())?;
     Some(dunce::canonicalize(home).unwrap_or_else(|_| home.to_owned()))
@@ -153,7 +166,7 @@ fn wide_grants(config: &Config) -> Vec<Risk> {
 }
 
 /// The directories of the work, with their flags.
-fn directories(config: &Config) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+pub(super) fn directories(config: &Config) -> impl Iterator<Item = (&'static str, &PathBuf)> {
     let roots = config.cwd_root.value.iter().flatten().map(|path| ("cwd-root", path));
     let workspace = config.workspace_dir.value.iter().map(|path| ("workspace-dir", path));
     roots.chain(workspace).chain(config.project_dir.value.iter().map(|path| ("project-dir", path)))
@@ -195,86 +208,7 @@ fn tildes(config: &Config) -> Vec<Risk> {
 }
 
 /// Whether the sandbox grants that path by a flag.
-fn is_granted(config: &Config, paths: &[PathBuf], wanted: &Path) -> bool {
+pub(super) fn is_granted(config: &Config, paths: &[PathBuf], wanted: &Path) -> bool {
     let wanted = resolved(config, wanted);
     paths.iter().any(|path| wanted.starts_with(resolved(config, path)))
-}
-
-/// Programs that are found in PATH, but only start another one, from the home directory.
-fn shims(config: &Config, parts: &Parts) -> Vec<Risk> {
-    let rustup = config.surroundings.variable("RUSTUP_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let mut risks = Vec::new();
-    for name in parts.policy.allow_list().names().iter().filter(|name| is_confined(config, parts, name)) {
-        let Some(program) = parts.program_of(name) else { continue };
-        let found = dunce::canonicalize(program.path()).unwrap_or_else(|_| program.path().to_owned());
-        let Some(bin) = program.path().parent() else { continue };
-        if found.file_stem().is_some_and(|stem| stem == "rustup") && name != "rustup" {
-            let (toolchains, help) = match &rustup {
-                None => (None, "add `--grant rust`".to_owned()),
-                Some(rustup) => (
-                    Some(rustup.join("toolchains")),
-                    format!(
-                        "add `--exec {},{1}/toolchains --read {1}/settings.toml --env RUSTUP_HOME`",
-                        bin.display(),
-                        rustup.display()
-                    ),
-                ),
-            };
-            let is_granted = match &toolchains {
-                None => config.grant.value.contains(&Preset::Rust),
-                Some(toolchains) => is_granted(config, &config.exec.value, toolchains),
-            };
-            // Who names the usual place by hand grants it as well.
-            let usual = home(config).map(|home| home.join(".rustup/toolchains"));
-            if !is_granted && !usual.is_some_and(|usual| self::is_granted(config, &config.exec.value, &usual)) {
-                risks.push(Risk::new(
-                    format!("`{name}` is a shim of rustup, and the sandbox does not let it start the toolchain"),
-                    help,
-                ));
-            }
-        } else if let Some(manager) = bin.parent().filter(|_| bin.ends_with("shims")) {
-            let is_pyenv = home(config).is_some_and(|home| manager == home.join(".pyenv"));
-            let is_granted = is_pyenv && config.grant.value.contains(&Preset::Python)
-                || is_granted(config, &config.exec.value, &manager.join("versions"));
-            let grant =
-                if is_pyenv { "`--grant python`".to_owned() } else { format!("`--exec {}`", manager.display()) };
-            if !is_granted {
-                risks.push(Risk::new(
-                    format!(
-                        "`{name}` is a shim of the version manager in `{}`, and the sandbox does not let it start the real one",
-                        manager.display()
-                    ),
-                    format!("add {grant}, and put the directory of the real program in PATH before the shims"),
-                ));
-            }
-        }
-    }
-    risks
-}
-
-/// What well-known tools use of the home directory. A rule brings what its command needs.
-fn files_of_tools(config: &Config, parts: &Parts) -> Vec<Risk> {
-    let Some(home) = home(config) else { return Vec::new() };
-    let allow = parts.policy.allow_list();
-    let is_plain = |name: &str| {
-        let is_listed = allow.names().iter().any(|entry| entry == name);
-        is_listed && allow.rules().get(name).is_none() && is_confined(config, parts, name)
-    };
-    let risk = |(name, path, preset): (&str, &str, Preset)| {
-        let path = home.join(path);
-        let granted = [&config.read.value, &config.write.value].iter().any(|paths| is_granted(config, paths, &path));
-        let is_needed = is_plain(name) && path.exists() && !granted && !config.grant.value.contains(&preset);
-        is_needed.then(|| {
-            Risk::new(
-                format!("`{name}` reads `{}`, which the sandbox does not grant", path.display()),
-                format!("add `--grant {}`", preset.name()),
-            )
-        })
-    };
-    let known = [
-        ("git", ".gitconfig", Preset::Git),
-        ("npm", ".npmrc", Preset::Node),
-        ("cargo", ".cargo/registry", Preset::Rust),
-    ];
-    known.into_iter().filter_map(risk).collect()
 }
