@@ -37,7 +37,9 @@ pub(super) fn run(named: &[String], schema: Option<&str>, as_json: bool) -> Resu
             print(&to_text(file, result))?;
         }
         let broken = if broken == 0 { String::new() } else { format!(", {broken} broken") };
-        print(&format!("{findings} findings in {} files{broken}\n", results.len()))?;
+        let [found, files] = [(findings, "finding"), (results.len(), "file")]
+            .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        print(&format!("{found} in {files}{broken}\n"))?;
     }
     Ok(match (broken, findings) {
         (0, 0) => Outcome::Good,
@@ -68,10 +70,18 @@ fn to_json(file: &str, result: &Result<Vec<Finding>, String>) -> serde_json::Val
     }
 }
 
-/// The schemas of a directory: `REVISION/schema.json`, as the repository of the specification has them.
+/// The directory with the schema of the extension for tasks, and the revision that it extends.
+const TASKS: (&str, &str) = ("ext-tasks", "2026-07-28");
+
+/// The schemas of a directory: `REVISION/schema.json`, as the repository of the specification has them, and
+/// `ext-tasks/schema.json`, as that of the extension.
 fn schemas(directory: &str) -> Result<BTreeMap<String, Schema>, CliError> {
     let failed = |path: &Path, why: &dyn std::fmt::Display| CliError::Transcript {
         why: format!("flag `--schema`: {}: {why}", path.display()),
+    };
+    let read = |path: &Path| {
+        let text = read_regular(path, LARGEST).map_err(|error| failed(path, &error))?;
+        Schema::parse(&text).map_err(|error| failed(path, &error))
     };
     let root = Path::new(directory);
     let mut schemas = BTreeMap::new();
@@ -83,8 +93,12 @@ fn schemas(directory: &str) -> Result<BTreeMap<String, Schema>, CliError> {
         if !name.starts_with("20") || !path.is_file() {
             continue;
         }
-        let text = read_regular(&path, LARGEST).map_err(|error| failed(&path, &error))?;
-        schemas.insert(name, Schema::parse(&text).map_err(|error| failed(&path, &error))?);
+        schemas.insert(name, read(&path)?);
+    }
+    let (extension, revision) = (root.join(TASKS.0).join("schema.json"), TASKS.1);
+    if let Some(schema) = schemas.remove(revision) {
+        let schema = if extension.is_file() { schema.extended_by(&read(&extension)?) } else { schema };
+        schemas.insert(revision.to_owned(), schema);
     }
     match schemas.is_empty() {
         true => Err(failed(root, &"expected `REVISION/schema.json` in it")),

@@ -171,12 +171,12 @@ impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-            let (line, behind) = rest.split_at(end);
+            let (line, behind) = rest.split_at(end + 1);
             self.line.extend_from_slice(line);
             // The player is done, as a client that has closed its end.
             let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             self.lines.send(std::mem::take(&mut self.line)).map_err(gone)?;
-            rest = behind.get(1..).unwrap_or_default();
+            rest = behind;
         }
         self.line.extend_from_slice(rest);
         Ok(bytes.len())

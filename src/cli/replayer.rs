@@ -113,6 +113,7 @@ impl<'a> Replayer<'a> {
         if transcript.entries.iter().all(|entry| matches!(entry, Entry::Comment(_) | Entry::Blank)) {
             return Err(format!("{file}: nothing is sent and nothing expected; a recording may have been broken off"));
         }
+        let rules = rules(file, &transcript)?;
         let advice = self.advice(&transcript.header);
         let place =
             ReplayDirectory::new(self.options.directory.as_deref()).map_err(|error| match &self.options.directory {
@@ -129,11 +130,10 @@ impl<'a> Replayer<'a> {
                 .map_err(|error| format!("{file}: setup: {setup}: {error}"))?;
         }
         let Played { transcript: played, problem, has_started } = self
-            .start(&transcript, &place, &placeholders)
+            .start(&transcript, &rules, &place, &placeholders)
             .map_err(|error| format!("{file}: {error}\n{advice}").trim_end().to_owned())?;
         // The parser has taken it for UTF-8.
         let text = String::from_utf8_lossy(&text);
-        let rules = rules(file, &transcript)?;
         let strictness = if self.options.strict { Strictness::Strict } else { Strictness::Usual };
         let comparison = Comparison::new(file, &text, &transcript, &played, &placeholders, &rules, strictness);
         let problem = problem.map(|problem| format!("{}\n", problem.trim_end())).unwrap_or_default();
@@ -152,12 +152,14 @@ impl<'a> Replayer<'a> {
     fn start(
         &self,
         transcript: &Transcript,
+        rules: &[Rule],
         place: &ReplayDirectory,
         placeholders: &Placeholders,
     ) -> io::Result<Played> {
         let (directory, passed) = (&place.directory, &self.passed);
         let words = self.options.server.as_deref().unwrap_or(transcript.header.server());
-        let player = Player::default().placeholders(placeholders.clone()).in_order(self.options.strict);
+        let player =
+            Player::default().placeholders(placeholders.clone()).in_order(self.options.strict).rules(rules.to_vec());
         if words.is_empty() {
             let timeout = self.options.timeout;
             return played::play(player, transcript, directory, placeholders, passed, timeout, &self.interrupt);

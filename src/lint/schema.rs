@@ -61,10 +61,21 @@ impl Schema {
         Ok(Self { definitions })
     }
 
-    /// The name of the request's or notification's definition with this method.
+    /// Adds the definitions of an extension, such as that for tasks. What both define is the revision's.
+    #[must_use]
+    pub fn extended_by(mut self, extension: &Self) -> Self {
+        for (name, definition) in &extension.definitions {
+            self.definitions.entry(name.as_str()).or_insert_with(|| definition.clone());
+        }
+        self
+    }
+
+    /// The name of the request's or notification's definition with this method. An extension has it in a part of its own.
     pub(super) fn of_method(&self, method: &str) -> Option<&str> {
-        let is_it =
-            |definition: &Value| definition.pointer("/properties/method/const").and_then(Value::as_str) == Some(method);
+        let says_so = |part: &Value| part.pointer("/properties/method/const").and_then(Value::as_str) == Some(method);
+        let is_it = |definition: &Value| {
+            says_so(definition) || definition.get("allOf").is_some_and(|parts| items(parts).iter().any(says_so))
+        };
         let found = self.definitions.iter().find(|(_, definition)| is_it(definition));
         found.map(|(name, _)| name.as_str())
     }
@@ -81,7 +92,7 @@ impl Schema {
             None => method == "tools/call" && result.get("task").is_some_and(Value::is_object),
         };
         if is_task {
-            // In 2026-07-28 tasks are an extension, whose results the schema of the revision does not know.
+            // In 2026-07-28 tasks are an extension, which may be unknown here.
             return self.definitions.contains_key(CREATE_TASK).then(|| CREATE_TASK.to_owned());
         }
         let result = format!("{}Result", self.of_method(method)?.strip_suffix("Request")?);
@@ -138,6 +149,14 @@ impl Schema {
                         }
                     }
                 }
+                "not" if self.validate(rule, value, at.clone(), depth + 1).is_ok() => {
+                    return Err((at, format!("nothing of this kind may stand here, found {}", shown(value))));
+                }
+                "propertyNames" => {
+                    for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
+                        self.validate(rule, &Value::from(name.as_str()), below(&at, name), depth + 1)?;
+                    }
+                }
                 "items" => {
                     for (index, item) in items(value).iter().enumerate() {
                         self.validate(rule, item, below(&at, &index.to_string()), depth + 1)?;
@@ -172,7 +191,7 @@ fn check(schema: &Value) -> Result<(), SchemaError> {
     for (keyword, rule) in schema.as_object().into_iter().flatten() {
         match keyword.as_str() {
             "properties" => rule.as_object().into_iter().flatten().try_for_each(|(_, schema)| check(schema))?,
-            "items" | "additionalProperties" => check(rule)?,
+            "items" | "additionalProperties" | "propertyNames" | "not" => check(rule)?,
             "anyOf" | "oneOf" | "allOf" => items(rule).iter().try_for_each(check)?,
             "$ref" => {}
             keyword if SIMPLE.contains(&keyword) || ANNOTATIONS.contains(&keyword) => {}
@@ -268,12 +287,29 @@ mod tests {
     }
 
     #[test]
+    fn an_extension_adds_its_methods_and_changes_none_of_the_revisions() {
+        let schema = |definitions: Value| Schema::parse(json!({"$defs": definitions}).to_string().as_bytes()).unwrap();
+        let method = |name: &str| json!({"properties": {"method": {"const": name}}});
+        let base = schema(json!({"PingRequest": method("ping"), "Result": {"required": ["a"]}}));
+        let extension =
+            schema(json!({"GetTaskRequest": {"allOf": [{}, method("tasks/get")]}, "GetTaskResult": {}, "Result": {}}));
+        assert_eq!((base.of_method("tasks/get"), base.of_method("ping")), (None, Some("PingRequest")));
+        let both = base.extended_by(&extension);
+        assert_eq!(
+            (both.of_method("tasks/get"), both.of_method("ping")),
+            (Some("GetTaskRequest"), Some("PingRequest"))
+        );
+        assert_eq!(both.of_result("tasks/get", &json!({})).as_deref(), Some("GetTaskResult"));
+        assert!(both.fault("Result", &json!({})).is_some());
+    }
+
+    #[test]
     fn the_known_keywords_hold_and_others_are_refused() {
         let schema = json!({"$defs": {
             "A": {"type": "object", "required": ["a"], "additionalProperties": {"type": "string"}, "properties": {
                 "a": {"anyOf": [{"$ref": "#/$defs/B"}, {"type": ["integer", "null"], "minimum": 2, "maximum": 3}]},
                 "c": {"const": 1}, "e": {"enum": ["x", "y"]}, "l": {"type": "array", "items": {"type": "number"}, "maxItems": 2},
-                "o": {"allOf": [{"$ref": "#/$defs/B"}, {"required": ["z"]}]}}},
+                "o": {"allOf": [{"$ref": "#/$defs/B"}, {"required": ["z"]}]}, "n": {"propertyNames": {"enum": ["x"]}}, "not": {"not": {}}}},
             "B": {"type": "object", "properties": {"b": {"type": "boolean"}}}}});
         let schema = Schema::parse(schema.to_string().as_bytes()).unwrap();
         let check = |value: Value, expected: Option<&str>| {
@@ -298,6 +334,9 @@ mod tests {
         check(json!({"a": 2, "l": [1, 2, 3]}), Some("/l: expected maxItems 2, found [1,2,3]"));
         check(json!({"a": 2, "l": ["a"]}), Some("/l/0: expected the type \"number\", found \"a\""));
         check(json!({"a": 2, "o": {}}), Some("/o: `z` is missing"));
+        check(json!({"a": 2, "n": {"x": 1}}), None);
+        check(json!({"a": 2, "not": 1}), Some("/not: nothing of this kind may stand here, found 1"));
+        check(json!({"a": 2, "n": {"y": 1}}), Some("/n/y: expected [\"x\"], found \"y\""));
         assert!(schema.fault("A", &json!({"a": 4})).is_some() && schema.fault("A", &json!({"a": 2.5})).is_some());
         let other = json!({"definitions": {"A": {"properties": {"a": {"pattern": "x"}}}}});
         let error = Schema::parse(other.to_string().as_bytes()).unwrap_err();

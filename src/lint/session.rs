@@ -54,6 +54,7 @@ pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<Strin
                     );
                 }
             }
+            Entry::NoLineEnd => session.find(Side::Server, "framing", "its last line does not end with LF"),
             Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
         }
     }
@@ -401,7 +402,8 @@ impl<'a> Session<'a> {
 
     fn faulty(&mut self, side: Side, fault: Option<(String, String)>, what: &str) {
         if let Some((at, why)) = fault {
-            self.find(side, "schema", format!("{what} at `{at}`: {why}"));
+            let at = if at.is_empty() { String::new() } else { format!(" at `{at}`") };
+            self.find(side, "schema", format!("{what}{at}: {why}"));
         }
     }
 

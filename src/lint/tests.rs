@@ -140,9 +140,9 @@ fn a_message_is_judged_by_the_revision_of_its_own_request() {
         .map(|finding| format!("{} {}", finding.line, finding.what))
         .collect();
     let expected = [
-        "12 the answer to `tools/list` at ``: `new` is missing",
-        "13 the answer to `tools/list` at ``: `old` is missing",
-        "17 the answer to `tools/list` at ``: `inputRequests` is missing",
+        "12 the answer to `tools/list`: `new` is missing",
+        "13 the answer to `tools/list`: `old` is missing",
+        "17 the answer to `tools/list`: `inputRequests` is missing",
         "18 the revision \"1999-01-01\" has no schema here, so nothing of it was checked",
     ];
     assert_eq!(found, expected);

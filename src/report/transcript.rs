@@ -32,7 +32,12 @@ impl Report {
                 Entry::Receive(message) => {
                     self.each(message.value(), |report, message| report.received(session, message, time));
                 }
-                Entry::Noise(_) | Entry::CloseInput | Entry::Exit(_) | Entry::Blank | Entry::Failure(_) => {}
+                Entry::Noise(_)
+                | Entry::NoLineEnd
+                | Entry::CloseInput
+                | Entry::Exit(_)
+                | Entry::Blank
+                | Entry::Failure(_) => {}
             }
         }
         // What has no answer took no time that is known.

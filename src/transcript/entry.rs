@@ -17,6 +17,8 @@ pub enum Entry {
     Receive(Message),
     /// `<--!`: a line of the server that is not a message, such as a log line on standard output.
     Noise(Vec<u8>),
+    /// `<== no line feed`: the server's output ends within a line.
+    NoLineEnd,
     /// `==> eof`: the client closes its end.
     CloseInput,
     /// `<== exit N`: the server ends with this status, or with 128 plus the number of the signal that ended it.
@@ -191,6 +193,7 @@ impl Entry {
             "==>" if rest.trim() == "eof" => Ok(Self::CloseInput),
             "==>" => Err(Problem::NoEof { found: rest.to_owned() }),
             "<==" if rest.starts_with('(') => Err(Problem::FailedWait { found: line.to_owned() }),
+            "<==" if rest.trim() == "no line feed" => Ok(Self::NoLineEnd),
             "<==" => rest
                 .trim()
                 .strip_prefix("exit ")
@@ -216,9 +219,13 @@ impl Entry {
         match self {
             Self::Receive(message) => Some(message.identity().clone()),
             Self::Noise(_) => Some(Identity::NoMessage),
-            Self::Send(_) | Self::CloseInput | Self::Exit(_) | Self::Comment(_) | Self::Blank | Self::Failure(_) => {
-                None
-            }
+            Self::Send(_)
+            | Self::NoLineEnd
+            | Self::CloseInput
+            | Self::Exit(_)
+            | Self::Comment(_)
+            | Self::Blank
+            | Self::Failure(_) => None,
         }
     }
 }
@@ -237,6 +244,7 @@ impl fmt::Display for Entry {
                 Some(text) => write!(f, "<--! {text}"),
                 None => write!(f, "<--x {}", Hex(line)),
             },
+            Self::NoLineEnd => f.write_str("<== no line feed"),
             Self::CloseInput => f.write_str("==> eof"),
             Self::Exit(status) => write!(f, "<== exit {status}"),
             // A comment that a program made may hold line breaks; each of its lines stays a comment.

@@ -172,8 +172,8 @@ pub enum Problem {
         /// What follows the prefix.
         found: String,
     },
-    /// `<==` is followed by something else than `exit` and a number.
-    #[error("expected `<== exit N`, found `<== {found}`")]
+    /// `<==` is followed by something else than `exit` and a number, or `no line feed`.
+    #[error("expected `<== exit N` or `<== no line feed`, found `<== {found}`")]
     NoExit {
         /// What follows the prefix.
         found: String,

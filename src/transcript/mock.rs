@@ -111,7 +111,7 @@ impl Mock {
                     mock.add_line(first_line + index, &std::mem::take(&mut pieces), &mut placing);
                 }
                 // A client has no use for it.
-                Entry::Noise(_) => {}
+                Entry::Noise(_) | Entry::NoLineEnd => {}
                 Entry::CloseInput | Entry::Exit(_) | Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
             }
         }

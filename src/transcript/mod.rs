@@ -28,6 +28,7 @@ mod comparison;
 mod diff;
 mod entry;
 mod error;
+mod fresh;
 mod header;
 mod identity;
 mod long_line;

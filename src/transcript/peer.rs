@@ -52,7 +52,7 @@ impl Peer {
         Ok(Self::over_channels(to_peer, from_peer, end))
     }
 
-    /// A peer over two channels: pieces with line ends are sent, and lines without them come. Dropping `input` closes
+    /// A peer over two channels: pieces with line ends are sent, and lines with their ends come; the last one may lack its own. Dropping `input` closes
     /// the input; the output ends when its sender is dropped.
     #[must_use]
     pub fn over_channels(
@@ -68,8 +68,5 @@ fn next_line(output: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     // A broken stream counts as ended here.
     output.take(LONGEST_LINE).read_until(b'\n', &mut line).ok().filter(|count| *count > 0)?;
-    if line.last() == Some(&b'\n') {
-        line.pop();
-    }
     Some(line)
 }

@@ -4,16 +4,17 @@
 //! that came early is kept for its wait. A message that no later wait is for is put where it was noticed: before the
 //! answer to the wait during which it came.
 //!
-//! A `requestState` is new in each session, and the client sends back what it got. So where a recorded result holds one, the
-//! one that really came is sent in its place, and the recorded one stands in the result.
+//! What a server makes up in each session the client sends back as it came, and the recorded one stands in the result; see
+//! [`Fresh`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Entry, Failure, Identity, LineEnd, Peer, Placeholders, Sent, Transcript};
+use super::fresh::Fresh;
+use super::{Entry, Failure, Identity, LineEnd, Peer, Placeholders, Rule, Sent, Transcript};
 
 /// This many messages that no line waits for end a wait: if they keep coming, the deadline alone would never end it.
 const MOST_OTHERS: usize = 1000;
@@ -23,18 +24,30 @@ const SHORTER: u32 = 20;
 /// So many bytes of them do too.
 const MOST_BYTES: usize = 48 * 1024 * 1024;
 
+/// What asks about the state of a task, in both eras, and the state of one that has not ended.
+const TASKS_GET: &str = "tasks/get";
+const WORKING: &str = "working";
+/// So long after an answer that says so a task is asked about again.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
+
 /// How transcripts are played.
 #[derive(Debug, Clone)]
 pub struct Player {
     deadline: Duration,
     placeholders: Placeholders,
     in_order: bool,
+    rules: Vec<Rule>,
 }
 
 impl Default for Player {
-    /// Ten seconds for each wait, no temporary directory, and any order.
+    /// Ten seconds for each wait, no temporary directory, any order, and no rules but those of the transcript.
     fn default() -> Self {
-        Self { deadline: Duration::from_secs(10), placeholders: Placeholders::version_only(), in_order: false }
+        Self {
+            deadline: Duration::from_secs(10),
+            placeholders: Placeholders::version_only(),
+            in_order: false,
+            rules: Vec::new(),
+        }
     }
 }
 
@@ -59,6 +72,12 @@ impl Player {
         Self { in_order, ..self }
     }
 
+    /// Rules beside those of the header; of them only what is made up in each session matters here.
+    #[must_use]
+    pub fn rules(self, rules: Vec<Rule>) -> Self {
+        Self { rules, ..self }
+    }
+
     /// Plays the whole transcript. This always ends: what did not happen in time is a [`Failure`] in the result. At the
     /// end the peer's input is closed, if it is not closed already.
     #[must_use]
@@ -73,14 +92,20 @@ impl Player {
             read: 0,
             is_silent: false,
             happened: Vec::new(),
-            states: Vec::new(),
+            fresh: Fresh::new(transcript, &self.rules),
+            questions: BTreeMap::new(),
+            asked_again: 0,
+            has_line_end: true,
+            says_no_line_end: false,
         };
         for identity in transcript.entries.iter().filter_map(Entry::identity) {
             *play.waits.entry(identity).or_default() += 1;
         }
         transcript.entries.iter().for_each(|entry| play.step(entry));
         play.leave();
-        Transcript { header: transcript.header.clone(), entries: play.happened }
+        let Play { happened, fresh, .. } = play;
+        let entries = happened.into_iter().map(|entry| fresh.came(entry)).collect();
+        Transcript { header: transcript.header.clone(), entries }
     }
 }
 
@@ -100,8 +125,16 @@ struct Play<'a> {
     /// Whether nothing came for the last wait, and nothing has come since.
     is_silent: bool,
     happened: Vec<Entry>,
-    /// Each `requestState` of the transcript, with the one that really came.
-    states: Vec<(String, String)>,
+    /// What the server has made up.
+    fresh: Fresh,
+    /// The requests about the state of a task, by their ids.
+    questions: BTreeMap<String, Map<String, Value>>,
+    /// How many of them were sent again.
+    asked_again: usize,
+    /// Whether the last line that came had its end.
+    has_line_end: bool,
+    /// Whether the result says that it had none.
+    says_no_line_end: bool,
 }
 
 impl Play<'_> {
@@ -116,8 +149,13 @@ impl Play<'_> {
                 self.is_silent = false;
                 Entry::CloseInput
             }
+            Entry::NoLineEnd => {
+                self.drain();
+                return self.say_no_line_end();
+            }
             Entry::Exit(_) => {
                 self.drain();
+                self.say_no_line_end();
                 let within = self.player.deadline;
                 let ended = (self.peer.end)(within).map(Entry::Exit);
                 ended.unwrap_or(Entry::Failure(Failure::StillRunning { within }))
@@ -126,10 +164,13 @@ impl Play<'_> {
                 match entry.identity() {
                     Some(identity) => {
                         if let Some(at) = self.came_early(&identity) {
-                            return self.know_early(entry, at);
+                            let came = self.happened.get(at).cloned();
+                            return came.iter().for_each(|came| self.learn(entry, came));
                         }
                         let happened = self.wait(&identity);
-                        self.with_recorded_state(entry, happened)
+                        let happened = self.ask_again(entry, happened);
+                        self.learn(entry, &happened);
+                        happened
                     }
                     None => entry.clone(),
                 }
@@ -144,17 +185,23 @@ impl Play<'_> {
         let exited = self.happened.iter().any(|entry| matches!(entry, Entry::Exit(_)));
         if closed && !exited {
             self.drain();
+            self.say_no_line_end();
         }
         let mut held: Vec<(usize, Entry)> = std::mem::take(&mut self.held).into_values().flatten().collect();
         held.sort_by_key(|(number, _)| *number);
         self.happened.extend(held.into_iter().map(|(_, entry)| entry));
     }
 
-    fn send(&self, sent: &Sent) {
+    fn send(&mut self, sent: &Sent) {
         let mut bytes = match sent.text() {
-            Some(text) => self.with_real_states(self.player.placeholders.fill_json(text)).into_bytes(),
+            Some(text) => self.fresh.sent(self.player.placeholders.fill_json(text)).into_bytes(),
             None => sent.bytes.clone(),
         };
+        if let Ok(Value::Object(message)) = serde_json::from_slice(&bytes) {
+            if message.get("method").is_some_and(|method| method == TASKS_GET) {
+                self.questions.extend(message.get("id").map(|id| (id.to_string(), message.clone())));
+            }
+        }
         match sent.end {
             LineEnd::Newline => bytes.push(b'\n'),
             LineEnd::Missing => {}
@@ -165,20 +212,50 @@ impl Play<'_> {
         }
     }
 
-    /// What came for a recorded message, with the recorded state in place of its own.
-    fn with_recorded_state(&mut self, recorded: &Entry, happened: Entry) -> Entry {
-        let (Some(recorded), Some(real)) = (state_of(recorded), state_of(&happened)) else { return happened };
-        let Entry::Receive(message) = &happened else { return happened };
-        let text = message.text().replace(&in_quotes(&real), &in_quotes(&recorded));
-        self.states.push((recorded, real));
-        Entry::of_server(text.as_bytes())
+    /// Asks once more about a task that still works, as long as the recorded answer says that it does not any more: a replay is
+    /// faster than the session was, and clients ask until they see that. Where the order counts nothing is asked twice.
+    fn ask_again(&mut self, recorded: &Entry, happened: Entry) -> Entry {
+        let Some((id, request)) = self.question(recorded).filter(|_| !self.player.in_order) else { return happened };
+        let mut left = self.player.deadline;
+        let mut last = happened;
+        while status(&last) == Some(WORKING) && status(recorded) != Some(WORKING) && !left.is_zero() {
+            std::thread::sleep(BETWEEN_QUESTIONS);
+            left = left.saturating_sub(BETWEEN_QUESTIONS);
+            self.asked_again += 1;
+            let other = Value::from(format!("asked again {}", self.asked_again));
+            let mut again = request.clone();
+            again.insert("id".to_owned(), other.clone());
+            if let Some(input) = &self.peer.input {
+                input.send(format!("{}\n", Value::from(again)).into_bytes()).ok();
+            }
+            let Entry::Receive(message) = self.wait(&Identity::Response(other.to_string())) else { return last };
+            let text = message.text().replacen(&other.to_string(), &id.to_string(), 1);
+            last = Entry::of_server(text.as_bytes());
+        }
+        last
     }
 
-    /// A line of the client with the states that really came.
-    fn with_real_states(&self, line: String) -> String {
-        let put_in =
-            |line: String, (recorded, real): &(String, String)| line.replace(&in_quotes(recorded), &in_quotes(real));
-        self.states.iter().fold(line, put_in)
+    /// The request about the state of a task that a recorded message answers, with its id.
+    fn question(&self, recorded: &Entry) -> Option<(Value, Map<String, Value>)> {
+        status(recorded)?;
+        let Entry::Receive(message) = recorded else { return None };
+        let id = message.value().get("id")?;
+        Some((id.clone(), self.questions.get(&id.to_string())?.clone()))
+    }
+
+    /// Takes note of what the server has made up.
+    fn learn(&mut self, recorded: &Entry, happened: &Entry) {
+        if let (Entry::Receive(recorded), Entry::Receive(came)) = (recorded, happened) {
+            self.fresh.learn(recorded, came);
+        }
+    }
+
+    /// Once the output has ended: shows it if that was within a line.
+    fn say_no_line_end(&mut self) {
+        if !self.has_line_end && !self.says_no_line_end {
+            self.says_no_line_end = true;
+            self.happened.push(Entry::NoLineEnd);
+        }
     }
 
     /// Where the message for this wait stands already.
@@ -187,13 +264,6 @@ impl Play<'_> {
             *waits = waits.saturating_sub(1);
         }
         self.early.get_mut(identity)?.pop_front()
-    }
-
-    /// Takes note of the state in a message that came early.
-    fn know_early(&mut self, recorded: &Entry, at: usize) {
-        let Some(came) = self.happened.get(at).cloned() else { return };
-        let came = self.with_recorded_state(recorded, came);
-        self.happened.get_mut(at).into_iter().for_each(|entry| entry.clone_from(&came));
     }
 
     fn wait(&mut self, identity: &Identity) -> Entry {
@@ -240,8 +310,12 @@ impl Play<'_> {
 
     /// The next line. It is normalised first: its identity is that of the text in the transcript.
     fn next(&mut self) -> Result<(Identity, Entry), RecvTimeoutError> {
-        let line = self.peer.output.recv_timeout(self.next_deadline())?;
+        let mut line = self.peer.output.recv_timeout(self.next_deadline())?;
         self.is_silent = false;
+        self.has_line_end = line.last() == Some(&b'\n');
+        if self.has_line_end {
+            line.pop();
+        }
         self.read += line.len();
         let entry = match std::str::from_utf8(&line) {
             Ok(text) => Entry::of_server(self.player.placeholders.hide(text).as_bytes()),
@@ -279,13 +353,8 @@ impl Play<'_> {
     }
 }
 
-/// The state that a result gives the client to send back.
-fn state_of(entry: &Entry) -> Option<String> {
-    let Entry::Receive(message) = entry else { return None };
-    message.value().pointer("/result/requestState")?.as_str().map(str::to_owned)
-}
-
-/// A text as it stands in JSON.
-fn in_quotes(text: &str) -> String {
-    Value::from(text).to_string()
+/// The status in an answer about a task.
+fn status(answer: &Entry) -> Option<&str> {
+    let Entry::Receive(message) = answer else { return None };
+    message.value().pointer("/result/status")?.as_str()
 }

@@ -358,8 +358,7 @@ impl<W> RecordedOutput<W> {
             return Ok(());
         }
         self.end()?;
-        self.recorder.comment("The last line of the server has no line feed.");
-        Ok(())
+        self.recorder.lock().entry(&Entry::NoLineEnd)
     }
 }
 

@@ -40,6 +40,8 @@ enum How {
     Unordered,
     /// The expected value with possible further members, at any depth.
     AtLeast,
+    /// Any string, which the server makes up in each session. Wherever the client sends it back, the one that came is sent.
+    Fresh,
     /// The value that came at this pointer for the message on this line of the file.
     Same { line: usize, pointer: String },
 }
@@ -54,7 +56,7 @@ pub enum Strictness {
 }
 
 impl Rule {
-    /// Parses `[METHOD] POINTER ignore|string|number|unordered|at-least|same LINE [POINTER]`.
+    /// Parses `[METHOD] POINTER ignore|string|number|unordered|at-least|fresh|same LINE [POINTER]`.
     ///
     /// # Errors
     /// [`Problem::NoRule`] for anything else.
@@ -71,6 +73,7 @@ impl Rule {
             [pointer, "number"] => (pointer, How::Number),
             [pointer, "unordered"] => (pointer, How::Unordered),
             [pointer, "at-least"] => (pointer, How::AtLeast),
+            [pointer, "fresh"] => (pointer, How::Fresh),
             [pointer, "same", line] => {
                 (pointer, How::Same { line: number(line).ok_or_else(no_rule)?, pointer: pointer.to_owned() })
             }
@@ -112,6 +115,33 @@ impl Rule {
         }
         usual
     }
+
+    /// What the protocol itself has servers make up. It is never the same, so these rules hold with [`Strictness::Strict`], too.
+    pub(super) fn usually_fresh() -> Vec<Self> {
+        let anywhere =
+            ["/id", "/result/requestState", "/result/taskId", "/result/task/taskId"].map(|place| (None, place));
+        let in_method = [
+            ("notifications/tasks", "/params/taskId"),
+            ("notifications/tasks/status", "/params/taskId"),
+            ("elicitation/create", "/params/elicitationId"),
+        ];
+        let in_method = in_method.map(|(method, place)| (Some(method), place));
+        anywhere.into_iter().chain(in_method).map(|(method, place)| Self::new(method, place, How::Fresh)).collect()
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.how == How::Fresh
+    }
+
+    /// Whether it is about messages of this method.
+    pub(super) fn applies_to(&self, method: Option<&String>) -> bool {
+        self.method.is_none() || self.method.as_ref() == method
+    }
+
+    /// The steps of its pointer.
+    pub(super) fn steps(&self) -> Vec<String> {
+        self.pointer.split('/').skip(1).map(unescaped).collect()
+    }
 }
 
 fn number(word: &str) -> Option<usize> {
@@ -130,6 +160,7 @@ impl fmt::Display for Rule {
             How::Number => f.write_str("number"),
             How::Unordered => f.write_str("unordered"),
             How::AtLeast => f.write_str("at-least"),
+            How::Fresh => f.write_str("fresh"),
             How::Same { line, pointer } if *pointer == self.pointer => write!(f, "same {line}"),
             How::Same { line, pointer } => write!(f, "same {line} {pointer}"),
         }
@@ -191,20 +222,18 @@ pub(super) fn pairs(
             Identity::Response(id) => methods.get(id),
             Identity::ErrorWithoutId | Identity::Batch(_) | Identity::NoMessage => None,
         };
-        let applies = |rule: &&Rule| rule.method.is_none() || rule.method.as_ref() == method;
         if strictness == Strictness::Usual {
             same_times(wanted, &mut pair.came);
         }
-        for rule in rules.iter().chain(&usual).filter(applies) {
-            let steps: Vec<String> = rule.pointer.split('/').skip(1).map(unescaped).collect();
-            apply(&steps, &rule.how, Some(wanted), &mut pair.came, &by_line);
+        for rule in rules.iter().chain(&usual).filter(|rule| rule.applies_to(method)) {
+            apply(&rule.steps(), &rule.how, Some(wanted), &mut pair.came, &by_line);
         }
     }
     pairs
 }
 
 /// The method of each request that the client sends, by its id.
-fn methods(entries: &[Entry]) -> BTreeMap<String, String> {
+pub(super) fn methods(entries: &[Entry]) -> BTreeMap<String, String> {
     let mut methods = BTreeMap::new();
     for entry in entries {
         let Entry::Send(sent) = entry else { continue };
@@ -264,7 +293,7 @@ fn apply(steps: &[String], how: &How, wanted: Option<&Value>, came: &mut Value, 
 fn meet(how: &How, wanted: &Value, came: &mut Value, by_line: &BTreeMap<usize, Value>) {
     let holds = match how {
         How::Ignore => true,
-        How::String => wanted.is_string() && came.is_string(),
+        How::String | How::Fresh => wanted.is_string() && came.is_string(),
         How::Number => wanted.is_number() && came.is_number(),
         How::AtLeast => holds_at_least(wanted, came),
         How::Unordered => {

@@ -100,7 +100,7 @@ fn errors_name_the_line_and_what_was_expected() {
             "f:3: a wait that was not met can't be played: `<-- (end of output)`; expected a JSON message or `exit N`",
         ),
         (b"transcript: 1\n\n==> quit\n", "f:3: expected `==> eof`, found `==> quit`"),
-        (b"transcript: 1\n\n<== exit\n", "f:3: expected `<== exit N`, found `<== exit`"),
+        (b"transcript: 1\n\n<== exit\n", "f:3: expected `<== exit N` or `<== no line feed`, found `<== exit`"),
         (b"transcript: 1\n\n--> \xff\n", "f:3: expected UTF-8; write other bytes as `-->x` and their hex digits"),
     ];
     for (text, expected) in rows {
@@ -173,7 +173,7 @@ fn play(body: &str, answer: impl Fn(&str) -> Vec<Vec<u8>> + Send + 'static) -> S
     let server = thread::spawn(move || {
         for piece in pieces.iter().chain([Vec::new()]) {
             for line in answer(std::str::from_utf8(&piece).unwrap()) {
-                lines.send(line).ok();
+                lines.send([&line[..], b"\n"].concat()).ok();
             }
         }
     });

@@ -50,7 +50,7 @@ fn a_message_is_checked_against_the_schema_of_its_revision() {
         let text = fs::read_to_string(root.join(format!("fixtures/recordings/{name}.transcript"))).unwrap();
         fs::write(file, &text).unwrap();
         let (status, output, errors) = lint(&[file, "--schema", schemas]);
-        assert_eq!((status, output.as_str(), errors.as_str()), (0, "0 findings in 1 files\n", ""), "{name}");
+        assert_eq!((status, output.as_str(), errors.as_str()), (0, "0 findings in 1 file\n", ""), "{name}");
         // Each is one mistake of a server.
         for (right, wrong, found) in [
             ("\"content\":[", "\"contents\":[", "`content` is missing"),
@@ -78,6 +78,59 @@ fn a_message_is_checked_against_the_schema_of_its_revision() {
 }
 
 #[test]
+fn tasks_are_checked_against_the_schema_of_their_extension() {
+    let Some(schemas) =
+        std::env::var_os("MCP_SCHEMA_DIR").filter(|schemas| Path::new(schemas).join("ext-tasks").is_dir())
+    else {
+        eprintln!("MCP_SCHEMA_DIR names no schema of the extension, so nothing is shown of it");
+        return;
+    };
+    let schemas = schemas.to_str().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("s.transcript");
+    let file = file.to_str().unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/recordings/task_modern.transcript"));
+    let text = text.unwrap();
+    for (right, wrong, found) in [
+        ("", "", "0 findings"),
+        (
+            "\"pollIntervalMs\":500",
+            "\"pollIntervalMs\":\"500\"",
+            "server: schema: the answer to `tools/call` at `/pollIntervalMs`",
+        ),
+        (
+            "\"status\":\"completed\"",
+            "\"status\":\"done\"",
+            "server: schema: `notifications/tasks` at `/params/status`",
+        ),
+        (
+            "\"method\":\"tasks/get\",\"params\":{\"taskId\"",
+            "\"method\":\"tasks/get\",\"params\":{\"task\"",
+            "client: schema: `tasks/get` at `/params`",
+        ),
+    ] {
+        fs::write(file, text.replace(right, wrong)).unwrap();
+        let (status, output, _) = lint(&[file, "--schema", schemas]);
+        assert_eq!((status, output.contains(found)), (i32::from(wrong != right), true), "{found}: {output}");
+    }
+}
+
+#[test]
+fn a_last_line_without_its_end_is_found() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("s.transcript");
+    fs::write(
+        &file,
+        "transcript: 1\n\n==> eof\n<-- {\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n<== no line feed\n<== exit 0\n",
+    )
+    .unwrap();
+    let (status, output, _) = lint(&[file.to_str().unwrap()]);
+    assert_eq!(status, 1);
+    assert!(output.contains("s.transcript:5: server: framing: its last line does not end with LF\n"), "{output}");
+}
+
+#[test]
 fn a_broken_transcript_is_2_and_findings_are_json() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("a.transcript"), "transcript: 1\n\n<--! a log\n").unwrap();
@@ -85,7 +138,7 @@ fn a_broken_transcript_is_2_and_findings_are_json() {
     let directory = place.path().to_str().unwrap();
     let (status, output, _) = lint(&[directory]);
     assert_eq!(status, 2);
-    assert!(output.ends_with("1 findings in 2 files, 1 broken\n"), "{output}");
+    assert!(output.ends_with("1 finding in 2 files, 1 broken\n"), "{output}");
     let (_, json, _) = lint(&[directory, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json[0]["findings"][0]["rule"], &json[0]["findings"][0]["line"]), (&"framing".into(), &3.into()));

@@ -135,6 +135,32 @@ fn update_writes_what_happened_and_keeps_header_and_comments() {
     assert_eq!(fs::read_to_string(&file).unwrap(), updated);
 }
 
+/// A recorded session of a client that asked about its task until it had ended.
+fn asked_until_it_ended() -> String {
+    let path = root().join("fixtures/recordings/task_modern.transcript");
+    let text = fs::read_to_string(path).unwrap();
+    let id = |line: &&str| {
+        let message: serde_json::Value = serde_json::from_str(line.split_once(' ')?.1).ok()?;
+        message["id"].as_u64()
+    };
+    // Without the subscription that tells the end of the task.
+    let lines = text.lines().filter(|line| id(line) != Some(3) && !line.contains("\"method\":\"notifications/"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_task_that_still_works_is_asked_about_again() {
+    let (_directory, file) = file_with(&asked_until_it_ended());
+    assert_eq!(replay(&[&file]), (0, "1 the same of 1\n".to_owned(), String::new()));
+    // Not where the transcript alone says what may differ.
+    let (status, shown, _) = replay(&["--strict", &file]);
+    assert!(status == 1 && shown.contains("-\"completed\"\n+\"working\"\n"), "{shown}");
+    // What ends otherwise is no reason to ask on.
+    let (_directory, file) = file_with(&asked_until_it_ended().replace("echo done", "exit 3"));
+    let (status, shown, _) = replay(&[&file]);
+    assert!(status == 1 && shown.contains("+exit_code: 3\n"), "{shown}");
+}
+
 #[test]
 fn a_wait_that_is_not_met_is_never_written() {
     let text = SESSION.replace("==> eof\n", "==> eof\n<-- {\"id\":3}\n");
@@ -191,9 +217,9 @@ fn echo() -> Peer {
     std::thread::spawn(move || {
         let mut line = Vec::new();
         for byte in heard.into_iter().flatten() {
-            match byte {
-                b'\n' => say.send(std::mem::take(&mut line)).unwrap(),
-                byte => line.push(byte),
+            line.push(byte);
+            if byte == b'\n' {
+                say.send(std::mem::take(&mut line)).unwrap();
             }
         }
         if !line.is_empty() {

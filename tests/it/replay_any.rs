@@ -239,7 +239,7 @@ fn hostile_servers_neither_hang_nor_lie() {
         (
             "printf '{\"id\"'; exit 9",
             "<-- {\"id\":1}\n<== exit 0\n",
-            "+<--! {\"id\"\n+<-- (end of output)\n+<== exit 9\n",
+            "+<--! {\"id\"\n+<-- (end of output)\n+<== no line feed\n+<== exit 9\n",
         ),
         ("kill -9 $$", "--> x\n<== exit 0\n", "+<== exit 137\n"),
         ("trap '' TERM; while :; do sleep 1; done", "==> eof\n<== exit 0\n", "(output still open after 1s)"),
@@ -323,6 +323,73 @@ fn strictly_the_order_of_the_servers_messages_counts() {
         assert!(!shown.contains('('), "{shown}");
     }
     assert_eq!(played(place.path(), &["--strict"], &recorded, &recorded).0, 0);
+}
+
+#[test]
+fn a_last_line_without_its_end_differs_from_one_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let play = |format: &str, end: &str| {
+        let text = format!(
+            "transcript: 1\nserver: sh -c 'read -r x; printf \"$0\" \"$1\"' '{format}' '{message}'\n\n\
+             --> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}}\n<-- {message}\n==> eof\n{end}<== exit 0\n"
+        );
+        fs::write(place.path().join("t.transcript"), text).unwrap();
+        let (status, output, _) = allowexec(place.path(), &["replay", "t.transcript"], "");
+        (status, output)
+    };
+    let open = "<== no line feed\n";
+    assert_eq!((play("%s\\n", "").0, play("%s", open).0), (0, 0));
+    let (status, shown) = play("%s", "");
+    assert!(status == 1 && shown.contains("\n+<== no line feed\n"), "{shown}");
+    let (status, shown) = play("%s\\n", open);
+    assert!(status == 1 && shown.contains("\n-<== no line feed\n"), "{shown}");
+}
+
+/// A server that makes up a name for each order and knows no other.
+const SHOP: &str = r#"
+import json, sys, uuid
+orders = {}
+for line in sys.stdin:
+    request = json.loads(line)
+    arguments = request["params"]
+    if request["method"] == "order":
+        order = str(uuid.uuid4())
+        orders[order] = arguments["what"]
+        result = {"receipt": {"order": order}, "text": f"ordered as {order}"}
+    else:
+        result = {"what": orders.get(arguments["order"], "no such order"), "seen": f"order:{arguments['order']}"}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn what_a_server_makes_up_is_sent_back_to_it() {
+    let place = tempfile::tempdir().unwrap();
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("python3 is not installed here, so nothing is shown of a server that makes up names");
+        return;
+    }
+    fs::write(place.path().join("shop.py"), SHOP).unwrap();
+    let play = |rule: &str| {
+        let text = format!(
+            "transcript: 1\nserver: python3 shop.py\n{rule}\n\
+             --> {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"order\",\"params\":{{\"what\":\"tea\"}}}}\n\
+             <-- {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"receipt\":{{\"order\":\"recorded-1\"}},\"text\":\"ordered as recorded-1\"}}}}\n\
+             --> {{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"look\",\"params\":{{\"order\":\"recorded-1\"}}}}\n\
+             <-- {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{\"what\":\"tea\",\"seen\":\"order:recorded-1\"}}}}\n\
+             ==> eof\n<== exit 0\n"
+        );
+        fs::write(place.path().join("t.transcript"), text).unwrap();
+        let (status, output, _) = allowexec(place.path(), &["replay", "--in", ".", "t.transcript"], "");
+        (status, output)
+    };
+    let (status, shown) = play("");
+    assert!(status == 1 && shown.contains("no such order"), "{shown}");
+    let (status, shown) = play("match: order /result/receipt/order fresh\n");
+    assert_eq!(status, 0, "{shown}");
+    // In the file beside it, too.
+    fs::write(place.path().join("t.match"), "order /result/receipt/order fresh\n").unwrap();
+    assert_eq!(play("").0, 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ usage: check.py conformance DIR            the sets `valid`, `invalid` and `echo
        check.py play ALLOWEXEC FILE...     plays files against that program, and says what differs
 """
 
-import json, os, pathlib, queue, subprocess, sys, tempfile, threading
+import json, os, pathlib, queue, re, subprocess, sys, tempfile, threading
 
 import player
 
@@ -40,7 +40,7 @@ def echoed(header, entries):
     def write(data):
         *whole, rest[0] = (rest[0] + data).split(b"\n")
         for line in whole:
-            lines.put(line)
+            lines.put(line + b"\n")
 
     def close():
         if not closed:
@@ -78,7 +78,7 @@ def played(program, file):
 
         def read():
             for line in server.stdout:
-                lines.put(line.removesuffix(b"\n"))
+                lines.put(line)
             lines.put(None)
 
         threading.Thread(target=read, daemon=True).start()
@@ -118,11 +118,15 @@ def is_bare(message):
     return list(message) in (["id"], ["method"]) or message == {"error": {}}
 
 
+def without_times(message):
+    return re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:\d\d)?", "[time]", json.dumps(message, sort_keys=True))
+
+
 def agree(one, other):
     if one[0] == other[0] == "wait" and one[2] == other[2]:
         message = json.loads(one[1])
         bare = all(is_bare(member) for member in (message if isinstance(message, list) else [message]))
-        return bare or message == json.loads(other[1])
+        return bare or without_times(message) == without_times(json.loads(other[1]))
     return player.shown(one) == player.shown(other)
 
 

@@ -3,7 +3,7 @@
 import collections, json, queue, re, shlex
 
 KEYS = ["transcript", "scenario", "version", "server", "directory", "args", "env", "platform", "setup", "match"]
-RULE = re.compile(r"([^/\s]\S*\s+)?/\S*\s+(ignore|string|number|unordered|at-least|same\s+[1-9]\d*(\s+/\S*)?)")
+RULE = re.compile(r"([^/\s]\S*\s+)?/\S*\s+(ignore|string|number|unordered|at-least|fresh|same\s+[1-9]\d*(\s+/\S*)?)")
 
 
 class Broken(Exception):
@@ -89,8 +89,8 @@ def entry(line):
         return ("noise", rest.encode(), None)
     if prefix == "<--x":
         return server_line(unhex(rest))
-    if prefix == "==>" and rest.strip() == "eof":
-        return ("eof",)
+    if (prefix, rest.strip()) in (("==>", "eof"), ("<==", "no line feed")):
+        return ("eof" if prefix == "==>" else "open",)
     status = re.fullmatch(r"exit\s+(-?\d+)", rest.strip())
     expect(prefix == "<==" and status)
     return ("exit", int(status[1]))
@@ -133,7 +133,7 @@ def shown(one):
         data = rest[0].encode() if kind == "wait" else rest[0]
         text, mark = printable(data), "" if kind == "wait" else "!"
         return f"<--{mark} {text}".rstrip(" ") if text is not None else f"<--x {data.hex()}"
-    return {"blank": "", "eof": "==> eof"}.get(kind) or {"comment": "#{}", "exit": "<== exit {}", "failed": "<-- ({})", "blank": ""}[kind].format(*rest)
+    return {"eof": "==> eof", "open": "<== no line feed"}.get(kind) or {"comment": "#{}", "exit": "<== exit {}", "failed": "<-- ({})", "blank": ""}[kind].format(*rest)
 
 
 def canonical(header, entries):
@@ -150,51 +150,51 @@ def canonical(header, entries):
 
 
 def play(entries, write, close, lines, ended, fill, hide, deadline):
-    """What happened: the entries, with what came."""
+    """What happened: the entries, with what came. A line of `lines` has its end."""
     waits, kept, happened = collections.Counter(one[2] for one in entries if one[0] in ("wait", "noise")), [], []
-    at_end, states = [], []
-    state = lambda one: one[0] == "wait" and re.search('"requestState": ?"[^"]*"', one[1])
+    at_end, ends, fresh = [], [], {}
+    made_up = lambda one: re.findall(r'"(?:requestState|taskId|elicitationId)": ?"([^"]+)"', one[1]) if one[0] == "wait" else []
+    swapped = lambda text, by: re.sub(r'"((?:[^"\\]|\\.)*)"', lambda found: f'"{by.get(found[1], found[1])}"', text)
 
     def read():
         line = None if at_end else lines.get(timeout=deadline)
-        at_end.extend([True] if line is None else [])
-        return server_line(without_versions(hide(line))) if line is not None else None
+        (at_end if line is None else ends).append(line is not None and line.endswith(b"\n"))
+        return server_line(without_versions(hide(line.removesuffix(b"\n")))) if line is not None else None
 
     def notice(came):
         wanted = waits[came[2]] > sum(other[2] == came[2] for other in kept)
         (kept if wanted else happened).append(came)
 
+    def wait_for(wanted):
+        if early := [came for came in kept if came[2] == wanted]:
+            return kept.pop(kept.index(early[0]))
+        try:
+            while (came := read()) and came[2] != wanted:
+                notice(came)
+            return came or ("failed", "end of output")
+        except queue.Empty:
+            return ("failed", f"nothing within {int(deadline * 1000)}ms")
+
+    def drain():
+        while came := read():
+            notice(came)
+        happened.extend([("open",)] * (ends[-1:] == [False] and ("open",) not in happened))
+
     for one in entries:
         if one[0] == "send":
-            data = fill(one[1])
-            for recorded, real in states:
-                data = data.replace(recorded.encode(), real.encode())
-            write(data + (b"\n" if one[2] else b""))
+            write(swapped(fill(one[1]).decode("latin-1"), fresh).encode("latin-1") + (b"\n" if one[2] else b""))
         elif one[0] == "eof":
             close()
         elif one[0] in ("wait", "noise"):
             waits[one[2]] -= 1
-            early = next((came for came in kept if came[2] == one[2]), None)
-            came = kept.pop(kept.index(early)) if early else ("failed", "end of output")
-            try:
-                while not early and (next_line := read()):
-                    if next_line[2] == one[2]:
-                        came, early = next_line, next_line
-                    else:
-                        notice(next_line)
-            except queue.Empty:
-                came = ("failed", f"nothing within {int(deadline * 1000)}ms")
-            if (recorded := state(one)) and (real := state(came)):
-                states.append((recorded[0], real[0]))
-                came = (came[0], came[1].replace(real[0], recorded[0]), *came[2:])
-            one = came
-        elif one[0] == "exit":
-            while came := read():
-                notice(came)
-            one = ("exit", ended())
-        happened.append(one)
-    closed, exited = any(one[0] == "eof" for one in entries), any(one[0] == "exit" for one in entries)
-    while closed and not exited and (came := read()):
-        notice(came)
+            recorded, one = one, wait_for(one[2])
+            fresh |= dict(zip(made_up(recorded), made_up(one)))
+        elif one[0] in ("open", "exit"):
+            drain()
+            one = ("exit", ended()) if one[0] == "exit" else None
+        happened += filter(None, [one])
+    if {"eof", "exit"} & {one[0] for one in entries} == {"eof"}:
+        drain()
     close()
-    return happened + kept
+    back = {real: recorded for recorded, real in fresh.items()}
+    return [("wait", swapped(one[1], back), one[2]) if one[0] == "wait" else one for one in happened + kept]

@@ -59,6 +59,7 @@ fn calls(file: &str, transcript: &Transcript) -> Vec<Recorded> {
                 }
             }
             Entry::Noise(_)
+            | Entry::NoLineEnd
             | Entry::CloseInput
             | Entry::Exit(_)
             | Entry::Comment(_)

@@ -64,7 +64,9 @@ impl Placing {
             Owner::Requests(ids) => {
                 let owner = ids.iter().filter_map(|id| self.ids.get(&id.to_string())).max().copied();
                 if message.get("method").is_none() {
-                    self.open.retain(|open| Some(*open) != owner);
+                    if let Some(owner) = owner {
+                        self.open.remove(&owner);
+                    }
                     self.malformed.retain(|malformed| Some(*malformed) != owner);
                 }
                 owner

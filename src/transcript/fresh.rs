@@ -1,0 +1,216 @@
+//! Strings that a server makes up in each session, such as the name of a task.
+//!
+//! Once such a string has come in place of a recorded one, it is sent wherever the recorded client sent that one, and the
+//! recorded one stands in the result wherever it comes again. So a session replays whose client sends back what it got.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::rules::{Rule, methods};
+use super::{Entry, Identity, Message, Transcript};
+
+/// A shorter string is replaced only in members of the same name: it may mean something else elsewhere.
+const LONG: usize = 8;
+/// The ids of requests are too many and too alike for that.
+const ID: &str = "id";
+
+/// What the server of a play has made up so far.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    rules: Vec<Rule>,
+    /// The method of each request of the client, by its id.
+    methods: BTreeMap<String, String>,
+    pairs: Vec<Pair>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Pair {
+    /// The name of the member.
+    name: String,
+    recorded: String,
+    real: String,
+}
+
+impl Fresh {
+    /// The rules are the usual ones, those of the header, and `more`.
+    pub fn new(transcript: &Transcript, more: &[Rule]) -> Self {
+        let own = transcript.header.rules().iter().chain(more).filter(|rule| rule.is_fresh()).cloned();
+        Self {
+            rules: Rule::usually_fresh().into_iter().chain(own).collect(),
+            methods: methods(&transcript.entries),
+            pairs: Vec::new(),
+        }
+    }
+
+    /// Takes note of what came in place of a recorded message.
+    pub fn learn(&mut self, recorded: &Message, came: &Message) {
+        let method = match recorded.identity() {
+            Identity::Method(method) => Some(method),
+            Identity::Response(id) => self.methods.get(id),
+            Identity::ErrorWithoutId | Identity::Batch(_) | Identity::NoMessage => None,
+        };
+        let mut found = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.applies_to(method)) {
+            pairs(&rule.steps(), "", recorded.value(), came.value(), &mut found);
+        }
+        for pair in found {
+            if !self.pairs.contains(&pair) {
+                self.pairs.push(pair);
+            }
+        }
+    }
+
+    /// A line of the recorded client, as the client of this session sends it.
+    pub fn sent(&self, line: String) -> String {
+        // The last one that came for a recorded string counts.
+        replaced(line, self.pairs.iter().rev().map(|pair| (pair.name.as_str(), &*pair.recorded, &*pair.real)))
+    }
+
+    /// What came, as the recorded server would have written it.
+    pub fn came(&self, entry: Entry) -> Entry {
+        match entry {
+            Entry::Receive(message) if !self.pairs.is_empty() => {
+                let pairs = self.pairs.iter().map(|pair| (pair.name.as_str(), &*pair.real, &*pair.recorded));
+                let text = replaced(message.text().to_owned(), pairs);
+                if text == message.text() { Entry::Receive(message) } else { Entry::of_server(text.as_bytes()) }
+            }
+            entry => entry,
+        }
+    }
+}
+
+/// The strings at the places of a rule that are not the same in both.
+fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &mut Vec<Pair>) {
+    let Some((step, rest)) = steps.split_first() else {
+        if let (Value::String(recorded), Value::String(real)) = (recorded, came) {
+            let is_plain = !recorded.is_empty() && !real.is_empty() && (name != ID || recorded.len() >= LONG);
+            if recorded != real && is_plain {
+                let [name, recorded, real] = [name, recorded, real].map(|text: &str| text.to_owned());
+                found.push(Pair { name, recorded, real });
+            }
+        }
+        return;
+    };
+    if step == "**" {
+        pairs(rest, name, recorded, came, found);
+    }
+    let rest = if step == "**" { steps } else { rest };
+    let is_met = |name: &str| step == "*" || step == "**" || step == name;
+    match (recorded, came) {
+        (Value::Object(recorded), Value::Object(came)) => {
+            for (name, recorded) in recorded.iter().filter(|(name, _)| is_met(name)) {
+                came.get(name).into_iter().for_each(|came| pairs(rest, name, recorded, came, found));
+            }
+        }
+        (Value::Array(recorded), Value::Array(came)) => {
+            for (index, (recorded, came)) in recorded.iter().zip(came).enumerate() {
+                if is_met(&index.to_string()) {
+                    pairs(rest, name, recorded, came, found);
+                }
+            }
+        }
+        (_, _) => {}
+    }
+}
+
+/// The line with every string of the table replaced at once: each is a name, what is replaced, and by what.
+fn replaced<'a>(line: String, table: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
+    let table: Vec<(String, String, bool)> = table
+        .flat_map(|(name, from, to)| {
+            let [name, from, to] = [name, from, to].map(|text| Value::from(text).to_string());
+            let bare = |text: &str| text.trim_start_matches('"').trim_end_matches('"').to_owned();
+            match from.len() >= LONG + 2 {
+                true => vec![(bare(&from), bare(&to), true)],
+                false => ["", " "]
+                    .map(|blank| (format!("{name}:{blank}{from}"), format!("{name}:{blank}{to}"), false))
+                    .into(),
+            }
+        })
+        .collect();
+    if !table.iter().any(|(from, _, _)| line.contains(from)) {
+        return line;
+    }
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line.as_str();
+    while let Some(first) = rest.chars().next() {
+        let found = table.iter().find_map(|(from, to, is_word)| {
+            let behind = rest.strip_prefix(from.as_str())?;
+            (!is_word || begins_word(&text) && !behind.starts_with(is_in_word)).then_some((to, behind))
+        });
+        match found {
+            Some((to, behind)) => {
+                text.push_str(to);
+                rest = behind;
+            }
+            None => {
+                text.push(first);
+                rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+/// Whether a word can begin behind this text: after an escape of JSON, too.
+fn begins_word(text: &str) -> bool {
+    ["\\n", "\\r", "\\t"].iter().any(|escape| text.ends_with(escape)) || !text.ends_with(is_in_word)
+}
+
+fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a line becomes after this message came in place of that one.
+    fn sent(rules: &[&str], recorded: &str, came: &str, line: &str) -> String {
+        let text = format!("transcript: 1\n\n--> {{\"id\":1,\"method\":\"m\"}}\n<-- {recorded}\n");
+        let rules: Vec<Rule> = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
+        let mut fresh = Fresh::new(&Transcript::parse("t", text).unwrap(), &rules);
+        let [recorded, came] = [recorded, came].map(|text| Message::parse(text).unwrap());
+        fresh.learn(&recorded, &came);
+        let there = fresh.sent(line.to_owned());
+        // And back again.
+        if let Ok(message) = Message::parse(&there) {
+            assert_eq!(fresh.came(Entry::Receive(message)).to_string(), format!("<-- {line}"));
+        }
+        there
+    }
+
+    #[test]
+    fn what_a_server_made_up_is_sent_in_place_of_what_was_recorded() {
+        let task = |id: &str| format!(r#"{{"id":1,"result":{{"task":{{"taskId":"{id}"}}}}}}"#);
+        let [old, new] = [task("786512e2-9e0d"), task("0d8f2a11-77aa")];
+        let check = |line: &str, expected: &str| assert_eq!(sent(&[], &old, &new, line), expected);
+        check(r#"{"id":2,"taskId":"786512e2-9e0d"}"#, r#"{"id":2,"taskId":"0d8f2a11-77aa"}"#);
+        check(r#"{"id":2,"uri":"task://786512e2-9e0d/x"}"#, r#"{"id":2,"uri":"task://0d8f2a11-77aa/x"}"#);
+        check(r#"{"id":2,"text":"at\n786512e2-9e0d"}"#, r#"{"id":2,"text":"at\n0d8f2a11-77aa"}"#);
+        // Part of another word.
+        check(r#"{"id":2,"taskId":"786512e2-9e0d-1"}"#, r#"{"id":2,"taskId":"786512e2-9e0d-1"}"#);
+        // A short one may mean something else.
+        let [old, new] = [task("1"), task("2")];
+        let check = |line: &str, expected: &str| assert_eq!(sent(&[], &old, &new, line), expected);
+        check(r#"{"id":"1","taskId": "1","text":"1"}"#, r#"{"id":"1","taskId": "2","text":"1"}"#);
+        // What no rule names stays.
+        let [old, new] = [r#"{"id":1,"result":{"a":{"b":"one"}}}"#, r#"{"id":1,"result":{"a":{"b":"two"}}}"#];
+        let line = r#"{"id":3,"b":"one"}"#;
+        assert_eq!(sent(&[], old, new, line), line);
+        assert_eq!(sent(&["n /result/a/b fresh"], old, new, line), line);
+        assert_eq!(sent(&["m /result/*/b fresh"], old, new, line), r#"{"id":3,"b":"two"}"#);
+        assert_eq!(sent(&["/**/b fresh"], old, new, line), r#"{"id":3,"b":"two"}"#);
+    }
+
+    #[test]
+    fn two_that_change_places_are_not_mixed_up() {
+        let text = "transcript: 1\n\n--> {\"id\":1,\"method\":\"m\"}\n";
+        let mut fresh = Fresh::new(&Transcript::parse("t", text).unwrap(), &[]);
+        let message =
+            |id: u8, task: &str| Message::parse(&format!(r#"{{"id":{id},"result":{{"taskId":"{task}"}}}}"#)).unwrap();
+        fresh.learn(&message(1, "a"), &message(1, "b"));
+        fresh.learn(&message(2, "b"), &message(2, "a"));
+        assert_eq!(fresh.sent(r#"[{"taskId":"a"},{"taskId":"b"}]"#.to_owned()), r#"[{"taskId":"b"},{"taskId":"a"}]"#);
+    }
+}
