@@ -122,10 +122,13 @@ fn padding(objects: usize) -> Value {
     vec![json!({"a": {}}); objects].into()
 }
 
+/// One call runs at once, and none ends by itself while a flood is answered, however long that takes.
+const ONE_FOR_LONG: [&str; 8] =
+    ["--allow", "sleep", "--max-concurrent", "1", "--timeout", "10m", "--max-timeout", "10m"];
+
 /// A server with the one call that runs, so that all others wait.
 fn busy() -> Flooded {
-    let mut server =
-        Flooded::start(&["--allow", "sleep", "--max-concurrent", "1", "--timeout", "10m", "--max-timeout", "10m"]);
+    let mut server = Flooded::start(&ONE_FOR_LONG);
     server.initialize("2025-06-18", json!({}));
     server.request("runs", "tools/call", json!({"name": "execute_command", "arguments": {"command": "sleep 600"}}));
     server
@@ -262,7 +265,8 @@ fn subscriptions_are_charged_and_counted() {
 
 #[test]
 fn batches_are_bounded_in_number_and_in_length() {
-    let mut server = Flooded::start(&["--allow", "sleep", "--max-concurrent", "1", "--background", "off"]);
+    // The default timeout would end the first call on a machine that is busy for 30 s, and answer its batch in between.
+    let mut server = Flooded::start(&[&ONE_FOR_LONG[..], &["--background", "off"]].concat());
     server.initialize("2025-03-26", json!({}));
     let call = json!({"jsonrpc": "2.0", "id": "w", "method": "tools/call",
         "params": {"name": "execute_command", "arguments": {"command": "sleep 600"}}});
