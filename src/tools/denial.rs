@@ -39,7 +39,9 @@ pub(super) fn hint(stderr: &str) -> Option<String> {
             if is_write(lines.get(*denied.first()?)?) { "`--write`" } else { "`--read`, `--write` or `--exec`" };
         return Some(sentence(&format!("{grants} of the path that is needed")));
     };
-    let is_write = is_write(before);
+    // Another line about the same path may say more: cargo fails to write a file, because it failed to open it.
+    let is_write =
+        is_write(before) || lines.iter().any(|line| line.contains(path) && is_write(&line.replace(path, "")));
     if let Some(preset) = Preset::ALL.into_iter().find(|preset| !is_write && concerns(*preset, path)) {
         return Some(sentence(&format!("`--grant {}`", preset.name())));
     }
@@ -133,6 +135,11 @@ mod tests {
             (
                 "error: could not read `/h/.cargo/config.toml`\n\nCaused by:\n  Permission denied (os error 13)",
                 "`--grant rust`",
+            ),
+            (
+                "error: failed to write /p/Cargo.lock\n\nCaused by:\n  failed to open: /p/Cargo.lock\n\nCaused by:\n  \
+                 Permission denied (os error 13)",
+                "`--write /p/Cargo.lock`",
             ),
             ("socket: Operation not permitted\n", "`--network full`"),
             ("curl: (7) Couldn't connect to server: Permission denied", "`--network full`"),

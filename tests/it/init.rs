@@ -106,6 +106,31 @@ fn a_rust_project_is_built_and_tested_and_not_published() {
 }
 
 #[test]
+fn a_rust_project_without_a_lock_file_is_told_to_make_one_and_works_with_it() {
+    let manifest = "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let (_place, root) = project(&[("Cargo.toml", manifest), ("src/lib.rs", "")]);
+    let output = allowexec(&root, &["init"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("there is no `Cargo.lock` yet") && said.contains("run `cargo generate-lockfile` once"),
+        "{said}"
+    );
+    is_sound(&root, "allowexec.yaml");
+    if has("cargo") {
+        let file = root.join("allowexec.yaml");
+        let (exit, result) = call(&file, "cargo check");
+        assert_ne!(exit, Some(0), "{result}");
+        // The path has blanks and quotes in it, of which the hint knows the end.
+        assert!(result.contains("add `--write ") && result.contains("/Cargo.lock`"), "{result}");
+        let lock = Command::new("cargo").args(["generate-lockfile", "--offline"]).current_dir(&root).output().unwrap();
+        assert!(lock.status.success(), "{lock:?}");
+        let (exit, result) = call(&file, "cargo check");
+        assert_eq!(exit, Some(0), "{result}");
+    }
+}
+
+#[test]
 fn a_node_project_runs_its_scripts_by_their_names() {
     let package =
         r#"{"name": "x", "scripts": {"test": "node -e 'console.log(6*7)'", "lint": "true", "deploy": "false"}}"#;

@@ -124,6 +124,11 @@ fn executed(project: &Project) -> Vec<PathBuf> {
     paths
 }
 
+/// Whether commands would have to make the lock file of cargo, which they can't beside settings that they may not write.
+pub(super) fn lacks_lock(project: &Project) -> bool {
+    is_enforceable() && project.is(Kind::Rust) && project.root.join("Cargo.lock").symlink_metadata().is_err()
+}
+
 /// The build cache of Go, where it is missing: then the sandbox can't grant it, and no build works.
 pub(super) fn missing_cache(project: &Project, surroundings: &Surroundings) -> Option<PathBuf> {
     let cache = home_of(surroundings, "GOCACHE", ".cache/go-build").filter(|_| project.is(Kind::Go))?;

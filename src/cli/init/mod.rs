@@ -67,6 +67,11 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
             cache.display()
         ));
     }
+    if is_writable && configuration::lacks_lock(&project) {
+        stdio::note(
+            "warning: there is no `Cargo.lock` yet, and commands can't make it here; run `cargo generate-lockfile` once",
+        );
+    }
     let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };
     let next = crate::text::escape(&named).into_owned();
     print(&format!(
