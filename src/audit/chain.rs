@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::read::LONGEST_LINE;
 use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, Summing};
 
 /// How long the lock of another server is waited for. One append takes it far shorter, so whoever holds it this long does not
 /// append, and the server's loop must not wait for that.
 const LOCK: Duration = Duration::from_secs(1);
-/// The longest line that is looked for at the end: no message of a client makes a longer record.
-const LONGEST_LINE: u64 = 128 * 1024 * 1024;
 /// How each record begins.
 const RECORD: &[u8] = br#"{"seq":"#;
 /// How much is read at once.

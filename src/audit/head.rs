@@ -48,7 +48,7 @@ impl HeadFollower {
             *self = Self::default();
             log.seek(SeekFrom::Start(0))?;
         }
-        let mut line = Line::new();
+        let mut line = Line::behind(self.head.map_or(0, |head| head.records));
         while line.read(&mut log)? && line.has_end {
             let records = self.head.map_or(0, |head| head.records) + 1;
             self.head = Some(Head { records, last: line.sha256 });

@@ -32,7 +32,7 @@ mod writer;
 pub(crate) use anchor::{Anchor, Anchors};
 pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
-pub(crate) use read::{Line, Link};
+pub(crate) use read::{Bounded, Line, Link};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile, RefusedRequest, RefusedRoot,
     Roots, SessionFacts, Started, Stream, Verdict, milliseconds,

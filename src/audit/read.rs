@@ -4,8 +4,14 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use thiserror::Error;
 
 use crate::files::{Sha256, Summing};
+
+/// The longest line that is read: no message of a client makes a longer record.
+pub(super) const LONGEST_LINE: u64 = 128 * 1024 * 1024;
+/// The largest log that is read, some twenty million records: a hole of a disk costs nothing, and may be as large as it likes.
+const LARGEST_LOG: u64 = 16 * 1024 * 1024 * 1024;
 
 /// So much of a line is kept. The hash is always that of the whole line.
 const LONGEST_KEPT: u64 = 1024 * 1024;
@@ -16,8 +22,60 @@ const LONGEST_EVENT: usize = 64;
 /// The longest name of a file.
 const LONGEST_NAME: usize = 1024;
 
+/// Why a log is not read to its end.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum TooLong {
+    #[error("line {number} is longer than {} MiB, the most that is read of one line", LONGEST_LINE >> 20)]
+    Line { number: u64 },
+    #[error(
+        "it is larger than {} GiB, the most that is read of one log; split it at a line end, and name the parts in their order",
+        LARGEST_LOG >> 30
+    )]
+    Log,
+}
+
+impl From<TooLong> for io::Error {
+    fn from(source: TooLong) -> Self {
+        Self::new(io::ErrorKind::InvalidData, source)
+    }
+}
+
+/// A log that is read as far as logs are; what lies behind is an error.
+pub(crate) struct Bounded<R> {
+    log: R,
+    left: u64,
+}
+
+impl<R> Bounded<R> {
+    /// Of a log that says how long it is, where it does.
+    ///
+    /// # Errors
+    /// [`TooLong`] where that is too long.
+    pub(crate) fn new(log: R, length: Option<u64>) -> Result<Self, TooLong> {
+        if length.is_some_and(|length| length > LARGEST_LOG) {
+            Err(TooLong::Log)
+        } else {
+            Ok(Self::with(log, LARGEST_LOG))
+        }
+    }
+
+    fn with(log: R, left: u64) -> Self {
+        Self { log, left }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.log.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or(TooLong::Log)?;
+        Ok(read)
+    }
+}
+
 /// One line, as far as it is kept.
 pub(crate) struct Line {
+    /// Which one it is, from 1.
+    number: u64,
     /// The first bytes, without the line feed.
     pub bytes: Vec<u8>,
     /// How long it is, without the line feed.
@@ -31,7 +89,12 @@ pub(crate) struct Line {
 impl Line {
     /// An empty one, to be read into.
     pub(crate) fn new() -> Self {
-        Self { bytes: Vec::new(), length: 0, sha256: Sha256::ZERO, has_end: false }
+        Self::behind(0)
+    }
+
+    /// The same, where so many lines were read before.
+    pub(super) fn behind(number: u64) -> Self {
+        Self { number, bytes: Vec::new(), length: 0, sha256: Sha256::ZERO, has_end: false }
     }
 
     /// Whether all of it is in `bytes`.
@@ -42,8 +105,9 @@ impl Line {
     /// Reads the next line, and says whether there was one.
     ///
     /// # Errors
-    /// If it can't be read.
+    /// If it can't be read, and [`TooLong`].
     pub(crate) fn read(&mut self, input: &mut impl BufRead) -> io::Result<bool> {
+        self.number += 1;
         self.bytes.clear();
         // One byte more, so that the line feed of a line that just fits is among them.
         let read = input.take(LONGEST_KEPT + 1).read_until(b'\n', &mut self.bytes)?;
@@ -71,6 +135,9 @@ impl Line {
             sum.add(part);
             let (length, is_last) = (part.len(), bytes.is_empty() || end.is_some());
             self.length += length as u64;
+            if self.length > LONGEST_LINE {
+                return Err(TooLong::Line { number: self.number }.into());
+            }
             input.consume(length + usize::from(end.is_some()));
             if is_last {
                 self.has_end = end.is_some();
@@ -250,6 +317,24 @@ mod tests {
             assert!(bytes.len() <= most + 1);
         }
         assert_eq!(lines(format!("{}\nb\n", "x".repeat(2 * most)).as_bytes())[1], plain(b"b", true));
+    }
+
+    #[test]
+    fn a_log_is_read_as_far_as_its_bounds() {
+        for (most, expected) in [(4, Ok(4)), (3, Err(TooLong::Log.to_string()))] {
+            let read = io::copy(&mut Bounded::with(&b"a\nb\n"[..], most), &mut io::sink());
+            assert_eq!(read.map_err(|error| error.to_string()), expected);
+        }
+        assert!(Bounded::new(&b""[..], Some(LARGEST_LOG)).is_ok());
+        assert_eq!(Bounded::new(&b""[..], Some(LARGEST_LOG + 1)).err(), Some(TooLong::Log));
+        for (length, expected) in
+            [(LONGEST_LINE, Ok(true)), (LONGEST_LINE + 1, Err(TooLong::Line { number: 2 }.to_string()))]
+        {
+            let mut log = io::BufReader::with_capacity(1 << 16, (&b"a\n"[..]).chain(io::repeat(0).take(length)));
+            let mut line = Line::new();
+            assert!(line.read(&mut log).unwrap());
+            assert_eq!(line.read(&mut log).map_err(|error| error.to_string()), expected, "{length}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::read::Line;
+use crate::files::Sha256;
 use crate::text::{escape, escape_bytes, quote};
 
 /// So many calls are remembered that match a filter and have not ended.
@@ -25,7 +26,7 @@ pub(crate) struct Filter {
     /// Only calls of this program, by its name or its path.
     pub program: Option<String>,
     /// The calls of that program that have not ended.
-    open: HashSet<(String, u64)>,
+    open: HashSet<(Sha256, u64)>,
 }
 
 impl Filter {
@@ -54,9 +55,10 @@ impl Filter {
         let first = record.get("argv").and_then(|argv| argv.get(0)).and_then(Value::as_str);
         let path = record.get("program").and_then(Value::as_str);
         let is_named = first.is_some_and(is_named) || path.is_some_and(is_named);
-        let session = record.get("session").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let session = record.get("session").and_then(Value::as_str).unwrap_or_default();
         let Some(call) = record.get("call").and_then(Value::as_u64) else { return is_named };
-        let key = (session, call);
+        // Its name may be as long as a line.
+        let key = (Sha256::of(session), call);
         let is_known = self.open.contains(&key);
         if record.get("event").and_then(Value::as_str) == Some("ended") {
             self.open.remove(&key);

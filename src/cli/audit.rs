@@ -1,7 +1,7 @@
 //! `allowexec audit`: what is in an audit log, and whether it is what was written.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::own_flags::Given;
 use super::{Outcome, json_for_people, print, print_json};
-use crate::audit::{Anchor, Anchors, Filter, Head, Line, Link, Place, Row, Verification, Verifier, row};
+use crate::audit::{Anchor, Anchors, Bounded, Filter, Head, Line, Link, Place, Row, Verification, Verifier, row};
 use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
 use crate::text::{escape, nearest, read_duration, time};
 
@@ -139,13 +139,17 @@ pub(super) fn run(action: Action, as_json: bool) -> Result<Outcome, CliError> {
     }
 }
 
-/// Opens a log. What it leads to must be a regular file, so that reading never waits.
+/// Opens a log. What it leads to must be a regular file, so that reading never waits, and no larger than logs are.
 fn open(file: &str) -> Result<Box<dyn BufRead>, CliError> {
+    fn bounded(input: impl Read + 'static, length: Option<u64>) -> io::Result<Box<dyn BufRead>> {
+        Ok(Box::new(BufReader::with_capacity(PIECE, Bounded::new(input, length)?)))
+    }
     if file == STANDARD_INPUT {
-        return Ok(Box::new(BufReader::with_capacity(PIECE, io::stdin())));
+        return bounded(io::stdin(), None).map_err(|error| unreadable(file, error.into()));
     }
     let opened: File = open_regular(Path::new(file)).map_err(|source| unreadable(file, source))?;
-    Ok(Box::new(BufReader::with_capacity(PIECE, opened)))
+    let length = opened.metadata().map(|metadata| metadata.len());
+    length.and_then(|length| bounded(opened, Some(length))).map_err(|error| unreadable(file, error.into()))
 }
 
 fn unreadable(file: &str, source: ReadError) -> CliError {

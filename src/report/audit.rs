@@ -96,15 +96,6 @@ impl Report {
         }
     }
 
-    fn add_facts<const N: usize>(&mut self, session: usize, facts: [(&'static str, Option<String>); N]) {
-        if let Some(session) = self.sessions.get_mut(session) {
-            // However often a hostile log says it.
-            if session.facts.len() < 40 {
-                session.facts.extend(facts.into_iter().filter_map(|(name, text)| Some((name, text?))));
-            }
-        }
-    }
-
     fn decided(&mut self, session: usize, record: Shown<'_>) {
         let (kind, outcome) = match record.raw("decision") {
             "allowed" => (Kind::Allowed, "allowed"),
@@ -137,12 +128,7 @@ impl Report {
     }
 
     fn of_call(&mut self, session: usize, record: Shown<'_>, change: impl FnOnce(&mut Row)) {
-        if let Some(row) = self.call(session, &call_name(record)) {
-            // However often a hostile log says it.
-            if row.facts.len() < 60 {
-                change(row);
-            }
-        }
+        self.of_open_call(session, &call_name(record), change);
     }
 
     fn other(&mut self, session: usize, event: &str, record: Shown<'_>) {

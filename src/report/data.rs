@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::files::Sha256;
 use crate::text::{escape, escape_block};
 
 /// So many entries are in a page. A browser holds ten times as many, but nobody reads them.
@@ -12,6 +13,10 @@ const MOST_ROWS: usize = 50_000;
 const MOST_SESSIONS: usize = 10_000;
 /// So much of a text is in the page.
 const LONGEST: usize = 4096;
+/// So many facts are told of an entry or a session, and those of one record more.
+const MOST_FACTS: usize = 60;
+/// So many bytes of text are in a page, all together; most entries have less than a thousand.
+const MOST_TEXT: usize = 64 * 1024 * 1024;
 
 /// What the page tells.
 #[derive(Debug, Default, Serialize)]
@@ -21,12 +26,15 @@ pub(crate) struct Report {
     pub(super) sessions: Vec<Session>,
     pub(super) rows: Vec<Row>,
     note: String,
-    /// The sessions by their names.
+    /// The sessions by the digests of their names, which may be as long as a line.
     #[serde(skip)]
-    known: HashMap<String, usize>,
+    known: HashMap<Sha256, usize>,
     /// The entries of calls that have not ended.
     #[serde(skip)]
     pub(super) open: HashMap<(usize, String), usize>,
+    /// How many bytes of text there are.
+    #[serde(skip)]
+    text: usize,
     #[serde(skip)]
     left_out: u64,
     #[serde(skip)]
@@ -97,6 +105,13 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// How many bytes of text it has.
+    fn text(&self) -> usize {
+        let Self { outcome, time, command, rule, why, facts, .. } = self;
+        let texts = [time, rule, why].into_iter().flatten().chain([outcome, command]);
+        texts.chain(facts.iter().map(|(_, text)| text)).map(String::len).sum()
+    }
+
     /// Adds a fact, where there is one.
     pub(super) fn fact(&mut self, name: &'static str, text: Option<String>) {
         self.facts.extend(text.filter(|text| !text.is_empty()).map(|text| (name, text)));
@@ -123,7 +138,8 @@ impl Report {
         let mut note = format!("Made by allowexec {} from {}.", env!("CARGO_PKG_VERSION"), self.sources.join(", "));
         if self.left_out > 0 {
             note.push_str(&format!(
-                " It shows the first {MOST_ROWS} entries; {} more are left out: name fewer files.",
+                " It shows the first {} entries; {} more are left out: name fewer files.",
+                self.rows.len(),
                 self.left_out
             ));
         }
@@ -136,34 +152,62 @@ impl Report {
 
     /// The session with this name; a new one where there is none.
     pub(super) fn session(&mut self, name: &str) -> usize {
-        if let Some(index) = self.known.get(name) {
+        let digest = Sha256::of(name);
+        if let Some(index) = self.known.get(&digest) {
             return *index;
         }
         // Beyond the bound all are one.
         let last = self.sessions.len().saturating_sub(1);
-        if self.sessions.len() >= MOST_SESSIONS {
+        if self.sessions.len() >= MOST_SESSIONS || !self.sessions.is_empty() && !self.has_room() {
             return last;
         }
         let index = self.sessions.len();
-        self.known.insert(name.to_owned(), index);
-        self.sessions.push(Session { name: shown(name), ..Session::default() });
+        self.known.insert(digest, index);
+        let session = Session { name: shown(name), ..Session::default() };
+        self.text += session.name.len();
+        self.sessions.push(session);
         index
     }
 
     /// Adds an entry, and says where it is.
     pub(super) fn add(&mut self, row: Row) -> Option<usize> {
-        if self.rows.len() >= MOST_ROWS {
+        if self.rows.len() >= MOST_ROWS || !self.has_room() {
             self.left_out += 1;
             return None;
         }
+        self.text += row.text();
         self.rows.push(row);
         Some(self.rows.len() - 1)
     }
 
-    /// The entry of a call that has not ended.
-    pub(super) fn call(&mut self, session: usize, call: &str) -> Option<&mut Row> {
-        let index = *self.open.get(&(session, call.to_owned()))?;
-        self.rows.get_mut(index)
+    /// Changes the entry of a call that has not ended.
+    pub(super) fn of_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
+        let index = self.open.get(&(session, call.to_owned()));
+        let (row, has_room) = (index.and_then(|index| self.rows.get_mut(*index)), self.text < MOST_TEXT);
+        // However often a hostile log says it.
+        if let Some(row) = row.filter(|row| has_room && row.facts.len() < MOST_FACTS) {
+            let before = row.text();
+            change(row);
+            self.text = self.text.saturating_sub(before).saturating_add(row.text());
+        }
+    }
+
+    /// Adds facts to a session.
+    pub(super) fn add_facts<const N: usize>(&mut self, session: usize, facts: [(&'static str, Option<String>); N]) {
+        let has_room = self.has_room();
+        if let Some(session) =
+            self.sessions.get_mut(session).filter(|session| has_room && session.facts.len() < MOST_FACTS)
+        {
+            let facts = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+            for fact in facts {
+                self.text += fact.1.len();
+                session.facts.push(fact);
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.text < MOST_TEXT
     }
 }
 
@@ -184,4 +228,34 @@ pub(super) fn shown(text: &str) -> String {
 pub(super) fn shown_block(text: &str) -> String {
     let (text, is_cut) = cut(text);
     format!("{}{}", escape_block(text), if is_cut { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_page_holds_a_bounded_amount_of_text() {
+        let mut report = Report::default();
+        // Of each character eight are shown.
+        let long = "\u{202e}".repeat(5000);
+        for call in 0..300 {
+            let session = format!("{long}{call}");
+            report.add_record(&json!({"event": "session_started", "session": session, "version": long, "user": long}));
+            report.add_record(
+                &json!({"event": "decided", "session": session, "call": call, "argv": [long], "tool": long}),
+            );
+            for _ in 0..10 {
+                report.add_record(&json!({"event": "asked", "session": session, "call": call, "text": long}));
+            }
+        }
+        report.finish();
+        let page = serde_json::to_string(&report).unwrap();
+        assert!(page.len() > MOST_TEXT && page.len() < 2 * MOST_TEXT, "{}", page.len());
+        let left =
+            format!("It shows the first {} entries; {} more are left out", report.rows.len(), 300 - report.rows.len());
+        assert!(report.note.contains(&left) && report.rows.len() < 300, "{}", report.note);
+    }
 }

@@ -104,11 +104,11 @@ impl Report {
         }
         let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
         let name = id.to_string();
-        if let Some(row) = self.call(session, &name) {
+        self.of_open_call(session, &name, |row| {
             // It holds when the call came until its answer does.
             row.ms = row.ms.zip(time).map(|(began, now)| milliseconds(now).saturating_sub(began));
             answered(row, message);
-        }
+        });
         self.open.remove(&(session, name));
     }
 }

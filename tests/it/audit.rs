@@ -416,7 +416,7 @@ fn a_fifo_is_not_waited_for_and_a_line_larger_than_the_memory_is_read() {
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains("it is a FIFO or a pipe"), "{}", text(&output.stderr));
     }
-    // A hole: it takes no space on the disk.
+    // A hole: it takes no space on the disk. It is as long as a line may be.
     let long = directory.path().join("long");
     fs::File::create(&long).unwrap().set_len(1 << 27).unwrap();
     for action in ["head", "verify", "show"] {
@@ -425,6 +425,31 @@ fn a_fifo_is_not_waited_for_and_a_line_larger_than_the_memory_is_read() {
             Command::new("sh").args(["-c", &command, env!("CARGO_BIN_EXE_allowexec"), long.to_str().unwrap()]).output();
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(0), "{action}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_log_or_a_line_that_is_too_long_is_refused_soon() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    fs::write(&log, some_log(&mut Random(7), 20).bytes()).unwrap();
+    let records = fs::read_to_string(&log).unwrap().lines().count();
+    let file = fs::File::options().write(true).open(&log).unwrap();
+    // Holes again, behind records.
+    let cases = [
+        (1 << 40, "it is larger than 16 GiB, the most that is read of one log; split it at a line end".to_owned()),
+        (1 << 30, format!("line {} is longer than 128 MiB, the most that is read of one line", records + 1)),
+    ];
+    for (length, expected) in cases {
+        file.set_len(length).unwrap();
+        for words in [&["audit", "head"][..], &["audit", "verify"], &["audit", "show"], &["report"]] {
+            let started = std::time::Instant::now();
+            let output = run(&[words, &[log.to_str().unwrap()]].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+            assert!(said.contains(&expected), "{words:?}: {said}");
+            assert!(started.elapsed() < std::time::Duration::from_secs(10), "{words:?} took {:?}", started.elapsed());
+        }
     }
 }
 

@@ -518,7 +518,11 @@ const IN_ITS_PLACE: [(&str, &str); 3] = [
     ("mkfifo audit.jsonl", "expected a regular file"),
     ("ln -s other.jsonl audit.jsonl", "it is a link"),
     // So many bytes of nothing, which are one line.
-    ("truncate -s 4T audit.jsonl", "was not read to its end within 5 s"),
+    ("truncate -s 4T audit.jsonl", "line 1 is longer than 128 MiB"),
+    (
+        "i=0; while [ $i -lt 128 ]; do i=$((i + 1)); truncate -s $((i * 100))M audit.jsonl; echo >> audit.jsonl; done",
+        "was not read to its end within 5 s",
+    ),
 ];
 
 #[test]
