@@ -5,16 +5,12 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use thiserror::Error;
 
 use super::read::LONGEST_LINE;
 use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, Summing};
 
-/// How long the lock of another server is waited for. One append takes it far shorter, so whoever holds it this long does not
-/// append, and the server's loop must not wait for that.
-const LOCK: Duration = Duration::from_secs(1);
 /// How each record begins.
 const RECORD: &[u8] = br#"{"seq":"#;
 /// How much is read at once.
@@ -121,7 +117,7 @@ impl Chain {
     /// # Errors
     /// [`AuditError`].
     pub(super) fn turn(&mut self) -> Result<Turn<'_>, AuditError> {
-        let locked = self.file.lock(LOCK)?;
+        let locked = self.file.lock()?;
         let size = locked.size;
         let before = self.seen;
         if size != before.at || locked.is_another {

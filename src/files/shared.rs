@@ -16,6 +16,7 @@ use super::place::{Place, PlaceError};
 #[derive(Debug)]
 pub(crate) struct SharedFile {
     place: Place,
+    patience: Patience,
     /// On Windows none: the file is opened for each append, as that alone keeps others from writing to it.
     #[cfg(unix)]
     file: File,
@@ -31,6 +32,49 @@ pub(crate) struct Locked<'a> {
     pub is_another: bool,
     /// How many bytes it has.
     pub size: u64,
+}
+
+/// How long the lock is waited for.
+///
+/// Who can only read the file can lock it as well (flock(2)), and so could have each append wait. Nobody else makes it grow
+/// meanwhile, and a process that appends does. So only who appends is waited for each time; all other waits, together, take
+/// [`MOST`](Self::MOST), and 10 ms more with each append that had not to wait.
+#[derive(Debug)]
+struct Patience {
+    left: Duration,
+    /// How large the file was when it was locked, or not, the last time.
+    size: u64,
+}
+
+impl Patience {
+    /// One append takes far shorter, so whoever holds the lock this long does not append.
+    const MOST: Duration = Duration::from_secs(1);
+    /// What is waited at least, and what comes back with each append.
+    const LEAST: Duration = Duration::from_millis(10);
+
+    fn new() -> Self {
+        Self { left: Self::MOST, size: 0 }
+    }
+
+    /// How long a file that has this size now is waited for.
+    fn within(&self, size: u64) -> Duration {
+        if size == self.size { self.left.max(Self::LEAST) } else { Self::MOST }
+    }
+
+    /// The lock was had after this time.
+    fn had(&mut self, waited: Duration, size: u64) {
+        if waited.is_zero() {
+            self.left = Self::MOST.min(self.left + Self::LEAST);
+        } else if size == self.size {
+            self.left = self.left.saturating_sub(waited);
+        }
+        self.size = size;
+    }
+
+    /// It was waited for in vain.
+    fn lost(&mut self, size: u64) {
+        *self = Self { left: Duration::ZERO, size };
+    }
 }
 
 /// Why nothing can be appended.
@@ -87,14 +131,14 @@ impl SharedFile {
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
         let file = super::appended::open_regular(&place, super::appended::Opened::Both, true)?;
-        Ok(Self { place, file })
+        Ok(Self { place, patience: Patience::new(), file })
     }
 
-    /// Waits for the right to append, at most so long.
+    /// Waits for the right to append, at most a second; see [`Patience`].
     ///
     /// # Errors
     /// [`SharedFileError`].
-    pub(crate) fn lock(&mut self, within: Duration) -> Result<Locked<'_>, SharedFileError> {
+    pub(crate) fn lock(&mut self) -> Result<Locked<'_>, SharedFileError> {
         use rustix::fs::{AtFlags, FlockOperation, flock};
         use rustix::io::Errno;
         let (mut waited, mut is_another) = (Duration::ZERO, false);
@@ -102,18 +146,22 @@ impl SharedFile {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) if waited < within => {
+                Err(Errno::AGAIN) => {
+                    let size = rustix::fs::fstat(&self.file).map_or(0, size_of);
+                    if waited >= self.patience.within(size) {
+                        self.patience.lost(size);
+                        return Err(SharedFileError::Busy { waited });
+                    }
                     std::thread::sleep(BETWEEN);
                     waited += BETWEEN;
                     continue;
                 }
-                Err(Errno::AGAIN) => return Err(SharedFileError::Busy { waited: within }),
                 Err(error) => return Err(io::Error::from(error).into()),
             }
             // From here on the lock is held, and dropped with what follows.
             let named = rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW);
             let own = rustix::fs::fstat(&self.file).map_err(io::Error::from);
-            let size = own.as_ref().map_or(0, |own| u64::try_from(own.st_size).unwrap_or_default());
+            let size = own.as_ref().map_or(0, |own| size_of(*own));
             let is_same = match (named, &own) {
                 (Ok(named), Ok(own)) => Ok((named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)),
                 (Err(Errno::NOENT), _) => Err(SharedFileError::Gone),
@@ -121,7 +169,10 @@ impl SharedFile {
                 (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
             };
             match is_same {
-                Ok(true) => return Ok(Locked { shared: self, is_another, size }),
+                Ok(true) => {
+                    self.patience.had(waited, size);
+                    return Ok(Locked { shared: self, is_another, size });
+                }
                 Ok(false) => {
                     // Another process has begun a new file. The old one is unlocked as it is closed.
                     let opened = super::appended::Opened::Both;
@@ -135,6 +186,11 @@ impl SharedFile {
             }
         }
     }
+}
+
+#[cfg(unix)]
+fn size_of(stat: rustix::fs::Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
 }
 
 #[cfg(unix)]
@@ -184,6 +240,8 @@ fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
 #[cfg(unix)]
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
+        // What this append has added is not of others.
+        self.shared.patience.size = rustix::fs::fstat(&self.shared.file).map_or(0, size_of);
         unlock(&self.shared.file);
     }
 }
@@ -197,14 +255,15 @@ impl SharedFile {
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
         super::appended::open_alone(&place, true)?;
-        Ok(Self { place })
+        Ok(Self { place, patience: Patience::new() })
     }
 
-    /// Waits for the right to append, at most so long.
+    /// Waits for the right to append, at most a second; see [`Patience`]. Here it is the right to open the file, which
+    /// whoever reads it can have opened so that nobody else may write.
     ///
     /// # Errors
     /// [`SharedFileError`].
-    pub(crate) fn lock(&mut self, within: Duration) -> Result<Locked<'_>, SharedFileError> {
+    pub(crate) fn lock(&mut self) -> Result<Locked<'_>, SharedFileError> {
         /// `ERROR_SHARING_VIOLATION`.
         const SHARING: i32 = 32;
         let mut waited = Duration::ZERO;
@@ -212,11 +271,15 @@ impl SharedFile {
             match super::appended::open_alone(&self.place, false) {
                 Ok(file) => {
                     let size = file.metadata()?.len();
+                    self.patience.had(waited, size);
                     return Ok(Locked { shared: self, file, is_another: false, size });
                 }
                 Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
-                    if waited >= within {
-                        return Err(SharedFileError::Busy { waited: within });
+                    let path = self.place.directory.path().join(&self.place.name);
+                    let size = std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
+                    if waited >= self.patience.within(size) {
+                        self.patience.lost(size);
+                        return Err(SharedFileError::Busy { waited });
                     }
                     std::thread::sleep(BETWEEN);
                     waited += BETWEEN;
@@ -253,6 +316,14 @@ impl Locked<'_> {
     }
 }
 
+#[cfg(not(unix))]
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // What this append has added is not of others.
+        self.shared.patience.size = self.file.metadata().map_or(0, |metadata| metadata.len());
+    }
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -261,18 +332,50 @@ mod tests {
 
     use super::*;
 
-    const WITHIN: Duration = Duration::from_millis(50);
+    #[test]
+    fn who_only_holds_the_lock_is_waited_for_once_and_who_appends_each_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut own = SharedFile::open(&path, &[]).unwrap();
+        let waited = |own: &mut SharedFile| match own.lock() {
+            Err(SharedFileError::Busy { waited }) => waited,
+            other => panic!("{other:?}"),
+        };
+        own.lock().unwrap().file().write_all(b"own\n").unwrap();
+        // A descriptor for reading is enough.
+        let reader = File::open(&path).unwrap();
+        let lock = || rustix::fs::flock(&reader, rustix::fs::FlockOperation::NonBlockingLockShared).unwrap();
+        lock();
+        assert_eq!(waited(&mut own), Patience::MOST);
+        assert_eq!(waited(&mut own), Patience::LEAST);
+        assert_eq!(waited(&mut own), Patience::LEAST);
+        // Let go for a moment, it does not begin anew.
+        unlock(&reader);
+        own.lock().unwrap().file().write_all(b"own\n").unwrap();
+        lock();
+        assert_eq!(waited(&mut own), Patience::LEAST);
+        // Somebody else has appended, and so can still be at it.
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"other\n").unwrap();
+        assert_eq!(waited(&mut own), Patience::MOST);
+        assert_eq!(waited(&mut own), Patience::LEAST);
+        unlock(&reader);
+        for _ in 0..100 {
+            drop(own.lock().unwrap());
+        }
+        lock();
+        assert_eq!(waited(&mut own), Patience::MOST);
+    }
 
     #[test]
     fn one_at_a_time_has_the_right_to_append() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let [mut one, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
-        let locked = one.lock(WITHIN).unwrap();
-        assert!(matches!(other.lock(WITHIN), Err(SharedFileError::Busy { .. })));
+        let locked = one.lock().unwrap();
+        assert!(matches!(other.lock(), Err(SharedFileError::Busy { .. })));
         drop(locked);
-        drop(other.lock(WITHIN).unwrap());
-        one.lock(WITHIN).unwrap();
+        drop(other.lock().unwrap());
+        one.lock().unwrap();
     }
 
     #[test]
@@ -280,25 +383,25 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let [mut one, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
-        let mut locked = one.lock(WITHIN).unwrap();
+        let mut locked = one.lock().unwrap();
         locked.file().write_all(b"old\n").unwrap();
         fs::write(directory.path().join("log.1"), "taken").unwrap();
         assert!(locked.begin_anew(&"log.1".into()).is_err());
         locked.begin_anew(&"log.2".into()).unwrap();
         locked.file().write_all(b"new\n").unwrap();
         drop(locked);
-        let locked = other.lock(WITHIN).unwrap();
+        let locked = other.lock().unwrap();
         assert!(locked.is_another);
         locked.file().write_all(b"newer\n").unwrap();
         drop(locked);
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\nnewer\n");
         assert_eq!(fs::read_to_string(directory.path().join("log.2")).unwrap(), "old\n");
         fs::remove_file(&path).unwrap();
-        assert!(matches!(one.lock(WITHIN), Err(SharedFileError::Gone)));
+        assert!(matches!(one.lock(), Err(SharedFileError::Gone)));
         std::os::unix::fs::symlink(directory.path().join("log.1"), &path).unwrap();
-        assert!(matches!(one.lock(WITHIN), Err(SharedFileError::Taken { .. })));
+        assert!(matches!(one.lock(), Err(SharedFileError::Taken { .. })));
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
-        assert!(one.lock(WITHIN).unwrap().is_another);
+        assert!(one.lock().unwrap().is_another);
     }
 }

@@ -89,6 +89,14 @@ impl OpenedPlaces {
         Some(format!("is reached through the link `{}`, which commands can make lead elsewhere", link.path.display()))
     }
 
+    /// Whether commands can read the file or directory that a path leads to because of what the operator names.
+    pub(crate) fn is_readable(&self, path: &Path) -> bool {
+        let executed = self.exec.iter().map(|(_, walked)| walked.held());
+        let named = self.directories.iter().chain(&self.read).chain(&self.write).chain(executed);
+        let readable: Places = named.cloned().collect();
+        Walked::to(path).is_ok_and(|walked| readable.hold_walked(&walked))
+    }
+
     fn walk(&mut self, named: Vec<Named>) -> Vec<(Walked, Named)> {
         let mut found = Vec::new();
         for named in named {

@@ -428,7 +428,18 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
         let why = opened.writable_way(here.join(file).parent()?)?;
         Some(format!("{what} `{}` {why}, so that a command can change what it says; keep it elsewhere", file.display()))
     });
-    all.filter_map(warning).chain(logs).collect()
+    let locked = config.audit.value.iter().filter(|file| {
+        let directory = here.join(file).parent().map(Path::to_owned).unwrap_or_default();
+        opened.writable_way(&directory).is_none() && opened.is_readable(&directory)
+    });
+    let locked = locked.map(|file| {
+        format!(
+            "the audit log `{}` lies where commands may read, so that a command can keep it locked, and other calls are refused \
+             meanwhile; keep it elsewhere",
+            file.display()
+        )
+    });
+    all.filter_map(warning).chain(logs).chain(locked).collect()
 }
 
 fn problems(level: Level, allow: &AllowList, opened: &OpenedPlaces) -> Vec<String> {

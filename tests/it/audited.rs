@@ -300,6 +300,35 @@ fn what_cannot_be_recorded_does_not_run() {
     assert!(records.last().unwrap()["lost"].as_u64() > Some(0));
 }
 
+#[test]
+fn who_locks_the_log_holds_up_the_server_once() {
+    use rustix::fs::{FlockOperation, flock};
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "true", "--log", "off"]);
+    let call = |server: &mut Server| server.call("execute_command", json!({"command": "true"}));
+    assert_eq!(call(&mut server)["isError"], false);
+    // As a command may have it that can only read.
+    let reader = fs::File::open(log.path()).unwrap();
+    for operation in [FlockOperation::NonBlockingLockExclusive, FlockOperation::NonBlockingLockShared] {
+        // The end of a command is recorded after its answer.
+        let until = Instant::now() + Duration::from_secs(5);
+        while flock(&reader, operation).is_err() {
+            assert!(Instant::now() < until, "somebody else keeps it locked");
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        let started = Instant::now();
+        for _ in 0..20 {
+            let said = text(&call(&mut server));
+            assert!(said.contains("another process has kept it locked for"), "{said}");
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        flock(&reader, FlockOperation::NonBlockingUnlock).unwrap();
+        assert_eq!(call(&mut server)["isError"], false);
+    }
+    end(server);
+    log.records();
+}
+
 /// The file may become so large and no larger: as on a full disk, a part of the record is written.
 #[test]
 fn a_full_disk_refuses_calls_until_there_is_room() {
@@ -405,12 +434,18 @@ fn a_full_file_is_moved_away_and_the_chain_goes_on() {
 fn several_servers_write_one_chain() {
     const SERVERS: usize = 4;
     const CALLS: usize = 40;
+    for more in [&[][..], &["--audit-sync"]] {
+        several_servers(SERVERS, CALLS, more);
+    }
+}
+
+fn several_servers(servers: usize, calls: usize, more: &[&str]) {
     let log = Log::new();
     thread::scope(|scope| {
-        for _ in 0..SERVERS {
+        for _ in 0..servers {
             scope.spawn(|| {
-                let mut server = log.server(&["--allow", "true", "--log", "off"]);
-                for _ in 0..CALLS {
+                let mut server = log.server(&[&["--allow", "true", "--log", "off"], more].concat());
+                for _ in 0..calls {
                     let result = server.call("execute_command", json!({"command": "true"}));
                     assert_eq!(result["isError"], false, "{result}");
                 }
@@ -422,10 +457,10 @@ fn several_servers_write_one_chain() {
     for record in log.records() {
         sessions.entry(record["session"].as_str().unwrap().to_owned()).or_default().push(record);
     }
-    assert_eq!(sessions.len(), SERVERS);
+    assert_eq!(sessions.len(), servers);
     for records in sessions.values() {
         // One for the start, one for the end, three for each call.
-        assert_eq!(records.len(), 2 + 3 * CALLS);
+        assert_eq!(records.len(), 2 + 3 * calls);
         assert_eq!((&records[0]["seq"], &records[0]["event"]), (&json!(0), &json!("session_started")));
     }
 }
@@ -514,7 +549,7 @@ fn a_program_of_the_operators_keeps_the_head() {
 }
 
 /// What a command leaves in the place of the log, when it can write there.
-const IN_ITS_PLACE: [(&str, &str); 3] = [
+const IN_ITS_PLACE: [(&str, &str); 4] = [
     ("mkfifo audit.jsonl", "expected a regular file"),
     ("ln -s other.jsonl audit.jsonl", "it is a link"),
     // So many bytes of nothing, which are one line.

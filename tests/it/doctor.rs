@@ -39,6 +39,7 @@ fn what_a_command_can_prepare_for_a_later_start_or_call_is_a_warning() {
         fs::write(base.join(file), text).unwrap();
     }
     fs::write(base.join("inner/ask.sh"), "#!/bin/sh\n").unwrap();
+    fs::create_dir(base.join("read")).unwrap();
     std::os::unix::fs::symlink(base.join("p.yaml"), base.join("inner/link.yaml")).unwrap();
     let warned = |path: &str, arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
@@ -71,6 +72,16 @@ fn what_a_command_can_prepare_for_a_later_start_or_call_is_a_warning() {
             Some("the log file `inner/l.log` lies where commands may write"),
         ),
         ("--sandbox strict --allow ls --log-file l.log", None),
+        (
+            "--sandbox strict --allow ls --audit inner/a.jsonl",
+            Some("the audit log `inner/a.jsonl` lies where commands may write, so that a command can change"),
+        ),
+        (
+            "--sandbox strict --allow ls --read read --audit read/a.jsonl",
+            Some("the audit log `read/a.jsonl` lies where commands may read, so that a command can keep it locked"),
+        ),
+        ("--sandbox strict --allow ls --read read --audit a.jsonl", None),
+        ("--allow ls --read read --audit read/a.jsonl", None),
         ("--sandbox workspace --policy p.yaml", None),
         ("--policy inner/p.yaml", None),
     ] {
