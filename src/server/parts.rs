@@ -522,9 +522,10 @@ fn operators_program(
     programs: &Programs,
     search_path: &SearchPath,
 ) -> Result<Arc<OperatorProgram>, String> {
-    // What it starts by a name is never found where it runs, since commands may write there.
     let mut environment = config.surroundings.variables.clone();
     environment.insert("PATH".into(), search_path.to_variable());
+    // It names the directory of the server, in which the program does not run.
+    environment.remove(std::ffi::OsStr::new("PWD"));
     let name = words.first().map_or("", String::as_str);
     let program = programs.find_listed(name).filter(Program::is_executable);
     let program = program.ok_or_else(|| format!("`{name}` of `{flag}` was not found, or can't be executed"))?;
@@ -532,8 +533,18 @@ fn operators_program(
         program: program.path().to_owned(),
         words: words.to_vec(),
         environment,
-        directory: config.surroundings.directory.clone(),
+        directory: directory_of_operators_programs(config),
     }))
+}
+
+/// Where the operator's own programs run. The server's directory is mostly the project, where commands write: a program that
+/// reads its configuration where it runs would do what a command likes.
+fn directory_of_operators_programs(config: &Config) -> PathBuf {
+    if cfg!(unix) {
+        return PathBuf::from("/");
+    }
+    let system = config.surroundings.variable("SystemRoot").map(PathBuf::from);
+    system.filter(|system| system.is_absolute()).unwrap_or_else(|| config.surroundings.directory.clone())
 }
 
 /// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.

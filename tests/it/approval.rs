@@ -636,7 +636,9 @@ fn is_alive(pid: &str) -> bool {
 /// A program that asks for ever, with a child; gives their process ids once they are there.
 #[cfg(target_os = "linux")]
 fn lingering(place: &Place) -> String {
-    place.script("lingers", "sleep 300 & echo $! > child.new; echo $$ > parent; mv child.new child; wait")
+    let script =
+        "cd \"$(dirname \"$0\")\"; sleep 300 & echo $! > child.new; echo $$ > parent; mv child.new child; wait";
+    place.script("lingers", script)
 }
 
 #[cfg(target_os = "linux")]
@@ -686,6 +688,28 @@ fn the_operators_program_runs_outside_of_the_sandbox() {
     let id = call(&mut server, "tool");
     assert_ran(result(&mut server, id), "");
     assert_eq!(fs::read_to_string(file).unwrap(), "yes\n");
+}
+
+#[test]
+fn the_operators_programs_run_where_no_command_writes() {
+    let place = Place::new();
+    let told = tempfile::tempdir().unwrap();
+    let [asked, kept] = ["asked", "kept"].map(|name| told.path().join(name).display().to_string());
+    // A program of the name of a module is first looked for where Python runs, and so are settings of many others.
+    let asker = place.script("asker", &format!("pwd > {asked}; echo $PWD >> {asked}; ls settings >> {asked}; exit 0"));
+    let anchor = place.script("anchor", &format!("pwd > {kept}; echo $PWD >> {kept}; echo $AUDIT_LOG >> {kept}"));
+    fs::write(place.base.join("settings"), "").unwrap();
+    // Both are named from the server's directory.
+    let relative = |path: &str| format!("./{}", Path::new(path).file_name().unwrap().to_str().unwrap());
+    let args = ["--ask-with", &relative(&asker), "--audit", "log", "--audit-anchor", &relative(&anchor)];
+    let mut server = place.legacy(&args);
+    let id = call(&mut server, "tool");
+    assert_ran(result(&mut server, id), "");
+    server.drain();
+    assert_eq!(server.wait_exit(), 0);
+    assert_eq!(fs::read_to_string(&asked).unwrap(), "/\n/\n");
+    let log = place.base.join("log");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), format!("/\n/\n{}\n", log.display()));
 }
 
 #[test]
