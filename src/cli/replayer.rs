@@ -207,7 +207,7 @@ impl ReplayDirectory {
     fn new(given: Option<&str>) -> io::Result<Self> {
         if let Some(path) = given {
             let directory = Beneath::open(Path::new(path))?;
-            return Ok(Self { path: dunce::canonicalize(path)?, directory, is_given: true });
+            return Ok(Self { path: crate::files::canonicalize(path)?, directory, is_given: true });
         }
         let base = std::env::temp_dir();
         // Names are taken by making them, so that two replays at once never share one.

@@ -77,7 +77,7 @@ impl Held {
         let identity = identity(&handle)?;
         let path = match std::fs::read_link(proc_path(&handle)) {
             Ok(path) => path,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => dunce::canonicalize(asked)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => super::canonicalize(asked)?,
             Err(error) => return Err(error),
         };
         Ok(Self { path, identity, handle })
@@ -85,7 +85,7 @@ impl Held {
 
     #[cfg(not(target_os = "linux"))]
     fn hold(path: &Path) -> io::Result<Self> {
-        let path = dunce::canonicalize(path)?;
+        let path = super::canonicalize(path)?;
         Ok(Self { identity: Identity(path.clone()), path })
     }
 

@@ -34,6 +34,9 @@ mod state;
 mod unprepared;
 mod walk;
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
 pub(crate) use appended::open_appended;
@@ -50,3 +53,11 @@ pub use remove::remove_within;
 pub(crate) use shared::{Locked, SharedFile, SharedFileError};
 pub use state::FileState;
 pub use walk::{Link, Walked};
+
+/// The path without links, `.` and `..`; on Windows in the form that programs take, without `\\?\` where it needs none.
+pub(crate) fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
+    #[cfg(windows)]
+    return dunce::canonicalize(path);
+    #[cfg(not(windows))]
+    std::fs::canonicalize(path)
+}

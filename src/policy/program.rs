@@ -158,7 +158,7 @@ impl Programs {
             return None;
         }
         let mut files = self.search_path.files(&directory.path().join(word));
-        let path = files.find_map(|file| dunce::canonicalize(file).ok())?;
+        let path = files.find_map(|file| crate::files::canonicalize(file).ok())?;
         let lies_inside = path.starts_with(project) && path.is_file();
         lies_inside.then_some(path)
     }

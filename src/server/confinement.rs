@@ -368,7 +368,7 @@ fn own_temporary(config: &Config) -> Option<&Path> {
 /// Says where the commands' temporary directory is, if not where it was expected.
 fn moved(config: &Config, temporary: &TemporaryDirectory) -> Option<String> {
     let own = own_temporary(config)?;
-    let real = dunce::canonicalize(own).ok()?;
+    let real = crate::files::canonicalize(own).ok()?;
     let parent = temporary.path().parent().filter(|parent| *parent != real)?;
     Some(format!(
         "commands can write in `{}` of `TMPDIR`, so their temporary directory is made in `{}`",
@@ -380,7 +380,7 @@ fn moved(config: &Config, temporary: &TemporaryDirectory) -> Option<String> {
 fn warnings(config: &Config, directories: &Directories, opened: &OpenedPlaces) -> Vec<String> {
     let mut warnings = Vec::new();
     let base = directories.base().path;
-    let base = dunce::canonicalize(&base).unwrap_or(base);
+    let base = crate::files::canonicalize(&base).unwrap_or(base);
     let executed = opened.exec.iter().map(|(_, walked)| walked.held());
     let mut granted = opened.directories.iter().chain(&opened.read).chain(&opened.write).chain(executed);
     if !granted.any(|granted| base.starts_with(granted.path())) {

@@ -23,7 +23,6 @@ name = "mutants"
 version = "0.0.0"
 edition = "2024"
 [dependencies]
-dunce = "1"
 getrandom = "0.4"
 rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "thread"] }
 saphyr-parser = "0.3"
@@ -33,6 +32,7 @@ shlex = "2"
 thiserror = "2"
 uuid = { version = "1", default-features = false, features = ["v4"] }
 [dev-dependencies]
+dunce = "1"
 proptest = { version = "1", default-features = false, features = ["std"] }
 tempfile = "3"
 [profile.dev]

@@ -99,7 +99,7 @@ fn commands(parts: &Parts) -> Vec<(String, Option<String>)> {
 /// Where calls run that name no directory.
 fn directory(config: &Config, parts: &Parts) -> String {
     let path = config.surroundings.directory.join(parts.policy.directories().base().path);
-    dunce::canonicalize(&path).unwrap_or(path).display().to_string()
+    crate::files::canonicalize(&path).unwrap_or(path).display().to_string()
 }
 
 /// Where the directory of a call must lie.

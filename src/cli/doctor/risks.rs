@@ -128,7 +128,7 @@ fn useless_grants(config: &Config, parts: &Parts) -> Vec<Risk> {
 /// Where a path leads, seen from the server's directory.
 pub(super) fn resolved(config: &Config, path: &Path) -> PathBuf {
     let path = config.surroundings.directory.join(path);
-    dunce::canonicalize(&path).unwrap_or(path)
+    crate::files::canonicalize(&path).unwrap_or(path)
 }
 
 fn is_root(path: &Path) -> bool {
@@ -138,7 +138,7 @@ fn is_root(path: &Path) -> bool {
 pub(super) fn home(config: &Config) -> Option<PathBuf> {
     let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
     let home = config.surroundings.variable(name).map(Path::new).filter(|home| home.is_absolute())?;
-    Some(dunce::canonicalize(home).unwrap_or_else(|_| home.to_owned()))
+    Some(crate::files::canonicalize(home).unwrap_or_else(|_| home.to_owned()))
 }
 
 fn wide_grants(config: &Config) -> Vec<Risk> {

@@ -91,7 +91,7 @@ impl Tools<'_> {
 
     fn shim(&self, name: &str) -> Option<Risk> {
         let program = self.parts.program_of(name)?;
-        let found = dunce::canonicalize(program.path()).unwrap_or_else(|_| program.path().to_owned());
+        let found = crate::files::canonicalize(program.path()).unwrap_or_else(|_| program.path().to_owned());
         let bin = program.path().parent()?;
         if found.file_stem().is_some_and(|stem| stem == "rustup") && name != "rustup" {
             return self.shim_of_rustup(name, bin);
@@ -154,8 +154,8 @@ impl Tools<'_> {
             let is_told = name == "go" && self.config.sandbox.value == Level::Strict;
             let program = self.parts.program_of(name).filter(|_| self.is_plain(name) && !is_told)?;
             // Through the links of a version manager, but not from `bin` to the file that a link in it leads to.
-            let bin = dunce::canonicalize(program.path().parent()?).ok()?;
-            let is_shim = dunce::canonicalize(program.path()).is_ok_and(|found| found.ends_with("rustup"));
+            let bin = crate::files::canonicalize(program.path().parent()?).ok()?;
+            let is_shim = crate::files::canonicalize(program.path()).is_ok_and(|found| found.ends_with("rustup"));
             let installation = bin.parent().filter(|_| bin.ends_with("bin") && !is_shim)?;
             if is_executed_anyway(Level::Workspace, installation) || self.is_executed(installation) {
                 return None;
@@ -235,7 +235,7 @@ impl Tools<'_> {
         }
         // The compiler and all else that `go` starts.
         let go = self.parts.program_of("go").filter(|_| self.is_plain("go"));
-        let found = go.and_then(|go| dunce::canonicalize(go.path()).ok());
+        let found = go.and_then(|go| crate::files::canonicalize(go.path()).ok());
         let root = found.as_deref().and_then(|found| found.parent()?.parent()).filter(|root| root.join("pkg").is_dir());
         risks.extend(root.and_then(|root| self.lacks("go", vec![root.to_owned()])));
         risks

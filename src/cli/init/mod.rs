@@ -84,7 +84,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
 }
 
 fn real(path: PathBuf) -> PathBuf {
-    dunce::canonicalize(&path).unwrap_or(path)
+    crate::files::canonicalize(&path).unwrap_or(path)
 }
 
 /// The sandbox grants what exists when the server starts.
