@@ -7,13 +7,18 @@ use std::io;
 ///
 /// - Descriptors that the parent has left open are closed in every command. std marks all that it opens itself, but not what
 ///   was there before.
+/// - Signals that the parent has blocked stay blocked through exec(3), here and in every command, since std leaves the mask as it
+///   is: SIGTERM would end neither. What waits already ends this process now, when nothing has been started.
 /// - On Linux nobody but `CAP_SYS_PTRACE` looks at this process from now on: not at its environment, its memory, its
 ///   directories nor its streams under `/proc/PID`, all of which the system else opens to each process of the same user; see
 ///   `PR_SET_DUMPABLE` in prctl(2), and ptrace(2). The kernel dumps no core of it either.
 /// - On Linux that capability is left out of what this process starts, where it has it: commands of root would pass else.
 pub(super) fn harden() -> io::Result<()> {
     #[cfg(unix)]
-    close_fds::set_fds_cloexec(3, &[]);
+    {
+        close_fds::set_fds_cloexec(3, &[]);
+        nix::sys::signal::SigSet::empty().thread_set_mask()?;
+    }
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -288,19 +288,21 @@ fn sighup_ends_no_server_and_is_ignored_by_no_command() {
     assert_eq!(server.wait_exit(), 0);
 }
 
-/// Ignores every signal that can be ignored, and becomes what comes behind.
-const IGNORING: &str = "use Config; $SIG{$_} = q(IGNORE) for grep { !/^(ZERO|KILL|STOP|NUM32|NUM33)$/ } split q( ), $Config{sig_name}; \
+/// Blocks and ignores every signal that can be ignored, and becomes what comes behind.
+const IGNORING: &str = "use Config; use POSIX; my $all = POSIX::SigSet->new; $all->fillset; sigprocmask(SIG_BLOCK, $all); \
+    $SIG{$_} = q(IGNORE) for grep { !/^(ZERO|KILL|STOP|NUM32|NUM33)$/ } split q( ), $Config{sig_name}; \
     exec @ARGV";
 
-/// The signals that a process ignores, see proc_pid_status(5).
-const IGNORED: &str = "while (<>) { print if /^SigIgn/ } print qq(looked\\n)";
+/// The signals that a process ignores and blocks, see proc_pid_status(5).
+const IGNORED: &str = "while (<>) { print if /^Sig(Ign|Blk)/ } print qq(looked\\n)";
 
 #[test]
-fn a_command_ignores_nothing_that_the_client_ignores() {
+fn a_command_ignores_and_blocks_nothing_that_the_client_does() {
     let output =
         Command::new("perl").args(["-e", IGNORING, "perl", "-ne", IGNORED, "/proc/self/status"]).output().unwrap();
     let control = String::from_utf8(output.stdout).unwrap();
     assert!(control.contains("SigIgn:\tfffffff"), "it ignores them: {control}");
+    assert!(control.contains("SigBlk:\tfffffff"), "it blocks them: {control}");
     for (level, more) in [("off", &[][..]), ("off", &["--max-open-files", "100"]), ("workspace", &[])] {
         let world = World::new();
         let project = world.fill("[base]/project");
@@ -313,11 +315,14 @@ fn a_command_ignores_nothing_that_the_client_ignores() {
         for output in [output, text(&server.call("perl", in_shell))] {
             // What does nothing by default may stay ignored: SIGURG, SIGWINCH; and SIGSEGV, SIGILL, SIGFPE, which no
             // handler can be given to.
-            let mask =
-                output.split("SigIgn:").nth(1).unwrap().trim_start_matches(|char: char| !char.is_ascii_hexdigit());
-            let mask = u64::from_str_radix(&mask[..16], 16).unwrap();
+            let mask = |name: &str| {
+                let mask =
+                    output.split(name).nth(1).unwrap().trim_start_matches(|char: char| !char.is_ascii_hexdigit());
+                u64::from_str_radix(&mask[..16], 16).unwrap()
+            };
+            assert_eq!(mask("SigBlk:"), 0, "{level}, {more:?}: {output}");
             let may_stay = [4, 8, 11, 18, 23, 28, 32, 33].iter().fold(0, |mask, signal| mask | 1_u64 << (signal - 1));
-            assert_eq!(mask & !may_stay, 0, "{level}, {more:?}: {output}");
+            assert_eq!(mask("SigIgn:") & !may_stay, 0, "{level}, {more:?}: {output}");
         }
         server.close_stdin();
         assert_eq!(server.wait_exit(), 0);
