@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use saphyr_parser::{Event, Parser};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -17,6 +18,10 @@ use crate::files::{ReadError, Sha256, read_regular};
 const VERSION: u32 = 1;
 /// The largest lock file that is read.
 const LARGEST: u64 = 16 * 1024 * 1024;
+/// So many brackets may be opened: nested ones cost the YAML parser the square of their depth. Few names of programs have one.
+const MOST_BRACKETS: usize = 1000;
+/// How deep lists and mappings may lie in each other: the file, its lists, what is in them, and a list in that.
+const DEEPEST: usize = 8;
 
 /// How a lock file begins. It is not compared.
 const HEADING: &str = "# The programs that commands run, as `allowexec lock` found them. Keep it under version control, and write it anew\n\
@@ -136,10 +141,16 @@ impl Lock {
     pub fn read(file: &Path) -> Result<Self, LockError> {
         let bytes =
             read_regular(file, LARGEST).map_err(|source| LockError::Unread { file: file.to_owned(), source })?;
-        Self::parse(&bytes).map_err(|why| LockError::Malformed { file: file.to_owned(), why })
+        Self::of_bytes(&bytes, file)
+    }
+
+    /// The same of what was read.
+    pub fn of_bytes(bytes: &[u8], file: &Path) -> Result<Self, LockError> {
+        Self::parse(bytes).map_err(|why| LockError::Malformed { file: file.to_owned(), why })
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
+        bounded(bytes)?;
         let written: Written = serde_yaml::from_slice(bytes).map_err(|error| error.to_string())?;
         let Written { version, libraries, commands, files } = written;
         if version != VERSION {
@@ -257,6 +268,36 @@ impl LockedFile {
     }
 }
 
+/// Looks whether reading the file costs no more than its bytes. What `allowexec lock` writes has neither aliases, each of which
+/// stands for as much as it likes, nor brackets but in names.
+fn bounded(bytes: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    if text.match_indices(['[', '{']).nth(MOST_BRACKETS).is_some() {
+        return Err(format!("it has more than {MOST_BRACKETS} brackets"));
+    }
+    let mut depth = 0_usize;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        match event {
+            Event::Alias(_) => {
+                return Err(format!("line {} has an alias, and lock files have none", span.start.line()));
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) if depth == DEEPEST => {
+                return Err(format!("line {} nests deeper than {DEEPEST} levels", span.start.line()));
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => depth = depth.saturating_sub(1),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd
+            | Event::Scalar(..) => {}
+        }
+    }
+    Ok(())
+}
+
 fn text(path: &Path) -> Result<String, LockError> {
     let unlockable = || LockError::Unlockable {
         file: path.to_owned(),
@@ -324,6 +365,12 @@ mod tests {
             "- path: /bin/other\n",
             "it names the file `/bin/sh`, and does not say what that is",
         );
+        check("'0755'", "*a", "unknown anchor");
+        check("- path: /bin/sh", "- &a {}\n- *a\n- path: /bin/sh", "has an alias, and lock files have none");
+        check("- path: /bin/sh", "- [[[[[[[[]]]]]]]]", "nests deeper than 8 levels");
+        check("\n- path: /bin/sh", &"[".repeat(200_000), "it has more than 1000 brackets");
+        check("\n- path: /bin/sh", &"\n- ".repeat(10), "missing field");
+        check("\n- path: /bin/sh", &"- ".repeat(100_000), "nests deeper than 8 levels");
         assert!(Lock::parse(b"").is_err() && Lock::parse(b"\xff").is_err() && Lock::parse(b"- a").is_err());
     }
 

@@ -13,6 +13,8 @@ pub const LARGEST: u64 = 256 * 1024;
 const DEEPEST: usize = 32;
 /// The most values, with each alias counted as all that it stands for.
 const MOST_VALUES: usize = 50_000;
+/// The most text in bytes, with each alias counted as all that it stands for. Without aliases no file comes near it.
+const MOST_TEXT: usize = 1024 * 1024;
 
 /// A value, and the line that it begins on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +67,8 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
     if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
         return Err((0, format!("it is larger than {LARGEST} bytes, the most that is read")));
     }
-    let mut reader = Reader { parser: Parser::new_from_str(text), anchors: HashMap::new(), values: 0, line: 1 };
+    let mut reader =
+        Reader { parser: Parser::new_from_str(text), anchors: HashMap::new(), sum: Sum::default(), line: 1 };
     let mut document = None;
     loop {
         match reader.next()? {
@@ -83,11 +86,18 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
     }
 }
 
+/// How much there is, with aliases followed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    values: usize,
+    text: usize,
+}
+
 struct Reader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
-    /// What aliases stand for, with the number of values in it.
-    anchors: HashMap<usize, (Node, usize)>,
-    values: usize,
+    /// What aliases stand for, with what is in it.
+    anchors: HashMap<usize, (Node, Sum)>,
+    sum: Sum,
     /// That of the last event.
     line: usize,
 }
@@ -104,10 +114,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn count(&mut self, values: usize) -> Result<(), Wrong> {
-        self.values = self.values.saturating_add(values);
-        if self.values > MOST_VALUES {
+    fn count(&mut self, Sum { values, text }: Sum) -> Result<(), Wrong> {
+        self.sum = Sum { values: self.sum.values.saturating_add(values), text: self.sum.text.saturating_add(text) };
+        if self.sum.values > MOST_VALUES {
             return Err((self.line, format!("it holds more than {MOST_VALUES} values, with aliases followed")));
+        }
+        if self.sum.text > MOST_TEXT {
+            return Err((self.line, format!("it holds more than {MOST_TEXT} bytes of text, with aliases followed")));
         }
         Ok(())
     }
@@ -118,11 +131,12 @@ impl<'a> Reader<'a> {
         if depth > DEEPEST {
             return Err((line, format!("it nests deeper than {DEEPEST} levels")));
         }
-        let before = self.values;
-        self.count(1)?;
+        let before = self.sum;
+        self.count(Sum { values: 1, text: 0 })?;
         let (anchor, kind) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_tag(tag.is_some(), line)?;
+                self.count(Sum { values: 0, text: text.len() })?;
                 (anchor, Kind::Scalar { text: text.into_owned(), is_quoted: style != ScalarStyle::Plain })
             }
             Event::SequenceStart(anchor, tag) => {
@@ -141,11 +155,12 @@ impl<'a> Reader<'a> {
                 (anchor, Kind::Map(self.entries(depth)?))
             }
             Event::Alias(anchor) => {
-                let Some((node, values)) = self.anchors.get(&anchor).cloned() else {
+                let Some(sum) = self.anchors.get(&anchor).map(|(_, sum)| *sum) else {
                     return Err((line, "an alias stands for something that it lies in".to_owned()));
                 };
-                self.count(values)?;
-                return Ok(Node { line, ..node });
+                self.count(sum)?;
+                let kind = self.anchors.get(&anchor).map(|(node, _)| node.kind.clone());
+                return Ok(Node { line, kind: kind.unwrap_or(Kind::List(Vec::new())) });
             }
             Event::Nothing
             | Event::StreamStart
@@ -157,7 +172,9 @@ impl<'a> Reader<'a> {
         };
         let node = Node { line, kind };
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), self.values - before));
+            let Sum { values, text } = self.sum;
+            let sum = Sum { values: values - before.values, text: text - before.text };
+            self.anchors.insert(anchor, (node.clone(), sum));
         }
         Ok(node)
     }

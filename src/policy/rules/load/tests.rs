@@ -446,9 +446,11 @@ fn a_file_that_stands_for_too_much_is_refused_at_once() {
         }
         text
     };
+    let text_of_aliases = format!("a: &a {}\nb: [{}]", "x".repeat(150_000), "*a,".repeat(7));
     let deep = |open: &str| open.repeat(100_000);
     let long = format!("commands:\n{}", "  x: any\n".repeat(1_200_000));
     for (text, why) in [
+        (text_of_aliases.as_str(), "more than 1048576 bytes of text"),
         (aliases.as_str(), "it holds more than 50000 values, with aliases followed"),
         // The parser looks a few brackets ahead, and has a bound of its own.
         (deep("[").as_str(), "recursion limit exceeded"),
