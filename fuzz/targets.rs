@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use allowexec::cli::fuzzed;
 use allowexec::config::{Config, Surroundings, rows};
 use allowexec::jsonrpc::{Incoming, Line, LineReader};
+use allowexec::policy::rules::{PolicyText, Rules, forms_of};
 use allowexec::policy::{CommandLine, find_literal_pattern, find_syntax, parse_file_uri};
 use allowexec::transcript::Transcript;
 
@@ -73,4 +75,56 @@ pub fn file_uri(data: &[u8]) {
         assert!(path.is_absolute(), "{uri:?}: {path:?}");
         assert!(!path.as_os_str().as_encoded_bytes().contains(&0), "{uri:?}");
     }
+}
+
+/// An audit log: what is printed of it is plain, and the same however it is read.
+pub fn audit_log(data: &[u8]) {
+    let [printed, again] =
+        [64 * 1024, 3].map(|piece| fuzzed::audit_log(data, piece).map_err(|error| error.to_string()));
+    assert_eq!(printed, again);
+    let printed = printed.unwrap_or_else(|error| error);
+    assert!(printed.chars().all(|c| c == '\n' || is_plain(c)), "{printed:?}");
+}
+
+/// The page of `report`: what a file brings stays data, in an element that it can't end.
+pub fn report(data: &[u8]) {
+    let page = fuzzed::page(data).expect("memory can be read and written");
+    assert_eq!((page.matches("</script").count(), page.matches("<!--").count()), (2, 0), "{page}");
+    let (_, data) = page.split_once("id=\"data\">").expect("the data");
+    let (data, _) = data.split_once("</script>").expect("its end");
+    serde_json::from_str::<serde_json::Value>(data).expect("JSON");
+    assert!(data.chars().all(is_plain), "{data:?}");
+}
+
+/// A lock file: what was read is written so that the same is read again, or an error.
+pub fn lock_file(data: &[u8]) {
+    match fuzzed::lock_file(data) {
+        Ok(written) => {
+            let again = fuzzed::lock_file(written.as_bytes()).unwrap_or_else(|error| panic!("{error}: {written}"));
+            assert_eq!(again, written);
+        }
+        // It is escaped where it is printed.
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A policy: rules that can be described, or a mistake.
+pub fn policy(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let file = PolicyText { file: PathBuf::from("fuzz.yaml"), text: text.to_owned() };
+    match Rules::load(&[file], &[], &[]) {
+        Ok(rules) => {
+            for rule in rules.iter() {
+                assert!(forms_of(rule).iter().all(|form| form.chars().all(is_plain)), "{text:?}");
+            }
+            assert!(rules.warnings().iter().all(|warning| warning.to_string().chars().all(is_plain)), "{text:?}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Whether a terminal shows the character and does nothing else with it.
+fn is_plain(character: char) -> bool {
+    !character.is_control()
+        && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }

@@ -204,7 +204,7 @@ fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-fn verification_text(files: &[String], found: &Verification, is_anchored: bool) -> String {
+pub(super) fn verification_text(files: &[String], found: &Verification, is_anchored: bool) -> String {
     let at = |place: Place| {
         let file = files.get(place.file).map(|file| escape(file).into_owned()).unwrap_or_default();
         format!("{file} line {}", place.line)
@@ -253,7 +253,7 @@ fn verification_text(files: &[String], found: &Verification, is_anchored: bool) 
     text
 }
 
-fn verification_json(files: &[String], found: &Verification) -> Value {
+pub(super) fn verification_json(files: &[String], found: &Verification) -> Value {
     let at = |place: Place| json!({"file": files.get(place.file), "line": place.line});
     let broken = found.broken.as_ref().map(|broken| {
         let kind = broken.kind.to_string();
@@ -328,7 +328,7 @@ fn of_terminal() -> Option<usize> {
 }
 
 /// A row as a line of text, cut to the width.
-fn laid_out(row: &Row, width: Option<usize>) -> String {
+pub(super) fn laid_out(row: &Row, width: Option<usize>) -> String {
     let Row { time, session, call, event, what } = row;
     let line = format!("{time:<19}  {session:<8}  {call:>5}  {event:<15}  {what}");
     format!("{}\n", fitted(line.trim_end(), width))

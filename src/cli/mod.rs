@@ -13,6 +13,8 @@ mod doctor;
 mod error;
 mod faults;
 mod foreign;
+#[doc(hidden)]
+pub mod fuzzed;
 mod hardening;
 mod help;
 mod init;

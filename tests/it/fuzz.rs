@@ -15,6 +15,10 @@ const TARGETS: &[Target] = &[
     ("transcript", targets::transcript),
     ("configuration", targets::configuration),
     ("file_uri", targets::file_uri),
+    ("audit_log", targets::audit_log),
+    ("report", targets::report),
+    ("lock_file", targets::lock_file),
+    ("policy", targets::policy),
 ];
 
 #[test]
