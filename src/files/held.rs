@@ -12,6 +12,11 @@ use std::sync::Arc;
 #[cfg(target_os = "linux")]
 pub(super) const DEEPEST: usize = 4096;
 
+/// The file systems that give a file new times with each write through a mapping that comes after it was written to the disk:
+/// ext2 to ext4, XFS, Btrfs and F2FS, by their numbers in statfs(2).
+#[cfg(target_os = "linux")]
+const ON_DISKS: [rustix::fs::FsWord; 4] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010];
+
 /// The identity of a file or directory while it exists: its device and inode number on Linux, its canonical path
 /// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,6 +128,33 @@ impl Held {
         return std::fs::File::from(self.handle.try_clone()?).metadata().map(FileState::from);
         #[cfg(not(target_os = "linux"))]
         return FileState::of(&self.path);
+    }
+
+    /// Whether its state tells of each change from now on.
+    ///
+    /// A process that has mapped the file writes to it without a system call, and the kernel gives it new times with the first
+    /// write alone, until that is on the disk; see mmap(2). So it is written to the disk first. File systems in memory never
+    /// write, and of others nobody knows: there the state of a file tells nothing that the server's user can write, since
+    /// commands are that user.
+    ///
+    /// # Errors
+    /// The system's, where it can't be written to the disk.
+    pub(crate) fn notes_changes(&self) -> io::Result<bool> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{Access, AtFlags, CWD, accessat, fstatfs, fsync};
+            let path = proc_path(&self.handle);
+            if accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS).is_err() {
+                return Ok(true);
+            }
+            if !ON_DISKS.contains(&fstatfs(&self.handle)?.f_type) {
+                return Ok(false);
+            }
+            fsync(super::open_without_waiting(&path)?)?;
+            Ok(true)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Ok(true)
     }
 
     /// The canonical path that it had when it was opened; for messages, and for code that needs a name.

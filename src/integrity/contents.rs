@@ -77,7 +77,8 @@ impl Known {
         if held.state()? != state {
             return Err(io::Error::other("it is being changed"));
         }
-        if state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now) {
+        let is_settled = state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now);
+        if is_settled && held.notes_changes()? && held.state()? == state {
             // A panic of another thread leaves the map as it was: entries are added whole.
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST {

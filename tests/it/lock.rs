@@ -2,11 +2,13 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -444,4 +446,57 @@ fn a_program_that_embeds_the_server_locks_programs_too() {
     swap(&world, "bin/native", program("/bin/echo"));
     let refused = call(&Parts::new(&config(&world.base.join("none.lock")))).unwrap_err();
     assert!(refused.contains("none.lock` can't be read"), "{refused}");
+}
+
+/// Maps the file, writes to the mapping, and once more when it is told to, which gives the file no new times by then.
+const MAPS: &str = "
+import mmap, sys
+file = open(sys.argv[1], 'r+b')
+text = mmap.mmap(file.fileno(), 0)
+place = text.find(b'good')
+text[place:place + 4] = b'good'
+print('mapped', flush=True)
+sys.stdin.readline()
+text[place:place + 4] = b'evil'
+text.close()
+file.close()
+print('written', flush=True)
+";
+
+#[test]
+fn what_is_written_through_a_mapping_does_not_run() {
+    // One on a disk, one in memory.
+    for place in ["/tmp", "/dev/shm"] {
+        let dir = tempfile::tempdir_in(place).unwrap();
+        let tool = dir.path().join("tool");
+        let quiet = spawning();
+        fs::write(&tool, "#!/bin/sh\necho good\n").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        drop(quiet);
+        let path = format!("{}:{SYSTEM_PATH}", dir.path().display());
+        let locking = ["lock", "--allow", "tool", "-o", "tool.lock"];
+        let mut locks = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        assert!(locks.args(locking).env("PATH", &path).current_dir(&dir).output().unwrap().status.success());
+        let writer =
+            Command::new("python3").args(["-c", MAPS]).arg(&tool).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut writer) = writer else { return eprintln!("not tested without python3") };
+        let mut said = BufReader::new(writer.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "mapped");
+        // What was read of a file is remembered when it has not been changed for three seconds.
+        let settled = fs::metadata(&tool).unwrap().modified().unwrap() + Duration::from_millis(3100);
+        while let Ok(left) = settled.duration_since(SystemTime::now()) {
+            std::thread::park_timeout(left);
+        }
+        let args = ["--allow", "tool", "--lock", "tool.lock", "--log", "off"];
+        let mut server = Server::command(&args).env("PATH", &path).dir(&dir).start();
+        server.initialize("2025-11-25");
+        let mut call = || text(&server.call("execute_command", json!({"command": "tool"})));
+        // The kernel executes nothing that somebody may write to.
+        assert!(call().contains("Text file busy"), "{place}");
+        writeln!(writer.stdin.take().unwrap()).unwrap();
+        assert_eq!(said.next().unwrap().unwrap(), "written");
+        assert!(writer.wait().unwrap().success());
+        let answer = call();
+        assert!(answer.contains("SHA-256") && !answer.contains("evil"), "{place}: {answer}");
+    }
 }
