@@ -95,7 +95,7 @@ impl<'a> Replayer<'a> {
                 ReplayVerdict::Updated(difference)
             }
             (Replayed::Compared { difference, updated: Some(_), .. }, Rewriting::Shows) => {
-                ReplayVerdict::Updated(difference)
+                ReplayVerdict::Outdated(difference)
             }
             (Replayed::Compared { is_same: true, .. }, _) => ReplayVerdict::Same,
             (Replayed::Compared { difference, .. }, _) => ReplayVerdict::Different(difference),
@@ -114,7 +114,7 @@ impl<'a> Replayer<'a> {
             return Err(format!("{file}: nothing is sent and nothing expected; a recording may have been broken off"));
         }
         let rules = rules(file, &transcript)?;
-        let advice = self.advice(&transcript.header);
+        let advice = |has_started| self.advice(&transcript.header, has_started);
         let place =
             ReplayDirectory::new(self.options.directory.as_deref()).map_err(|error| match &self.options.directory {
                 Some(directory) => format!("flag `--in`: `{directory}` can't be used: {error}"),
@@ -131,7 +131,7 @@ impl<'a> Replayer<'a> {
         }
         let Played { transcript: played, problem, has_started } = self
             .start(&transcript, &rules, &place, &placeholders)
-            .map_err(|error| format!("{file}: {error}\n{advice}").trim_end().to_owned())?;
+            .map_err(|error| format!("{file}: {error}\n{}", advice(true)).trim_end().to_owned())?;
         // The parser has taken it for UTF-8.
         let text = String::from_utf8_lossy(&text);
         let strictness = if self.options.strict { Strictness::Strict } else { Strictness::Usual };
@@ -140,8 +140,12 @@ impl<'a> Replayer<'a> {
         let is_same = comparison.is_same() && (has_started || expects_an_end(&transcript));
         let difference = Difference {
             line: comparison.line(),
-            reason: if is_same { String::new() } else { format!("{problem}{advice}") },
-            diff: comparison.unified(),
+            reason: if is_same { String::new() } else { format!("{problem}{}", advice(has_started)) },
+            diff: match self.options.rewriting {
+                // What was filled in differs from nothing that was expected.
+                Rewriting::Writes | Rewriting::Shows if is_same => comparison.rewritten(),
+                Rewriting::Off | Rewriting::Writes | Rewriting::Shows => comparison.unified(),
+            },
         };
         // What a server does that did not start is nothing that a transcript should say.
         let updated = comparison.updated().filter(|_| has_started && !self.interrupt.came());
@@ -170,8 +174,12 @@ impl<'a> Replayer<'a> {
     }
 
     /// What could help a server that does not find its files.
-    fn advice(&self, header: &Header) -> String {
+    fn advice(&self, header: &Header, has_started: bool) -> String {
+        let is_foreign = self.options.server.is_some() || !header.server().is_empty();
         match (header.directory(), &self.options.directory) {
+            (None, None) if is_foreign && !has_started => {
+                "a transcript plays in an empty directory; to play here, try `--in .`\n".to_owned()
+            }
             (Some(directory), None) => format!("recorded in {directory}; try `--in {directory}`\n"),
             (Some(_), Some(_)) | (None, _) => String::new(),
         }

@@ -9,8 +9,10 @@ use crate::text::{escape, escape_block};
 pub(super) enum ReplayVerdict {
     Same,
     Different(Difference),
-    /// Rewritten, or to be: what differed.
+    /// Rewritten: what differed.
     Updated(Difference),
+    /// What would be rewritten.
+    Outdated(Difference),
     /// The header says that it does not play on this platform.
     Elsewhere,
     /// It can't be read, parsed, set up, started or written.
@@ -27,10 +29,11 @@ pub(super) struct Difference {
 }
 
 impl ReplayVerdict {
-    const NAMES: [(&'static str, &'static str); 5] = [
+    const NAMES: [(&'static str, &'static str); 6] = [
         ("same", "the same"),
         ("different", "different"),
         ("updated", "updated"),
+        ("outdated", "would be updated"),
         ("elsewhere", "for other platforms"),
         ("broken", "broken"),
     ];
@@ -40,6 +43,7 @@ impl ReplayVerdict {
             Self::Same => "same",
             Self::Different(_) => "different",
             Self::Updated(_) => "updated",
+            Self::Outdated(_) => "outdated",
             Self::Elsewhere => "elsewhere",
             Self::Broken(_) => "broken",
         }
@@ -55,6 +59,7 @@ impl ReplayVerdict {
                 format!("{file}{line}: different\n{}", difference.to_text())
             }
             Self::Updated(difference) => format!("{file}: updated\n{}", difference.to_text()),
+            Self::Outdated(difference) => format!("{file}: would be updated\n{}", difference.to_text()),
             Self::Elsewhere => format!("{file}: not for this platform\n"),
             Self::Broken(why) => format!("{}\n", escape_block(why)),
         }
@@ -65,7 +70,8 @@ impl ReplayVerdict {
             Map::from_iter([("file".to_owned(), json!(file)), ("verdict".to_owned(), json!(self.name()))]);
         match self {
             Self::Same | Self::Elsewhere => {}
-            Self::Different(Difference { line, reason, diff }) | Self::Updated(Difference { line, reason, diff }) => {
+            Self::Different(difference) | Self::Updated(difference) | Self::Outdated(difference) => {
+                let Difference { line, reason, diff } = difference;
                 members.insert("line".to_owned(), json!(line));
                 members.insert("diff".to_owned(), json!(diff));
                 if !reason.is_empty() {
@@ -86,6 +92,7 @@ impl ReplayVerdict {
             "same" => Self::Same,
             "different" => Self::Different(difference()),
             "updated" => Self::Updated(difference()),
+            "outdated" => Self::Outdated(difference()),
             "elsewhere" => Self::Elsewhere,
             "broken" => Self::Broken(text("error")),
             _ => return None,
@@ -130,7 +137,9 @@ impl ReplayVerdicts {
             let (number, name) = (index + 1, escape(file).replace('\\', "\\\\").replace('#', "\\#"));
             let details = verdict.to_text(file);
             tap.push_str(&match verdict {
-                ReplayVerdict::Same | ReplayVerdict::Updated(_) => format!("ok {number} - {name}\n"),
+                ReplayVerdict::Same | ReplayVerdict::Updated(_) | ReplayVerdict::Outdated(_) => {
+                    format!("ok {number} - {name}\n")
+                }
                 ReplayVerdict::Elsewhere => format!("ok {number} - {name} # SKIP not for this platform\n"),
                 ReplayVerdict::Different(_) | ReplayVerdict::Broken(_) => {
                     let details: String = details.lines().map(|line| format!("    {line}\n")).collect();
@@ -153,7 +162,7 @@ impl ReplayVerdicts {
             let text = verdict.to_text(file);
             let first = xml_text(text.lines().next().unwrap_or_default());
             let inner = match verdict {
-                ReplayVerdict::Same | ReplayVerdict::Updated(_) => String::new(),
+                ReplayVerdict::Same | ReplayVerdict::Updated(_) | ReplayVerdict::Outdated(_) => String::new(),
                 ReplayVerdict::Elsewhere => "<skipped message=\"not for this platform\"/>".to_owned(),
                 ReplayVerdict::Different(_) => format!("<failure message=\"{first}\">{}</failure>", xml_text(&text)),
                 ReplayVerdict::Broken(_) => format!("<error message=\"{first}\">{}</error>", xml_text(&text)),

@@ -117,6 +117,16 @@ impl Comparison {
         if hunks.is_empty() { hunks } else { format!("--- {}\n+++ played\n{hunks}", self.file) }
     }
 
+    /// What an update changes in the file where nothing differs, as a unified diff: waits that it fills in.
+    #[must_use]
+    pub fn rewritten(&self) -> String {
+        let agree = |left: usize, right: usize| self.expected.get(left) == self.played.get(right);
+        let changes = diff(self.expected.len(), self.played.len(), agree);
+        let shown = |change: &Change| shortened(&marked(change, &self.expected, &self.played), SHOWN_WHOLE);
+        let hunks = unified(&changes, self.first_line(), shown);
+        if hunks.is_empty() { hunks } else { format!("--- {}\n+++ played\n{hunks}", self.file) }
+    }
+
     /// The new text of the file: its header unchanged, and what happened. `None` if the text stays the same, or if a
     /// wait was not met: a failure must not become the expectation.
     #[must_use]

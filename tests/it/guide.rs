@@ -129,6 +129,10 @@ fn prepared(name: &str, page: &str, reader: &Reader) -> String {
             fs::write(reader.home.join("secret"), "").unwrap();
             fs::write(reader.home.join(".gitconfig"), "").unwrap();
         }
+        "transcripts.md" => {
+            fs::create_dir(project.join("transcripts")).unwrap();
+            fs::write(project.join("transcripts/greet.transcript"), blocks(page, "text")[0]).unwrap();
+        }
         "policy.md" => {
             serve(reader, &["--record", "session.transcript"], &["git log -n 5", "ls"]);
             fs::write(project.join("changed.yaml"), "version: 1\nprofiles: [git-readonly]\n").unwrap();
@@ -156,7 +160,7 @@ fn fenced(page: &str) -> Vec<(&str, &str)> {
 
 /// Runs the examples of a page one after the other in one project, as a reader would in a shell; gives how many there were.
 /// `# exit status N` behind a command says how it ends, where that is not 0; the output is compared where the page shows it. A
-/// block of YAML that begins with `# NAME` is the file of that name.
+/// block of YAML or Python that begins with `# NAME` is the file of that name.
 fn run_page(name: &str, page: &str) -> usize {
     let reader = Reader::new();
     let page = &prepared(name, page, &reader);
@@ -164,9 +168,11 @@ fn run_page(name: &str, page: &str) -> usize {
     let mut count = 0;
     for (language, block) in fenced(page) {
         if let Some((file, _)) = block.strip_prefix("# ").and_then(|rest| rest.split_once('\n'))
-            && language == "yaml"
+            && ["yaml", "python"].contains(&language)
         {
-            fs::write(reader.project().join(file), reader.own(block)).unwrap();
+            let file = reader.project().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, reader.own(block)).unwrap();
         }
         if language != "console" {
             continue;
@@ -174,7 +180,7 @@ fn run_page(name: &str, page: &str) -> usize {
         for example in format!("\n{block}").split("\n$ ").skip(1) {
             let (line, expected) = example.split_once('\n').unwrap_or((example, ""));
             // What others' programs do is not tried here.
-            if !line.starts_with("allowexec ") {
+            if !line.starts_with("allowexec ") && !line.starts_with("sed ") {
                 continue;
             }
             let mut shell = Command::new("/bin/sh");

@@ -79,6 +79,22 @@ fn workflows_may_only_read_and_what_a_job_may_write_is_known() {
 }
 
 #[test]
+fn the_workflow_in_the_guide_is_as_careful_as_the_projects_own() {
+    let page = include_str!("../../spec/guide/transcripts.md");
+    let (_, block) = page.split_once("```yaml\n# .github/workflows/transcripts.yml\n").expect("the page shows it");
+    let block = block.split("```").next().unwrap();
+    let workflow: Value = serde_yaml::from_str(block).expect("a workflow is YAML");
+    assert_eq!(workflow["permissions"], serde_json::json!({"contents": "read"}));
+    let own: String = workflows().iter().map(|(name, _)| text(&format!("workflows/{name}"))).collect();
+    let actions: Vec<&str> =
+        block.lines().filter_map(|line| line.split_once("uses: ").map(|(_, action)| action)).collect();
+    assert_eq!(actions.len(), 2);
+    for action in actions {
+        assert!(own.contains(action), "{action} is not one that the project uses itself");
+    }
+}
+
+#[test]
 fn the_workflows_cover_each_system_and_the_minimum_rust() {
     let check = text("workflows/check.yml");
     for system in ["ubuntu-", "macos-", "windows-"] {

@@ -123,10 +123,14 @@ fn a_difference_is_a_unified_diff_with_file_and_line() {
 #[test]
 fn update_writes_what_happened_and_keeps_header_and_comments() {
     let (_directory, file) = file_with(SESSION);
-    assert_eq!(
-        replay(&["--update", &file]),
-        (0, format!("{file}: updated\n0 the same, 1 updated of 1\n"), String::new())
-    );
+    let (status, shown, _) = replay(&["--update", "--dry-run", &file]);
+    assert_eq!((status, fs::read_to_string(&file).unwrap().as_str()), (0, SESSION));
+    assert!(shown.starts_with(&format!("{file}: would be updated\n--- {file}\n+++ played\n@@ -")), "{shown}");
+    // A wait that is filled in is shown, although nothing differs.
+    assert!(shown.contains("\n-<-- {\"id\":2}\n+<-- {\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{"), "{shown}");
+    assert!(shown.ends_with("\n0 the same, 1 would be updated of 1\n"), "{shown}");
+    let (status, done, _) = replay(&["--update", &file]);
+    assert_eq!((status, done), (0, shown.replace("would be updated", "updated")));
     let updated = fs::read_to_string(&file).unwrap();
     assert!(updated.starts_with(SESSION.split("--> ").next().unwrap()), "{updated}");
     assert!(updated.contains("\n<-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"), "{updated}");

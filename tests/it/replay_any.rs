@@ -135,6 +135,14 @@ fn a_server_that_does_not_start_says_why_and_is_never_the_truth() {
     let expected = "s.transcript: can't start `no-such-server`: No such file or directory (os error 2)\n";
     assert_eq!((status, output, errors.as_str()), (2, format!("{expected}{advice}0 the same, 1 broken of 1\n"), ""));
     assert_eq!(fs::read_to_string(place.path().join("s.transcript")).unwrap(), before);
+    // One that was written by hand does not say where its files are.
+    let text = "transcript: 1\nserver: sh server.sh\n\n--> x\n<-- {\"id\":1}\n";
+    fs::write(place.path().join("hand.transcript"), text).unwrap();
+    let (status, output, _) = allowexec(place.path(), &["replay", "hand.transcript"], "");
+    assert!(
+        status == 1 && output.contains("\na transcript plays in an empty directory; to play here, try `--in .`\n"),
+        "{output}"
+    );
     // The server that is built in is no other, also where no wait is missed.
     let text = "transcript: 1\nargs: --timeout never\n\n==> eof\n<== exit 0\n";
     fs::write(place.path().join("own.transcript"), text).unwrap();
