@@ -8,31 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 kept=$target/clients
-again=$PWD/.ci/again
 mkdir -p "$kept"
-
-# installed DIRECTORY COMMAND...: runs the command in the directory once.
-installed() {
-    local directory=$kept/$1
-    shift
-    [ -e "$directory/.installed" ] && return
-    rm -rf "$directory"
-    mkdir -p "$directory"
-    (cd "$directory" && "$@" >install.log 2>&1) || {
-        tail -n 20 "$directory/install.log"
-        return 1
-    }
-    touch "$directory/.installed"
-}
-
-python_packages() {
-    timeout --kill-after=10 60 python3 -m venv . && "$again" timeout --kill-after=10 300 bin/python -m pip install --quiet --disable-pip-version-check "$@"
-}
-
-node_packages() {
-    echo '{"private": true}' >package.json
-    "$again" timeout --kill-after=10 300 npm install --no-audit --no-fund --no-update-notifier "$@"
-}
+. tests/installed.sh
 
 installed python-check python_packages jsonschema==4.26.0
 installed python-1.8.1 python_packages mcp==1.8.1 pydantic==2.11.7
