@@ -15,6 +15,8 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
         hardening::leave_session();
     }
     own_descendants();
+    #[cfg(target_os = "linux")]
+    crate::exec::stay_in_directory();
     let parts = LateParts::of(config);
     parts.at_start().map_or(Ok(()), Parts::check_start)?;
     let log = log::sink(config)?;

@@ -26,6 +26,8 @@ mod launcher;
 mod launcher;
 mod os;
 mod output;
+#[cfg(target_os = "linux")]
+mod own_directory;
 #[cfg(unix)]
 mod phases;
 mod resources;
@@ -56,6 +58,8 @@ pub(crate) use os::{end_beside, end_domain, signal_descendants};
 #[cfg(unix)]
 pub(crate) use os::{group_of, start_registered};
 pub use output::{End, ExecError, Host, Output};
+#[cfg(target_os = "linux")]
+pub(crate) use own_directory::stay_in_directory;
 #[cfg(target_os = "linux")]
 pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]

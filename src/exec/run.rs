@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+#[cfg(target_os = "linux")]
+use super::own_directory::is_inherited;
 use super::{
     Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError,
     OWN_BINARY, Output, Spool, StopSignal, os,
@@ -240,12 +242,15 @@ impl Processes {
 
     /// Gives it the directory of the command and its environment, pipes for its output, and a group of its own.
     pub(super) fn surround(&self, command: &mut Command, allowed: &AllowedCommand) {
-        command
-            .current_dir(allowed.directory().spawn_path())
-            .env_clear()
-            .envs(self.environment.variables())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        #[cfg(target_os = "linux")]
+        let is_inherited = is_inherited(allowed.directory().held());
+        #[cfg(not(target_os = "linux"))]
+        let is_inherited = false;
+        if !is_inherited {
+            command.current_dir(allowed.directory().spawn_path());
+        }
+        let variables = self.environment.variables();
+        command.env_clear().envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(rule) = allowed.rule() {
             for name in &rule.env.unset {
                 command.env_remove(name);

@@ -1,12 +1,23 @@
 //! One file or directory, held by a handle.
 
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::LazyLock;
+
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags, open, readlinkat};
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, getpid};
 
 use super::{Ancestry, FileState};
-use std::sync::Arc;
 
 /// How many directories [`Held::lies_in`] climbs at most; PATH_MAX allows no path with more parts.
 #[cfg(target_os = "linux")]
@@ -64,15 +75,13 @@ impl Held {
     /// Opens it first and then asks the kernel for its path, so that what is compared is what is used.
     #[cfg(target_os = "linux")]
     fn hold(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{CWD, Mode, OFlags};
-        Self::from_handle(rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?, path)
+        Self::from_handle(open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?, path)
     }
 
     #[cfg(target_os = "linux")]
     fn hold_directory(path: &Path) -> io::Result<Self> {
-        use rustix::fs::{CWD, Mode, OFlags};
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Self::from_handle(rustix::fs::openat(CWD, path, flags, Mode::empty())?, path)
+        Self::from_handle(open(path, flags, Mode::empty())?, path)
     }
 
     /// Makes a value from an `O_PATH` handle. `asked` is the path that was opened; it is used if there is no `/proc` to
@@ -80,7 +89,7 @@ impl Held {
     #[cfg(target_os = "linux")]
     pub(crate) fn from_handle(handle: OwnedFd, asked: &Path) -> io::Result<Self> {
         let identity = identity(&handle)?;
-        let path = match std::fs::read_link(proc_path(&handle)) {
+        let path = match path_of(&handle) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => super::canonicalize(asked)?,
             Err(error) => return Err(error),
@@ -108,8 +117,7 @@ impl Held {
     pub(crate) fn open_again(path: &Path, known: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         {
-            use rustix::fs::{CWD, Mode, OFlags};
-            let handle = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+            let handle = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
             Ok(Self { path: known.to_owned(), identity: identity(&handle)?, handle })
         }
         #[cfg(not(target_os = "linux"))]
@@ -165,7 +173,7 @@ impl Held {
     /// The path that it has now, which differs if it was moved since it was opened.
     pub fn path_now(&self) -> PathBuf {
         #[cfg(target_os = "linux")]
-        if let Ok(path) = std::fs::read_link(proc_path(&self.handle)) {
+        if let Ok(path) = path_of(&self.handle) {
             return path;
         }
         self.path.clone()
@@ -186,7 +194,6 @@ impl Held {
     pub fn open_directory_from(&self, path: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         {
-            use rustix::fs::{Mode, OFlags};
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let handle = rustix::fs::openat(&self.handle, path, flags, Mode::empty())?;
             Self::from_handle(handle, &self.path.join(path))
@@ -204,7 +211,7 @@ impl Held {
     /// `/proc` is there; else the canonical path.
     pub fn spawn_path(&self) -> PathBuf {
         #[cfg(target_os = "linux")]
-        if *HAS_PROC {
+        if DESCRIPTORS.is_some() {
             return proc_path(&self.handle);
         }
         self.path.clone()
@@ -235,7 +242,7 @@ impl Held {
     /// The error of opening it; `ELOOP` or `ENOTDIR` if a part is a link.
     #[cfg(target_os = "linux")]
     pub fn open_beneath(&self, path: &Path) -> io::Result<OwnedFd> {
-        use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+        use rustix::fs::{FileType, ResolveFlags, fstat, openat, openat2};
         use rustix::io::Errno;
         use std::path::Component;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -286,18 +293,36 @@ pub(super) fn identity(handle: impl AsFd) -> io::Result<Identity> {
 /// Opens the directory that one lies in; the root directory lies in itself.
 #[cfg(target_os = "linux")]
 pub(super) fn parent(directory: impl AsFd) -> io::Result<OwnedFd> {
-    use rustix::fs::{Mode, OFlags};
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?)
 }
 
-/// Whether `/proc` is there, looked up once.
+/// What `/proc` says of the descriptors of this process; `None` if it is not there. It is opened once, since to look it up
+/// takes longer than to ask it. After a fork(2) it still is that of the parent, so its process stands beside it.
 #[cfg(target_os = "linux")]
-static HAS_PROC: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| Path::new("/proc/self/fd").exists());
+static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Some((getpid(), open(DESCRIPTORS_OF_SELF, flags, Mode::empty()).ok()?))
+});
+
+#[cfg(target_os = "linux")]
+const DESCRIPTORS_OF_SELF: &str = "/proc/self/fd";
 
 #[cfg(target_os = "linux")]
 fn proc_path(handle: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+    Path::new(DESCRIPTORS_OF_SELF).join(handle.as_raw_fd().to_string())
+}
+
+/// The path that it has now.
+#[cfg(target_os = "linux")]
+fn path_of(handle: &OwnedFd) -> io::Result<PathBuf> {
+    match &*DESCRIPTORS {
+        Some((process, descriptors)) if *process == getpid() => {
+            let path = readlinkat(descriptors, handle.as_raw_fd().to_string(), Vec::with_capacity(256))?;
+            Ok(OsString::from_vec(path.into_bytes()).into())
+        }
+        _ => std::fs::read_link(proc_path(handle)),
+    }
 }
 
 #[cfg(test)]

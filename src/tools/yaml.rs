@@ -72,6 +72,11 @@ const BLANKS: [char; 3] = [' ', '\t', '\n'];
 const LINE_BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 fn write_scalar(yaml: &mut String, text: &str) {
+    // Most commands write to one stream, and most results have such a text.
+    if text.is_empty() {
+        yaml.push_str("''\n");
+        return;
+    }
     if is_plain_path(text) {
         yaml.push_str(text);
         yaml.push('\n');

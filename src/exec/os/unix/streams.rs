@@ -5,9 +5,15 @@ use std::os::fd::OwnedFd;
 use std::process::ChildStdin;
 use std::sync::Arc;
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
 use crate::exec::{Capture, Feed, Spool, StreamName};
+
+/// How much is read at once: half of what a pipe holds.
+const PIECE: usize = 32 * 1024;
+/// How much is read at once of a command that writes more than that.
+const LARGE_PIECE: usize = 256 * 1024;
 
 /// One of the command's output streams; `pipe` is `None` at its end.
 pub(super) struct Stream {
@@ -17,6 +23,16 @@ pub(super) struct Stream {
     pub written: u64,
     name: StreamName,
     spool: Option<Arc<Spool>>,
+    /// What was read last.
+    piece: Vec<u8>,
+}
+
+/// Lets the pipe of a command that prints much hold more, so that it and its reader wait less often for each other.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only Linux has pipes of any size"))]
+fn widen(pipe: &OwnedFd) {
+    // The kernel may refuse it to a user with many pipes, and then it stays as it is.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, 4 * LARGE_PIECE);
 }
 
 impl Stream {
@@ -32,21 +48,28 @@ impl Stream {
             // would wait beyond every deadline. The other end is another file description, and stays as programs expect it.
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
-        Ok(Self { pipe, capture, written: 0, name, spool })
+        Ok(Self { pipe, capture, written: 0, name, spool, piece: Vec::new() })
     }
 
     /// Reads what there is.
     pub fn read(&mut self) -> io::Result<()> {
         let Some(pipe) = &self.pipe else { return Ok(()) };
-        let mut piece = [0; 32 * 1024];
-        match rustix::io::read(pipe, &mut piece) {
+        let piece = &mut self.piece;
+        piece.clear();
+        // Not zeroed: that would take longer than to read what most commands write.
+        piece.reserve_exact(PIECE);
+        match rustix::io::read(pipe, spare_capacity(piece)) {
             Ok(0) => self.pipe = None,
             Ok(count) => {
-                let piece = piece.get(..count).unwrap_or_default();
                 self.written += count as u64;
                 self.capture.push(piece);
                 if let Some(spool) = &self.spool {
                     spool.push(self.name, piece);
+                }
+                if count == PIECE && piece.capacity() < LARGE_PIECE {
+                    widen(pipe);
+                    piece.clear();
+                    piece.reserve_exact(LARGE_PIECE);
                 }
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
