@@ -192,7 +192,7 @@ impl Run<'_> {
         self.report.throughput(&name, "two threads of plain spawns", pair, bound);
     }
 
-    /// From the spawn to the first answer. To fill a ballast is no part of any start.
+    /// From the spawn to the first answer, and to the end that follows at once. To fill a ballast is no part of any start.
     fn start(&mut self) {
         if self.subject.ballast.is_some() {
             return;
@@ -205,12 +205,16 @@ impl Run<'_> {
         self.ratio("start to `initialize` answered", limit, rounds, work, bound);
         let work = (|| client::start_to_answer(subject, &ALLOWED, client::DISCOVER), || limits::spawn(&program, &[]));
         self.ratio("start to `server/discover` answered", limit, rounds, work, None);
+        let work = (|| client::start_to_end(subject, &ALLOWED, client::INITIALIZE), || limits::spawn(&program, &[]));
+        self.ratio("start, `initialize`, end", limit, rounds, work, None);
         let profiles: Vec<&str> = profile_names().collect();
         let profiles = ["--profile", &profiles.join(",")];
         let bound = self.plain(Bound::AtMost(3.0));
         let work =
             (|| client::start_to_answer(subject, &profiles, client::INITIALIZE), || limits::spawn(&program, &[]));
         self.ratio("start with all profiles to `initialize` answered", limit, rounds, work, bound);
+        let work = (|| client::start_to_end(subject, &profiles, client::INITIALIZE), || limits::spawn(&program, &[]));
+        self.ratio("start with all profiles, `initialize`, end", limit, rounds, work, None);
     }
 
     /// Requests that run nothing.

@@ -32,11 +32,16 @@ pub struct Client {
     answer: String,
 }
 
-/// Starts a server, waits for the answer to this one line, and has it end.
-pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> usize {
+/// Starts a server, waits for the answer to this one line, and has it end: a plain spawn waits for its child too.
+pub fn start_to_end(subject: &Subject, arguments: &[&str], line: &str) {
+    drop(start_to_answer(subject, arguments, line));
+}
+
+/// Starts a server and waits for the answer to this one line.
+pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> Client {
     let mut client = Client::spawn(&mut command(subject, arguments));
-    client.round_trip(line)
-    // The end is a part of what is measured on both sides: a plain spawn waits for its child too.
+    client.round_trip(line);
+    client
 }
 
 /// The server itself, or this very program where it is to hold a ballast.
