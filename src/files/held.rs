@@ -150,9 +150,9 @@ impl Held {
     pub(crate) fn notes_changes(&self) -> io::Result<bool> {
         #[cfg(target_os = "linux")]
         {
-            use rustix::fs::{Access, AtFlags, CWD, accessat, fstatfs, fsync};
+            use rustix::fs::{fstatfs, fsync};
             let path = proc_path(&self.handle);
-            if accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS).is_err() {
+            if !super::state::is_writable(&path) {
                 return Ok(true);
             }
             if !ON_DISKS.contains(&fstatfs(&self.handle)?.f_type) {

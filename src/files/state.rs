@@ -1,9 +1,11 @@
 //! What a file is at one moment, to tell later whether it is still the same.
 
 use std::fs::Metadata;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use super::Sha256;
 
 /// What tells whether a file was replaced or changed since: on a Unix its device, its inode number, its length and when
 /// its contents and its inode were changed last; elsewhere its length and when it was made and changed.
@@ -11,7 +13,14 @@ use std::time::{Duration, SystemTime};
 /// It holds nothing open, and needs nothing open to be compared: a file that takes the number of one that was removed has
 /// another time.
 #[derive(Debug, Clone)]
-pub struct FileState(Metadata);
+pub struct FileState {
+    metadata: Metadata,
+    /// Of what was read, where that was.
+    sha256: Option<Sha256>,
+}
+
+/// The largest file that is read. The server's loop waits for that.
+const LARGEST: u64 = 1024 * 1024;
 
 impl FileState {
     /// Looks at what `path` leads to, links followed.
@@ -19,17 +28,36 @@ impl FileState {
     /// # Errors
     /// What the system says.
     pub fn of(path: &Path) -> io::Result<Self> {
-        std::fs::metadata(path).map(Self)
+        std::fs::metadata(path).map(Self::from)
+    }
+
+    /// The same, and reads a file that the server's user can write: a process that has mapped it writes to it without new
+    /// times, see [`Held::notes_changes`](super::Held). A file of more than 1 MiB is not read, nor one that can't be.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn with_contents(path: &Path) -> io::Result<Self> {
+        let state = Self::of(path)?;
+        let is_read = state.is_file() && state.size() <= LARGEST && is_writable(path);
+        match super::open_without_waiting(path) {
+            Ok(file) if is_read => Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state }),
+            Ok(_) | Err(_) => Ok(state),
+        }
+    }
+
+    /// Whether the contents are the same, as far as both are known.
+    pub(crate) fn has_contents_of(&self, other: &Self) -> bool {
+        self.sha256.zip(other.sha256).is_none_or(|(own, other)| own == other)
     }
 
     /// Whether it is a regular file.
     pub(crate) fn is_file(&self) -> bool {
-        self.0.is_file()
+        self.metadata.is_file()
     }
 
     /// How many bytes it has.
     pub(crate) fn size(&self) -> u64 {
-        self.0.len()
+        self.metadata.len()
     }
 
     /// Its permissions, with the bits for other users and groups, and the number of its owner; `None` on Windows.
@@ -37,7 +65,7 @@ impl FileState {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            Some((self.0.mode() & 0o7777, self.0.uid()))
+            Some((self.metadata.mode() & 0o7777, self.metadata.uid()))
         }
         #[cfg(not(unix))]
         None
@@ -48,11 +76,11 @@ impl FileState {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            let nanoseconds = u32::try_from(self.0.ctime_nsec()).ok()?;
-            Some(Duration::new(u64::try_from(self.0.ctime()).ok()?, nanoseconds))
+            let nanoseconds = u32::try_from(self.metadata.ctime_nsec()).ok()?;
+            Some(Duration::new(u64::try_from(self.metadata.ctime()).ok()?, nanoseconds))
         }
         #[cfg(not(unix))]
-        self.0.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()
+        self.metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()
     }
 
     /// Whether `path` leads to that very file, unchanged.
@@ -63,8 +91,21 @@ impl FileState {
 
 impl From<Metadata> for FileState {
     fn from(metadata: Metadata) -> Self {
-        Self(metadata)
+        Self { metadata, sha256: None }
     }
+}
+
+/// Whether the server's user can write to the file, and so its commands, who are that user.
+#[cfg(unix)]
+pub(super) fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// It is not asked there.
+#[cfg(not(unix))]
+fn is_writable(_path: &Path) -> bool {
+    false
 }
 
 /// What tells one file from another, in numbers; 0 where the platform tells none.
@@ -82,11 +123,11 @@ impl FileState {
         #[cfg(unix)]
         let (device, inode) = {
             use std::os::unix::fs::MetadataExt;
-            (self.0.dev(), self.0.ino())
+            (self.metadata.dev(), self.metadata.ino())
         };
         #[cfg(not(unix))]
         let (device, inode) = (0, 0);
-        FileNumbers { device, inode, size: self.0.len(), modified: self.0.modified().ok() }
+        FileNumbers { device, inode, size: self.metadata.len(), modified: self.metadata.modified().ok() }
     }
 }
 
@@ -98,13 +139,13 @@ impl PartialEq for FileState {
             let times = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
             (file.dev(), file.ino(), file.size(), times)
         };
-        facts(&self.0) == facts(&other.0)
+        facts(&self.metadata) == facts(&other.metadata) && self.has_contents_of(other)
     }
 
     #[cfg(not(unix))]
     fn eq(&self, other: &Self) -> bool {
         let facts = |file: &Metadata| (file.len(), file.modified().ok(), file.created().ok());
-        facts(&self.0) == facts(&other.0)
+        facts(&self.metadata) == facts(&other.metadata) && self.has_contents_of(other)
     }
 }
 

@@ -38,6 +38,11 @@ impl Checked {
         &self.state
     }
 
+    /// The path of the handle, which leads to the file that was looked at, wherever its own path leads by now (Linux).
+    pub(crate) fn handle_path(&self) -> PathBuf {
+        self.held.spawn_path()
+    }
+
     /// What is executed: the handle where the kernel executes the file itself (Linux), so that what was checked is what
     /// runs, whatever its path leads to by then. A script keeps its path, which its interpreter opens again.
     pub fn spawn_path(&self) -> PathBuf {

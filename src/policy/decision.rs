@@ -67,7 +67,12 @@ impl AllowedCommand {
 
     /// Whether its program was changed or replaced since a person has approved it.
     pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
-        self.approved.as_ref().is_some_and(|approved| approved != program.state())
+        let is_same = |approved: &FileState| {
+            // Where a confined thread must not read the program, no command could write it.
+            approved == program.state()
+                && FileState::with_contents(&program.handle_path()).is_ok_and(|now| approved.has_contents_of(&now))
+        };
+        self.approved.as_ref().is_some_and(|approved| !is_same(approved))
     }
 
     /// The paths among its words, as they were when they were checked.

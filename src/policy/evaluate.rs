@@ -55,7 +55,8 @@ impl Policy {
             if let Rule::Described(rule) = rule {
                 let judged = judged(rule, command.words(), directories, directory);
                 if judged.decision == Expected::Ask {
-                    facts.state = facts.program.as_ref().and_then(|program| FileState::of(program.path()).ok());
+                    facts.state =
+                        facts.program.as_ref().and_then(|program| FileState::with_contents(program.path()).ok());
                 }
                 facts.judged = Some(judged);
                 facts.is_in_rule = rule.cwd_under.is_empty() || {

@@ -87,7 +87,7 @@ impl ShellCommand {
         }
         let program = match self.program() {
             None => None,
-            Some(program) => match FileState::of(program) {
+            Some(program) => match FileState::with_contents(program) {
                 Ok(state) => Some((program.to_owned(), state)),
                 Err(_) => return Err(Refusal::ProgramNotFound { word: rule.name.clone() }),
             },

@@ -690,6 +690,50 @@ fn the_operators_program_runs_outside_of_the_sandbox() {
     assert_eq!(fs::read_to_string(file).unwrap(), "yes\n");
 }
 
+/// Maps the file, writes to the mapping, and once more when it is told to, which gives the file no new times by then.
+const MAPS: &str = "
+import mmap, sys
+file = open(sys.argv[1], 'r+b')
+text = mmap.mmap(file.fileno(), 0)
+place = text.find(b'ran')
+text[place:place + 3] = b'ran'
+print('mapped', flush=True)
+for evil in [b'bad', b'ill']:
+    sys.stdin.readline()
+    text[place:place + 3] = evil
+    if evil == b'ill': text.close(), file.close()
+    print('written', flush=True)
+";
+
+#[test]
+fn what_is_written_through_a_mapping_is_asked_about_anew() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let place = Place::new();
+    let mut maps = Command::new("python3");
+    maps.args(["-c", MAPS]).arg(place.base.join("tool")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut writer) = maps.spawn() else { return eprintln!("not tested without python3") };
+    let mut said = BufReader::new(writer.stdout.take().unwrap()).lines();
+    let mut input = writer.stdin.take().unwrap();
+    assert_eq!(said.next().unwrap().unwrap(), "mapped");
+    let mut server = place.legacy(&[]);
+    let id = call(&mut server, "tool x");
+    let asked = question(&mut server);
+    writeln!(input).unwrap();
+    assert_eq!(said.next().unwrap().unwrap(), "written");
+    answer(&mut server, &asked, accept());
+    assert_refused(result(&mut server, id), "the program");
+    // Who has it mapped can do so again, and is not there any more when the call would run.
+    let id = call(&mut server, "tool x");
+    let asked = question(&mut server);
+    let session = json!({"action": "accept", "content": {"remember": "session"}});
+    writeln!(input).unwrap();
+    assert_eq!(said.next().unwrap().unwrap(), "written");
+    assert!(writer.wait().unwrap().success());
+    answer(&mut server, &asked, session);
+    assert_refused(result(&mut server, id), "the program");
+}
+
 #[test]
 fn the_operators_programs_run_where_no_command_writes() {
     let place = Place::new();
