@@ -290,3 +290,111 @@ fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone
     let last = page.lines().last().unwrap();
     assert!(last.starts_with("sound") || last.starts_with("not sound: "), "{page}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_none() {
+    let place = tempfile::tempdir().unwrap();
+    let base = dunce::canonicalize(place.path()).unwrap();
+    let (home, work) = (base.join("home"), base.join("work"));
+    fs::create_dir_all(&work).unwrap();
+    let binary = env!("CARGO_BIN_EXE_allowexec");
+    let warned = |file: &str, text: &str| {
+        let file = base.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let text = text.replace("[work]", work.to_str().unwrap()).replace("[binary]", binary);
+        fs::write(&file, &text).unwrap();
+        let mut command = Command::new(binary);
+        command.args(["doctor", "--json", "--allow", "ls", "--sandbox", "workspace", "--cwd-root", ".", "--cwd", "."]);
+        command.current_dir(&work).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &home);
+        let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        fs::remove_file(&file).unwrap();
+        sentences(&report["warnings"])
+    };
+    let desktop = "home/.config/Claude/claude_desktop_config.json";
+    let entry = |words: &str| format!(r#"{{"mcpServers": {{"mine": {words}}}}}"#);
+    for (file, text, expected) in [
+        (
+            desktop,
+            "{",
+            Some(
+                "Claude Desktop can't start the server of `[base]/home/.config/Claude/claude_desktop_config.json`: the file is no JSON",
+            ),
+        ),
+        (
+            desktop,
+            &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "."]}"#),
+            Some("it starts servers in `/`, so a relative directory is that one"),
+        ),
+        (
+            desktop,
+            &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "[work]", "--cwd", "[work]"]}"#),
+            None,
+        ),
+        (
+            desktop,
+            &entry(r#"{"command": "/nowhere/allowexec", "args": []}"#),
+            Some("its program `/nowhere/allowexec` is not there; `allowexec setup claude-desktop` prints what works"),
+        ),
+        (desktop, &entry(r#"{"command": "/nowhere/another", "args": []}"#), None),
+        (
+            "work/.mcp.json",
+            &entry(r#"{"command": "allowexec", "args": []}"#),
+            Some("its program `allowexec` is not there"),
+        ),
+        (
+            "work/.cursor/mcp.json",
+            &entry(r#"{"command": "[binary]", "args": ["--alow", "ls"]}"#),
+            Some("Cursor can't start the server of `[base]/work/.cursor/mcp.json`: unknown flag `--alow`"),
+        ),
+        (
+            "home/.gemini/settings.json",
+            &entry(r#"{"command": "[binary]", "args": ["--config", "missing.yaml"]}"#),
+            Some("missing.yaml"),
+        ),
+        (
+            "home/.config/opencode/opencode.json",
+            r#"{"mcp": {"mine": {"type": "local", "command": ["[binary]"]}}}"#,
+            Some("no command is allowed"),
+        ),
+        ("home/.config/zed/settings.json", "// a comment\n{", None),
+        (
+            "home/.claude.json",
+            r#"{"projects": {"[work]": {"mcpServers": {"mine": {"command": "[binary]", "args": ["--policy", "none.yaml"]}}}}}"#,
+            Some("none.yaml"),
+        ),
+        (
+            "home/.claude.json",
+            r#"{"projects": {"/other": {"mcpServers": {"mine": {"command": "[binary]", "args": ["--policy", "none.yaml"]}}}}}"#,
+            None,
+        ),
+        ("home/.claude.json", &entry(r#"{"command": "[binary]", "env": {"ALLOWED_COMMANDS": "ls"}}"#), None),
+        ("home/.claude.json", &entry(r#"{"command": "[binary]", "args": ["record", "--", "other"]}"#), None),
+    ] {
+        let warnings = warned(file, text);
+        match expected.map(|expected| expected.replace("[base]", base.to_str().unwrap())) {
+            None => assert_eq!(warnings, <[&str; 0]>::default(), "{file}: {text}"),
+            Some(expected) => assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{file}: {warnings:#?}"),
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn calls_that_run_outside_of_the_roots_are_a_warning() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("sub")).unwrap();
+    for (arguments, is_warned) in [
+        ("--allow ls --cwd-root sub", true),
+        ("--allow ls --cwd-root sub --cwd sub", false),
+        ("--allow ls --cwd-root sub --project-dir sub", false),
+        ("--allow ls --cwd-root .", false),
+        ("--allow ls", false),
+    ] {
+        let (_, report) = report(place.path(), arguments);
+        let warnings = sentences(&report["warnings"]);
+        let found = warnings.iter().any(|warning| warning.contains("outside of `--cwd-root`; add `--cwd "));
+        assert_eq!(found, is_warned, "{arguments}: {warnings:?}");
+    }
+}

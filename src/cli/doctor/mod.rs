@@ -1,10 +1,12 @@
 //! `allowexec doctor`: the resolved configuration, what it allows, what is wrong or risky in it, and what this platform can
 //! enforce.
 //!
+//! - `clients`: files of clients that start this program in a way that can't work
 //! - `risks`: what is risky, why, and what to change
 //! - `tools`: what well-known tools need of the sandbox, and which flags grant it
 //! - `page`: all of it as text
 
+mod clients;
 mod page;
 mod risks;
 mod tools;
@@ -70,7 +72,7 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
         sandbox: parts.confinement.describe().unwrap_or_else(|| "none".to_owned()),
         programs,
         problems,
-        risks: risks::find(config, &parts),
+        risks: [risks::find(config, &parts), clients::that_cannot_work(&config.surroundings)].concat(),
     };
     if json {
         print_json(&report.to_json())?

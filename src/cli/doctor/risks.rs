@@ -40,6 +40,7 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks.extend(useless_grants(config, parts));
     risks.extend(wide_grants(config));
     risks.extend(wide_directories(config));
+    risks.extend(outside_of_roots(config, parts));
     risks.extend(tildes(config));
     risks.extend(replaceable(config, parts));
     risks.extend(tools::needs(config, parts));
@@ -187,6 +188,21 @@ fn wide_directories(config: &Config) -> Vec<Risk> {
         Some(Risk::new(what, "name the directory of the project by its absolute path".to_owned()))
     };
     directories(config).filter_map(risk).collect()
+}
+
+/// Calls without `cwd` that run outside of the directories that others must lie in. In a sandbox they reach nothing there, which
+/// is said elsewhere.
+fn outside_of_roots(config: &Config, parts: &Parts) -> Option<Risk> {
+    let base = resolved(config, &parts.policy.directories().base().path);
+    let mut roots = config.cwd_root.value.iter().flatten().map(|root| resolved(config, root)).peekable();
+    let first = roots.peek().cloned()?;
+    let is_outside = config.sandbox.value == Level::Off && roots.all(|root| root.is_dir() && !base.starts_with(root));
+    is_outside.then(|| {
+        Risk::new(
+            format!("calls that name no `cwd` run in `{}`, outside of `--cwd-root`", base.display()),
+            format!("add `--cwd {}`", first.display()),
+        )
+    })
 }
 
 /// Paths that begin with `~`, which a shell expands and nobody else.

@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// What people call it.
-    pub(super) fn title(self) -> &'static str {
+    pub(in crate::cli) fn title(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::ClaudeDesktop => "Claude Desktop",
@@ -134,6 +134,24 @@ impl Client {
         }
     }
 
+    /// The key of its file that holds servers, where that file is JSON.
+    pub(in crate::cli) fn key(self) -> Option<&'static str> {
+        self.form().snippet.key()
+    }
+
+    /// Whether its file may hold no comments, so that it reads nothing from a file that is no JSON.
+    pub(in crate::cli) fn reads_plain_json(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Copilot => true,
+            Self::Codex | Self::Cursor | Self::Gemini | Self::Opencode | Self::Vscode | Self::Zed => false,
+        }
+    }
+
+    /// Where it starts servers, if that is neither the project nor where the client was started.
+    pub(in crate::cli) fn starts_in(self) -> Option<&'static str> {
+        (self == Self::ClaudeDesktop && !cfg!(windows)).then_some("/")
+    }
+
     /// The program that is looked for in PATH; none for what has no command of its own.
     fn program(self) -> Option<&'static str> {
         match self {
@@ -151,7 +169,7 @@ impl Client {
 }
 
 /// Where a user keeps settings on this system.
-pub(super) struct ClientFiles {
+pub(in crate::cli) struct ClientFiles {
     home: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`, or what stands for it.
     configuration: Option<PathBuf>,
@@ -162,7 +180,7 @@ pub(super) struct ClientFiles {
 }
 
 impl ClientFiles {
-    pub(super) fn new(surroundings: &Surroundings) -> Self {
+    pub(in crate::cli) fn new(surroundings: &Surroundings) -> Self {
         let path = |name| surroundings.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = path("HOME").or_else(|| path("USERPROFILE"));
         let below = |part: &str| home.as_deref().map(|home| home.join(part));
@@ -196,6 +214,20 @@ impl ClientFiles {
         };
         // One kind of separator, also on Windows.
         file.map(|file| file.components().collect::<PathBuf>().display().to_string())
+    }
+
+    /// All files in which a client may have servers: the user's, and the project's here.
+    pub(in crate::cli) fn all(&self, client: Client) -> Vec<PathBuf> {
+        let here = |part: &str| Some(self.directory.join(part));
+        let more = match client {
+            Client::ClaudeCode => self.home.as_deref().map(|home| home.join(".claude.json")),
+            Client::Cursor => here(".cursor/mcp.json"),
+            Client::Gemini => here(".gemini/settings.json"),
+            Client::Opencode => here("opencode.json"),
+            Client::Vscode => here(".vscode/mcp.json"),
+            Client::ClaudeDesktop | Client::Codex | Client::Copilot | Client::Zed => None,
+        };
+        self.file(client).map(PathBuf::from).into_iter().chain(more).collect()
     }
 
     /// The client's program or the directory of its settings, where one of them is there.

@@ -8,8 +8,8 @@
 mod clients;
 mod snippet;
 
-pub(super) use clients::Client;
-use clients::{ClientFiles, Command};
+use clients::Command;
+pub(super) use clients::{Client, ClientFiles};
 use snippet::Server;
 
 use serde_json::{Value, json};

@@ -39,6 +39,17 @@ impl Snippet {
         }
     }
 
+    /// The key that holds servers, where it is JSON.
+    pub(super) fn key(self) -> Option<&'static str> {
+        match self {
+            Self::McpServers { .. } => Some("mcpServers"),
+            Self::Codex => None,
+            Self::Opencode => Some("mcp"),
+            Self::Vscode => Some("servers"),
+            Self::Zed => Some("context_servers"),
+        }
+    }
+
     /// Without a line end at its end.
     pub(super) fn text(self, server: &Server) -> String {
         let Server { program, arguments } = server;
