@@ -72,7 +72,10 @@ fn the_examples_print_what_readme_shows() {
 fn the_test_command_is_the_one_that_ci_calls() {
     let ci = include_str!("../../.ci/run");
     assert!(examples().iter().any(|(command, _)| *command == "cargo test"));
-    assert!(ci.contains("\n# The test command of README.\nstep 900 cargo test\n"));
+    let mut behind = ci.lines().skip_while(|line| !line.starts_with("# The test command of README."));
+    let step = behind.nth(1).unwrap_or_default();
+    // How many tests run at once may stand in front.
+    assert!(step.ends_with("step 900 cargo test") && !step.contains('#'), "{step}");
 }
 
 #[test]
