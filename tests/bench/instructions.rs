@@ -27,12 +27,12 @@ use allowexec::tools::{ReportSettings, execute_result};
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"ls -l 'a b' src","cwd":"/"},"_meta":{"progressToken":1}}}"#;
 
 const BOUNDS: [(&str, u64); 6] = [
-    ("parse", 64_000),
-    ("split", 37_000),
-    ("decide", 20_000),
-    ("rules", 109_000),
-    ("encode", 830_000),
-    ("name profiles", 450_000),
+    ("parse", 60_000),
+    ("split", 69_000),
+    ("decide", 35_000),
+    ("rules", 228_000),
+    ("encode", 604_000),
+    ("name profiles", 678_000),
 ];
 
 fn main() {
