@@ -208,7 +208,7 @@ mod elsewhere {
         /// # Errors
         /// The system's error.
         pub fn open(path: &Path) -> io::Result<Self> {
-            let path = super::canonicalize(path)?;
+            let path = crate::files::canonicalize(path)?;
             if path.is_dir() { Ok(Self { path }) } else { Err(io::ErrorKind::NotADirectory.into()) }
         }
 
@@ -263,7 +263,7 @@ mod elsewhere {
 
         /// Whether `path` still leads to this directory, judged by its canonical path.
         pub fn is_at(&self, path: &Path) -> bool {
-            super::canonicalize(path).is_ok_and(|path| path == self.path)
+            crate::files::canonicalize(path).is_ok_and(|path| path == self.path)
         }
 
         pub(super) fn directory(&self, parts: &[&OsStr], missing: Missing) -> io::Result<PathBuf> {
