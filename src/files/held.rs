@@ -144,25 +144,19 @@ impl Held {
     /// write alone, until that is on the disk; see mmap(2). So it is written to the disk first. File systems in memory never
     /// write, and of others nobody knows: there the state of a file tells nothing that the server's user can write, since
     /// commands are that user.
-    ///
-    /// # Errors
-    /// The system's, where it can't be written to the disk.
-    pub(crate) fn notes_changes(&self) -> io::Result<bool> {
+    pub(crate) fn notes_changes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::{fstatfs, fsync};
             let path = proc_path(&self.handle);
             if !super::state::is_writable(&path) {
-                return Ok(true);
+                return true;
             }
-            if !ON_DISKS.contains(&fstatfs(&self.handle)?.f_type) {
-                return Ok(false);
-            }
-            fsync(super::open_without_waiting(&path)?)?;
-            Ok(true)
+            let is_on_disk = fstatfs(&self.handle).is_ok_and(|system| ON_DISKS.contains(&system.f_type));
+            is_on_disk && super::open_without_waiting(&path).is_ok_and(|file| fsync(file).is_ok())
         }
         #[cfg(not(target_os = "linux"))]
-        Ok(true)
+        true
     }
 
     /// The canonical path that it had when it was opened; for messages, and for code that needs a name.

@@ -38,10 +38,12 @@ impl FileState {
     /// What the system says.
     pub(crate) fn with_contents(path: &Path) -> io::Result<Self> {
         let state = Self::of(path)?;
-        let is_read = state.is_file() && state.size() <= LARGEST && is_writable(path);
+        if !state.is_file() || state.size() > LARGEST || !is_writable(path) {
+            return Ok(state);
+        }
         match super::open_without_waiting(path) {
-            Ok(file) if is_read => Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state }),
-            Ok(_) | Err(_) => Ok(state),
+            Ok(file) => Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state }),
+            Err(_) => Ok(state),
         }
     }
 

@@ -78,7 +78,7 @@ impl Known {
             return Err(io::Error::other("it is being changed"));
         }
         let is_settled = state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now);
-        if is_settled && held.notes_changes()? && held.state()? == state {
+        if is_settled && held.notes_changes() && held.state()? == state {
             // A panic of another thread leaves the map as it was: entries are added whole.
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST {
