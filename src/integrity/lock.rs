@@ -20,6 +20,8 @@ const VERSION: u32 = 1;
 const LARGEST: u64 = 16 * 1024 * 1024;
 /// So many brackets may be opened: nested ones cost the YAML parser the square of their depth. Few names of programs have one.
 const MOST_BRACKETS: usize = 1000;
+/// So many values may be in it; the YAML parser keeps each in memory. A file of a program has a dozen and a half.
+const MOST_VALUES: usize = 200_000;
 /// How deep lists and mappings may lie in each other: the file, its lists, what is in them, and a list in that.
 const DEEPEST: usize = 8;
 
@@ -275,9 +277,13 @@ fn bounded(bytes: &[u8]) -> Result<(), String> {
     if text.match_indices(['[', '{']).nth(MOST_BRACKETS).is_some() {
         return Err(format!("it has more than {MOST_BRACKETS} brackets"));
     }
-    let mut depth = 0_usize;
+    let (mut depth, mut values) = (0_usize, 0_usize);
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        values += 1;
+        if values > MOST_VALUES {
+            return Err(format!("it holds more than {MOST_VALUES} values"));
+        }
         match event {
             Event::Alias(_) => {
                 return Err(format!("line {} has an alias, and lock files have none", span.start.line()));
@@ -369,6 +375,7 @@ mod tests {
         check("- path: /bin/sh", "- &a {}\n- *a\n- path: /bin/sh", "has an alias, and lock files have none");
         check("- path: /bin/sh", "- [[[[[[[[]]]]]]]]", "nests deeper than 8 levels");
         check("\n- path: /bin/sh", &"[".repeat(200_000), "it has more than 1000 brackets");
+        check("\n- path: /bin/sh", &"\n- a".repeat(200_000), "it holds more than 200000 values");
         check("\n- path: /bin/sh", &"\n- ".repeat(10), "missing field");
         check("\n- path: /bin/sh", &format!("\n{}", "- ".repeat(100_000)), "nests deeper than 8 levels");
         assert!(Lock::parse(b"").is_err() && Lock::parse(b"\xff").is_err() && Lock::parse(b"- a").is_err());
