@@ -75,7 +75,7 @@ impl Comparison {
         let came: Vec<Line> = played.iter().zip(&right).map(|(entry, text)| numbers.line(entry, text)).collect();
         let agree = |l: usize, r: usize| wanted.get(l).zip(came.get(r)).is_some_and(|(l, r)| l.is_met_by(r));
         Self {
-            changes: diff(left.len(), right.len(), agree),
+            changes: diff(left.len(), right.len(), &agree),
             expected: left,
             played: right,
             parts,
@@ -104,7 +104,7 @@ impl Comparison {
     #[must_use]
     pub fn unified(&self) -> String {
         let in_parts: Vec<usize> = self.parts.values().map(|(played, _)| *played).collect();
-        let hunks = unified(&self.changes, self.first_line(), |change| match change {
+        let hunks = unified(&self.changes, self.first_line(), &|change| match change {
             Change::Removed { left } if self.parts.contains_key(left) => {
                 self.parts.get(left).map(|(_, text)| text.clone()).unwrap_or_default()
             }
@@ -121,9 +121,9 @@ impl Comparison {
     #[must_use]
     pub fn rewritten(&self) -> String {
         let agree = |left: usize, right: usize| self.expected.get(left) == self.played.get(right);
-        let changes = diff(self.expected.len(), self.played.len(), agree);
+        let changes = diff(self.expected.len(), self.played.len(), &agree);
         let shown = |change: &Change| shortened(&marked(change, &self.expected, &self.played), SHOWN_WHOLE);
-        let hunks = unified(&changes, self.first_line(), shown);
+        let hunks = unified(&changes, self.first_line(), &shown);
         if hunks.is_empty() { hunks } else { format!("--- {}\n+++ played\n{hunks}", self.file) }
     }
 
@@ -159,10 +159,10 @@ fn in_part(wanted: &Value, came: &Value) -> String {
             [left, right] = [&place.expected, &place.found].map(|value| value.iter().map(Value::to_string).collect());
         }
         let agree = |l: usize, r: usize| left.get(l) == right.get(r);
-        let changes = diff(left.len(), right.len(), agree);
+        let changes = diff(left.len(), right.len(), &agree);
         match left.len().max(right.len()) {
             0 | 1 => text.extend(changes.iter().map(|change| marked(change, &left, &right))),
-            _ => text.push_str(&unified(&changes, 1, |change| marked(change, &left, &right))),
+            _ => text.push_str(&unified(&changes, 1, &|change| marked(change, &left, &right))),
         }
     }
     match differences.len().saturating_sub(MOST_PLACES) {

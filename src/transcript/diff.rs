@@ -20,13 +20,13 @@ pub(super) enum Change {
 }
 
 /// Compares two sequences; `agree` says whether an element of the left matches one of the right.
-pub(super) fn diff(left: usize, right: usize, agree: impl Fn(usize, usize) -> bool) -> Vec<Change> {
+pub(super) fn diff(left: usize, right: usize, agree: &dyn Fn(usize, usize) -> bool) -> Vec<Change> {
     let shorter = left.min(right);
     let before = (0..shorter).take_while(|&at| agree(at, at)).count();
     let behind = (0..shorter - before).take_while(|&at| agree(left - 1 - at, right - 1 - at)).count();
     let (rows, columns) = (left - before - behind, right - before - behind);
     let mut changes: Vec<Change> = (0..before).map(|at| Change::Same { left: at, right: at }).collect();
-    changes.extend(middle(rows, columns, |row, column| agree(before + row, before + column)).into_iter().map(
+    changes.extend(middle(rows, columns, &|row, column| agree(before + row, before + column)).into_iter().map(
         |change| match change {
             Change::Same { left, right } => Change::Same { left: left + before, right: right + before },
             Change::Removed { left } => Change::Removed { left: left + before },
@@ -37,7 +37,7 @@ pub(super) fn diff(left: usize, right: usize, agree: impl Fn(usize, usize) -> bo
     changes
 }
 
-fn middle(rows: usize, columns: usize, agree: impl Fn(usize, usize) -> bool) -> Vec<Change> {
+fn middle(rows: usize, columns: usize, agree: &dyn Fn(usize, usize) -> bool) -> Vec<Change> {
     let all = || {
         let removed = (0..rows).map(|left| Change::Removed { left });
         removed.chain((0..columns).map(|right| Change::Added { right })).collect()
@@ -83,7 +83,7 @@ fn middle(rows: usize, columns: usize, agree: impl Fn(usize, usize) -> bool) -> 
 }
 
 /// The hunks of a unified diff. Lines are counted from `first` on both sides; `show` writes a line with its mark.
-pub(super) fn unified(changes: &[Change], first: usize, show: impl Fn(&Change) -> String) -> String {
+pub(super) fn unified(changes: &[Change], first: usize, show: &dyn Fn(&Change) -> String) -> String {
     let mut text = String::new();
     let different = |change: &Change| !matches!(change, Change::Same { .. });
     let mut at = 0;
@@ -109,7 +109,7 @@ pub(super) fn unified(changes: &[Change], first: usize, show: impl Fn(&Change) -
         let to = range(|change| !matches!(change, Change::Removed { .. }));
         // Writing to a string can't fail.
         let _ = writeln!(text, "@@ -{from} +{to} @@");
-        text.extend(hunk.iter().map(&show));
+        text.extend(hunk.iter().map(show));
     }
     text
 }
@@ -131,8 +131,8 @@ mod tests {
     fn check(left: &str, right: &str, expected: &str) {
         let split = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
         let (left, right) = (split(left), split(right));
-        let changes = diff(left.len(), right.len(), |l, r| left[l] == right[r]);
-        assert_eq!(unified(&changes, 1, |change| marked(change, &left, &right)).replace('\n', "|"), expected);
+        let changes = diff(left.len(), right.len(), &|l, r| left[l] == right[r]);
+        assert_eq!(unified(&changes, 1, &|change| marked(change, &left, &right)).replace('\n', "|"), expected);
     }
 
     #[test]
