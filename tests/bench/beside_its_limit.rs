@@ -158,6 +158,9 @@ impl Run<'_> {
         self.shell();
         self.output();
         self.memory();
+        if self.subject.name.is_empty() && cfg!(unix) {
+            self.recording();
+        }
     }
 
     fn ratio<A, B>(
@@ -248,6 +251,38 @@ impl Run<'_> {
         let work = (|| client.round_trip(&line), || sh.round_trip("env echo hello\n"));
         self.ratio("`env echo hello` on the persistent shell", limit, self.rounds(600), work, None);
     }
+
+    /// What `allowexec record` adds to a server. A process in between costs two more switches between processes, whatever it does.
+    #[cfg(unix)]
+    fn recording(&mut self) {
+        let start = || (Client::start_recorded(&ALLOWED), Client::start_passed_on(&ALLOWED));
+        let line = client::request(1, "ping", "{}");
+        cores::on_each(start, |cores, (mut recorded, mut passed_on)| {
+            let name = format!("`ping` through `allowexec record`{}", cores.name());
+            let work = (|| recorded.round_trip(&line), || passed_on.round_trip(&line));
+            self.ratio(&name, "the server between two `cat`", self.rounds(3000), work, Some(Bound::AtMost(1.5)));
+        });
+        let pair = in_turns(
+            self.rounds(300),
+            || Client::start_recorded(&ALLOWED),
+            || client::start_to_answer(self.subject, &ALLOWED, client::INITIALIZE),
+        );
+        let (name, limit) = ("what `allowexec record` adds to a start", "the start without it");
+        self.report.added(name, limit, pair, 1000.0);
+        let flags = ["--allow", "cat", "--max-output", "0", "--timeout", "1m"];
+        let (file, mut client) = (limits::TextFile::of_megabytes(10), Client::start_recorded(&flags));
+        let command = format!("cat {}", file.path().to_str().expect("a path of letters"));
+        for _ in 0..10 {
+            client.execute(&command);
+        }
+        self.report.memory("`allowexec record`, peak of 100 MB passed on", client.peak(), Some(10.0));
+        drop(client);
+        std::fs::remove_file(client::recording()).expect("it was recorded");
+    }
+
+    /// Elsewhere there is no `cat`.
+    #[cfg(not(unix))]
+    fn recording(&mut self) {}
 
     /// Ten megabytes of text, read from a file.
     fn output(&mut self) {

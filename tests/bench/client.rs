@@ -44,6 +44,24 @@ pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> Cli
     client
 }
 
+/// The server itself, behind `allowexec record`.
+fn recorded(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command
+        .args(["record", "--force", "--output"])
+        .arg(recording())
+        .arg("--")
+        .arg(env!("CARGO_BIN_EXE_allowexec"))
+        .args(arguments)
+        .args(["--log", "off"]);
+    command
+}
+
+/// The file that each of them replaces.
+pub fn recording() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("allowexec-bench-{}.transcript", std::process::id()))
+}
+
 /// The server itself, or this very program where it is to hold a ballast.
 fn command(subject: &Subject, arguments: &[&str]) -> Command {
     let mut command = match subject.ballast {
@@ -63,6 +81,27 @@ impl Client {
         let mut client = Self::spawn(&mut command(subject, arguments));
         client.round_trip(INITIALIZE);
         client
+    }
+
+    /// A server behind `allowexec record`.
+    pub fn start_recorded(arguments: &[&str]) -> Self {
+        let mut client = Self::spawn(&mut recorded(arguments));
+        client.round_trip(INITIALIZE);
+        client
+    }
+
+    /// A server between two programs that only pass lines on, which is what any program in between costs at least.
+    #[cfg(unix)]
+    pub fn start_passed_on(arguments: &[&str]) -> Self {
+        let words = [&[env!("CARGO_BIN_EXE_allowexec")], arguments, &["--log", "off"]].concat();
+        let mut client = Self::spawn(Command::new("sh").args(["-c", "cat | \"$@\" | cat", "sh"]).args(words));
+        client.round_trip(INITIALIZE);
+        client
+    }
+
+    /// The most memory that the process had, in megabytes, as the kernel counts it.
+    pub fn peak(&self) -> f64 {
+        self.memory("VmHWM:")
     }
 
     fn spawn(command: &mut Command) -> Self {
@@ -107,8 +146,12 @@ impl Client {
 
     /// Resident memory in megabytes, as the kernel counts it.
     pub fn resident(&self) -> f64 {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, name: &str) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("proc(5) is there");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a resident size");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a resident size");
         line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number") / 1024.0
     }
 

@@ -65,6 +65,19 @@ impl Report {
         self.push(name, limit, figures, beside / ours, "of it", bound);
     }
 
+    /// How much longer something takes than its limit, in microseconds.
+    pub fn added(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], most: f64) {
+        let [ours, beside] = medians(&pair);
+        self.push(
+            name,
+            limit,
+            format!("{ours:.0} µs : {beside:.0} µs"),
+            ours - beside,
+            "µs",
+            Some(Bound::AtMost(most)),
+        );
+    }
+
     /// Memory in megabytes.
     pub fn memory(&mut self, name: &str, megabytes: f64, most: Option<f64>) {
         self.push(name, "", String::new(), megabytes, "MB", most.map(Bound::AtMost));
