@@ -220,7 +220,9 @@ impl Header {
     }
 
     pub(super) fn parse_line(&mut self, line: &str) -> Result<(), Problem> {
-        let Some((key, value)) = line.split_once(':') else {
+        // A message has a colon too, but not behind a word.
+        let is_key = |key: &str| key.chars().all(|character| character.is_alphanumeric() || "_-".contains(character));
+        let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
             return Err(Problem::NoKey { found: line.to_owned() });
         };
         let value = value.trim_matches([' ', '\t']);

@@ -64,6 +64,10 @@ fn errors_name_the_line_and_what_was_expected() {
             "f:2: unknown header key `argz`; expected one of `transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, `setup`, `match`",
         ),
         (b"transcript: 1\n--> x\n", "f:2: expected `key: value`, or a blank line to end the header, found `--> x`"),
+        (
+            b"transcript: 1\n--> {\"id\":1}\n",
+            "f:2: expected `key: value`, or a blank line to end the header, found `--> {\"id\":1}`",
+        ),
         (b"transcript: 1\ntranscript: 1\n", "f:2: header key `transcript` occurs twice; expected it once"),
         (b"transcript: 1\nscenario: a\nscenario: a\n", "f:3: header key `scenario` occurs twice; expected it once"),
         (
