@@ -277,7 +277,7 @@ impl Run<'_> {
         }
         self.report.memory("`allowexec record`, peak of 100 MB passed on", client.peak(), Some(10.0));
         drop(client);
-        std::fs::remove_file(client::recording()).expect("it was recorded");
+        std::fs::remove_dir_all(client::recordings()).expect("they were recorded");
     }
 
     /// Elsewhere there is no `cat`.

@@ -48,8 +48,8 @@ pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> Cli
 fn recorded(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
     command
-        .args(["record", "--force", "--output"])
-        .arg(recording())
+        .args(["record", "--dir"])
+        .arg(recordings())
         .arg("--")
         .arg(env!("CARGO_BIN_EXE_allowexec"))
         .args(arguments)
@@ -57,9 +57,9 @@ fn recorded(arguments: &[&str]) -> Command {
     command
 }
 
-/// The file that each of them replaces.
-pub fn recording() -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("allowexec-bench-{}.transcript", std::process::id()))
+/// The directory of their files: each has its own, since to replace one costs more than to make one.
+pub fn recordings() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("allowexec-bench-{}", std::process::id()))
 }
 
 /// The server itself, or this very program where it is to hold a ballast.
