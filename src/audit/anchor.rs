@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::verify::Place;
+use super::verify::LinePlace;
 use crate::files::Sha256;
 
 /// A head: the hash of the line that was the last one, and the number of that line where it is known.
@@ -25,7 +25,7 @@ pub(crate) struct NoAnchor {
 #[derive(Debug, Default)]
 pub(crate) struct Anchors {
     all: Vec<Anchor>,
-    found: HashMap<Sha256, Option<(Place, u64)>>,
+    found: HashMap<Sha256, Option<(LinePlace, u64)>>,
 }
 
 /// What the anchors say.
@@ -34,7 +34,7 @@ pub(crate) enum Anchored {
     /// There are none.
     No,
     /// All are there; the last one at this place, with so many lines behind it.
-    Until { place: Place, behind: u64 },
+    Until { place: LinePlace, behind: u64 },
     /// This one is not there.
     Lacks(Anchor),
 }
@@ -66,7 +66,7 @@ impl Anchors {
     }
 
     /// Tells of a line of the log, which is the `number`th of all files.
-    pub(super) fn see(&mut self, sha256: Sha256, place: Place, number: u64) {
+    pub(super) fn see(&mut self, sha256: Sha256, place: LinePlace, number: u64) {
         if self.all.is_empty() {
             return;
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn every_anchor_must_be_there_but_those_that_older_files_may_hold() {
         let hash = |text: &str| Sha256::of(text);
-        let place = |line| Place { file: 0, line };
+        let place = |line| LinePlace { file: 0, line };
         let judged = |wanted: &[&str], continues| {
             let mut anchors = Anchors::default();
             wanted.iter().for_each(|text| anchors.add(Anchor { sha256: hash(text), count: None }));

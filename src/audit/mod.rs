@@ -38,5 +38,5 @@ pub(crate) use record::{
     Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
 pub(crate) use show::{Filter, Row, row, words};
-pub(crate) use verify::{Place, Verification, Verifier};
+pub(crate) use verify::{LinePlace, Verification, Verifier};
 pub(crate) use writer::{AuditLog, AuditSettings};

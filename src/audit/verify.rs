@@ -21,7 +21,7 @@ const MOST_TORN: usize = 1000;
 
 /// A line: the file by its place among those given, and the line from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LinePlace {
     pub file: usize,
     pub line: u64,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Kind {
 pub(crate) struct Break {
     pub kind: Kind,
     /// The line that was changed or inserted or is out of order; the line behind what was removed; the last one where the end was cut off.
-    pub place: Place,
+    pub place: LinePlace,
     /// As a clause.
     pub what: String,
 }
@@ -68,15 +68,15 @@ pub(crate) struct Verification {
     /// The hash of the last line.
     pub head: Sha256,
     /// Lines that were cut off by a crash or a full disk, and named by the line behind them; the first of them.
-    pub torn: Vec<Place>,
+    pub torn: Vec<LinePlace>,
     /// How many there are.
     pub torn_lines: u64,
     /// The last line, where it has no end.
-    pub unfinished: Option<Place>,
+    pub unfinished: Option<LinePlace>,
     /// The file that the first one continues.
     pub continues: Option<String>,
     /// The last anchor that was found, and how many lines came since.
-    pub anchored: Option<(Place, u64)>,
+    pub anchored: Option<(LinePlace, u64)>,
     pub broken: Option<Break>,
 }
 
@@ -91,10 +91,10 @@ pub(crate) struct Verifier {
     lines: Vec<u64>,
     count: u64,
     last: Option<Sha256>,
-    unfinished: Option<Place>,
+    unfinished: Option<LinePlace>,
     continues: Option<String>,
     /// The hashes of the last lines, the newest at the end.
-    recent: VecDeque<(Sha256, Place)>,
+    recent: VecDeque<(Sha256, LinePlace)>,
     /// The number that each session's next record has.
     sessions: HashMap<String, u64>,
     /// The session and the number of the last record.
@@ -102,7 +102,7 @@ pub(crate) struct Verifier {
     begun: u64,
     /// Lines that are no records and are not known to be torn, and the hash of the line before them.
     pending: Option<Pending>,
-    torn: Vec<Place>,
+    torn: Vec<LinePlace>,
     torn_lines: u64,
     /// Numbers that torn records may have had.
     lost_numbers: u64,
@@ -113,31 +113,31 @@ pub(crate) struct Verifier {
 }
 
 struct Pending {
-    places: Vec<Place>,
+    places: Vec<LinePlace>,
     before: Sha256,
 }
 
 #[derive(Clone, Copy)]
 struct Odd {
-    place: Place,
+    place: LinePlace,
     kind: Kind,
 }
 
 /// The chain is broken at a line; what follows tells how.
 struct Suspicion {
-    place: Place,
+    place: LinePlace,
     /// What it names as the hash of the line before, and its own; `None` where it is no record.
     prev: Option<Sha256>,
     sha256: Sha256,
     /// The line before, and its hash.
-    before: Option<Place>,
+    before: Option<LinePlace>,
     before_sha256: Sha256,
     /// Known at once.
-    certain: Option<(Kind, Place)>,
+    certain: Option<(Kind, LinePlace)>,
     /// Where the lines behind some that were inserted begin: what was inserted begins here.
-    inserted_from: Option<Place>,
+    inserted_from: Option<LinePlace>,
     /// The line that goes on from before the break.
-    goes_on: Option<Place>,
+    goes_on: Option<LinePlace>,
     /// Whether the line that it follows comes later.
     is_early: bool,
     /// Whether numbers of a session are missing.
@@ -167,7 +167,7 @@ impl Verifier {
             *lines += 1;
             *lines
         });
-        let place = Place { file, line: number };
+        let place = LinePlace { file, line: number };
         self.count += 1;
         self.anchors.see(line.sha256, place, self.count);
         self.unfinished = (!line.has_end).then_some(place);
@@ -192,12 +192,12 @@ impl Verifier {
         let broken = self.broken().or_else(|| match anchored {
             Anchored::Lacks(anchor) => {
                 let lines = self.lines.last().copied().unwrap_or_default();
-                let place = Place { file: self.lines.len().saturating_sub(1), line: lines };
+                let place = LinePlace { file: self.lines.len().saturating_sub(1), line: lines };
                 let is_rewritten = anchor.count.is_some_and(|count| count <= lines);
                 Some(match (is_rewritten, anchor.count) {
                     (true, Some(count)) => Break {
                         kind: Kind::Changed,
-                        place: Place { line: count, ..place },
+                        place: LinePlace { line: count, ..place },
                         what: format!("the anchor of {count} records, `{}`, is not in the log: all of it was written anew, or this is another log", anchor.sha256),
                     },
                     _ => Break {
@@ -226,7 +226,7 @@ impl Verifier {
         }
     }
 
-    fn follow(&mut self, link: &Link, place: Place, line: &Line) -> Result<(), TooMany> {
+    fn follow(&mut self, link: &Link, place: LinePlace, line: &Line) -> Result<(), TooMany> {
         let before = self.last.unwrap_or(Sha256::ZERO);
         let head = match link {
             Link::Unreadable { prev, continues } => {
@@ -320,7 +320,7 @@ impl Verifier {
         Ok(None)
     }
 
-    fn add_torn(&mut self, place: Place) {
+    fn add_torn(&mut self, place: LinePlace) {
         self.lost_numbers += 1;
         self.torn_lines += 1;
         if self.torn.len() < MOST_TORN {
@@ -337,7 +337,7 @@ impl Verifier {
         self.sessions.insert(session.clone(), *seq);
     }
 
-    fn certainly(&mut self, certain: (Kind, Place), place: Place, sha256: Sha256) -> Result<(), TooMany> {
+    fn certainly(&mut self, certain: (Kind, LinePlace), place: LinePlace, sha256: Sha256) -> Result<(), TooMany> {
         self.suspect(place, None, sha256);
         if let Some(suspicion) = &mut self.suspicion {
             suspicion.certain = Some(certain);
@@ -345,7 +345,7 @@ impl Verifier {
         Ok(())
     }
 
-    fn suspect(&mut self, place: Place, prev: Option<Sha256>, sha256: Sha256) {
+    fn suspect(&mut self, place: LinePlace, prev: Option<Sha256>, sha256: Sha256) {
         let pending = self.pending.take();
         let before_sha256 = pending.map_or(self.last.unwrap_or(Sha256::ZERO), |pending| pending.before);
         let known = |hash: Sha256| self.recent.iter().rposition(|(known, _)| *known == hash);
@@ -368,7 +368,7 @@ impl Verifier {
     }
 
     /// Learns from a line behind the break.
-    fn learn(&mut self, link: &Link, place: Place, sha256: Sha256) {
+    fn learn(&mut self, link: &Link, place: LinePlace, sha256: Sha256) {
         let Some(suspicion) = &mut self.suspicion else { return };
         if suspicion.certain.is_some() {
             return;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::own_flags::Given;
 use super::{Outcome, json_for_people, print, print_json};
-use crate::audit::{Anchor, Anchors, Bounded, Filter, Head, Line, Link, Place, Row, Verification, Verifier, row};
+use crate::audit::{Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, row};
 use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
 use crate::text::{escape, nearest, read_duration, time};
 
@@ -205,7 +205,7 @@ fn counted(count: u64, one: &str) -> String {
 }
 
 pub(super) fn verification_text(files: &[String], found: &Verification, is_anchored: bool) -> String {
-    let at = |place: Place| {
+    let at = |place: LinePlace| {
         let file = files.get(place.file).map(|file| escape(file).into_owned()).unwrap_or_default();
         format!("{file} line {}", place.line)
     };
@@ -254,7 +254,7 @@ pub(super) fn verification_text(files: &[String], found: &Verification, is_ancho
 }
 
 pub(super) fn verification_json(files: &[String], found: &Verification) -> Value {
-    let at = |place: Place| json!({"file": files.get(place.file), "line": place.line});
+    let at = |place: LinePlace| json!({"file": files.get(place.file), "line": place.line});
     let broken = found.broken.as_ref().map(|broken| {
         let kind = broken.kind.to_string();
         json!({"file": files.get(broken.place.file), "line": broken.place.line, "kind": kind, "what": broken.what})

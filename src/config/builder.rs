@@ -8,7 +8,7 @@ use super::error::ConfigError;
 use super::file::FileFrom;
 use super::flags::unknown_flag;
 use super::given::Given;
-use super::setting::Place;
+use super::setting::SettingPlace;
 use super::table::by_flag;
 use super::variables::Surroundings;
 
@@ -148,7 +148,7 @@ impl ConfigBuilder {
             Some(spec) => {
                 self.given.retain(|given| given.spec.flag != flag);
                 let texts = values.into_iter().map(Into::into).collect();
-                self.given.push(Given { spec, place: Place::Code(spec.flag), texts });
+                self.given.push(Given { spec, place: SettingPlace::Code(spec.flag), texts });
             }
         }
         self
@@ -173,7 +173,7 @@ impl ConfigBuilder {
     pub fn build(self) -> Result<Config, ConfigError> {
         match self.wrong {
             Some(Wrong::Unknown(flag)) => return Err(unknown_flag(&flag, &[])),
-            Some(Wrong::NotUtf8(flag)) => return Err(ConfigError::NotUtf8 { place: Place::Code(flag) }),
+            Some(Wrong::NotUtf8(flag)) => return Err(ConfigError::NotUtf8 { place: SettingPlace::Code(flag) }),
             None => {}
         }
         let mut config = Config::defaults(self.surroundings);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::amount;
-use super::setting::{Place, Source};
+use super::setting::{SettingPlace, Source};
 use crate::files::ReadError;
 use crate::policy::rules::{Origin, PolicyError};
 use crate::tools::{ToolNameError, WhichTools};
@@ -62,7 +62,7 @@ pub enum ConfigError {
     #[error("{place}: expected {expected}, found {found}")]
     Type {
         /// The key.
-        place: Place,
+        place: SettingPlace,
         /// What the key takes.
         expected: &'static str,
         /// What stands there.
@@ -97,13 +97,13 @@ pub enum ConfigError {
     #[error("{place}: expected UTF-8 text, found bytes that are none")]
     NotUtf8 {
         /// Where the value stands.
-        place: Place,
+        place: SettingPlace,
     },
     /// A value of the right shape that means nothing.
     #[error("{place}: {wrong}")]
     Value {
         /// Where the value stands.
-        place: Place,
+        place: SettingPlace,
         /// What is wrong with it.
         wrong: Wrong,
     },

@@ -14,7 +14,7 @@ use serde::de::{
 use super::entry::entries;
 use super::error::{ConfigError, printable};
 use super::given::Given;
-use super::setting::{Place, Setting};
+use super::setting::{Setting, SettingPlace};
 use super::table::{CONFIG, SETTINGS, Spec, Takes};
 use crate::files::{Beneath, ReadError, into_text, read_regular};
 use crate::policy::rules::{LARGEST_POLICY, PolicyText};
@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for &Reading<'_> {
                 return self.fail(ConfigError::DuplicateKey { file: self.file.to_owned(), key });
             }
             let node = map.next_value_seed(Value { reading: self, is_item: false })?;
-            let place = Place::Key { key, file: self.file.to_owned() };
+            let place = SettingPlace::Key { key, file: self.file.to_owned() };
             match texts(spec.takes, node) {
                 Ok(texts) => all.push(Given { spec, place, texts }),
                 Err(found) => return self.fail(ConfigError::Type { place, expected: expected(spec.takes), found }),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::error::{ConfigError, printable};
 use super::given::Given;
-use super::setting::Place;
+use super::setting::SettingPlace;
 use super::table::{SETTINGS, Spec, Takes, by_flag};
 use crate::text::nearest;
 
@@ -42,7 +42,7 @@ impl Flags {
         let Some(spec) = by_flag(name) else {
             return Ok(false);
         };
-        let place = Place::Flag(spec.flag);
+        let place = SettingPlace::Flag(spec.flag);
         let text = match spec.takes {
             Takes::Switch => switch(spec, parser)?,
             Takes::Text | Takes::Number | Takes::List => utf8(value(spec, parser)?, &place)?,
@@ -101,6 +101,6 @@ fn value(spec: &Spec, parser: &mut lexopt::Parser) -> Result<OsString, ConfigErr
 }
 
 /// Text that is UTF-8, or the error for it.
-pub(super) fn utf8(value: OsString, place: &Place) -> Result<String, ConfigError> {
+pub(super) fn utf8(value: OsString, place: &SettingPlace) -> Result<String, ConfigError> {
     value.into_string().map_err(|_| ConfigError::NotUtf8 { place: place.clone() })
 }

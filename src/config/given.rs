@@ -2,7 +2,7 @@
 
 use super::entry::entries;
 use super::error::{ConfigError, Wrong};
-use super::setting::{Place, Setting};
+use super::setting::{Setting, SettingPlace};
 use super::table::{Spec, Takes};
 
 /// The longest text of a value in bytes; lists have it for each entry.
@@ -16,14 +16,14 @@ pub(super) struct Given {
     /// The setting.
     pub spec: &'static Spec,
     /// Where it stands.
-    pub place: Place,
+    pub place: SettingPlace,
     /// For a list its entries, of which there may be none; else each value that was given, the last of which holds.
     pub texts: Vec<String>,
 }
 
 impl Given {
     /// What stands in a flag or a variable: there, lists are comma-separated.
-    pub fn written(spec: &'static Spec, place: Place, text: String) -> Self {
+    pub fn written(spec: &'static Spec, place: SettingPlace, text: String) -> Self {
         let texts = match spec.takes {
             Takes::List => entries(&text),
             Takes::Switch | Takes::Text | Takes::Number => vec![text],

@@ -16,7 +16,7 @@
 //! - `replayable`: the settings as a replay of the session needs them
 //! - `absolute`: the flags as they mean the same from any directory
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
-//! - `setting`: `Setting`, `Source` and `Place`
+//! - `setting`: `Setting`, `Source` and `SettingPlace`
 //! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
 //! - `describe`: the settings' part of `--help`, and the rows of `doctor`
 //! - `error`: everything that can be wrong
@@ -51,7 +51,7 @@ pub use error::{ConfigError, Wrong};
 pub use flags::{Flags, unknown_flag};
 pub use log_level::LogLevel;
 pub use replayable::Replayable;
-pub use setting::{Place, Setting, Source};
+pub use setting::{Setting, SettingPlace, Source};
 pub use table::{Group, SETTINGS, Shown, Spec, Takes};
 pub use variables::{ASK_TEXT, Surroundings};
 pub use words::{LogFormat, RootsMode};

@@ -6,7 +6,7 @@ use super::error::ConfigError;
 use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::given::Given;
-use super::setting::Place;
+use super::setting::SettingPlace;
 use super::table::{CONFIG, Takes};
 
 /// What is not part of what a client meets: where settings come from, and where the session and the log are written.
@@ -74,7 +74,7 @@ impl Replayable {
         };
         match (&given.place, spec.takes) {
             // An empty variable would count as unset, so a list that is set and holds nothing becomes a flag.
-            (Place::Variable(name), _) if !value.is_empty() => self.env.push(((*name).to_owned(), value)),
+            (SettingPlace::Variable(name), _) if !value.is_empty() => self.env.push(((*name).to_owned(), value)),
             // Only what turns a switch on has a flag; off is what holds without one.
             (_, Takes::Switch) => {
                 self.args.extend(super::amount::switch(&value).unwrap_or_default().then(|| format!("--{}", spec.flag)))

@@ -53,7 +53,7 @@ impl fmt::Display for Source {
 
 /// Where a value stands that somebody wrote: a [`Source`] down to the key of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SettingPlace {
     /// The flag of this name, without its dashes.
     Flag(&'static str),
     /// The environment variable of this name.
@@ -69,24 +69,24 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl SettingPlace {
     /// The source that this place belongs to.
     pub fn source(&self) -> Source {
         match self {
-            Place::Flag(name) => Source::Flag(name),
-            Place::Variable(name) => Source::Variable(name),
-            Place::Code(_) => Source::Code,
-            Place::Key { file, .. } => Source::File(file.clone()),
+            SettingPlace::Flag(name) => Source::Flag(name),
+            SettingPlace::Variable(name) => Source::Variable(name),
+            SettingPlace::Code(_) => Source::Code,
+            SettingPlace::Key { file, .. } => Source::File(file.clone()),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Flag(_) | Place::Variable(_) => self.source().fmt(f),
-            Place::Code(name) => write!(f, "setting `{name}`"),
-            Place::Key { key, file } => write!(f, "key `{key}` in file `{}`", file.display()),
+            SettingPlace::Flag(_) | SettingPlace::Variable(_) => self.source().fmt(f),
+            SettingPlace::Code(name) => write!(f, "setting `{name}`"),
+            SettingPlace::Key { key, file } => write!(f, "key `{key}` in file `{}`", file.display()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::error::{ConfigError, printable};
 use super::flags::utf8;
 use super::given::Given;
-use super::setting::Place;
+use super::setting::SettingPlace;
 use super::table::{SETTINGS, Spec};
 use crate::text::nearest;
 
@@ -119,7 +119,7 @@ impl Surroundings {
             let Some(value) = self.variable(spec.variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
-            let place = Place::Variable(spec.variable);
+            let place = SettingPlace::Variable(spec.variable);
             let text = utf8(value.to_owned(), &place)?;
             all.push(Given::written(spec, place, text));
         }

@@ -35,16 +35,16 @@ impl StopReason {
 #[derive(Debug)]
 pub struct Stop {
     #[cfg(unix)]
-    wish: std::os::fd::OwnedFd,
+    sender: std::os::fd::OwnedFd,
     #[cfg(windows)]
-    wish: std::sync::mpsc::Sender<Wake>,
+    sender: std::sync::mpsc::Sender<Wake>,
 }
 
 /// The receiving end.
 #[derive(Debug)]
 pub struct StopSignal {
     #[cfg(unix)]
-    pub(crate) wish: std::os::fd::OwnedFd,
+    pub(crate) receiver: std::os::fd::OwnedFd,
     #[cfg(windows)]
     pub(super) wakes: std::sync::mpsc::Receiver<Wake>,
     /// For the threads of the watch, which report over the same channel.
@@ -59,7 +59,7 @@ pub struct StopSignal {
 #[cfg(unix)]
 pub fn stop() -> io::Result<(Stop, StopSignal)> {
     let (receiver, sender) = crate::poll::pipe()?;
-    Ok((Stop { wish: sender }, StopSignal { wish: receiver }))
+    Ok((Stop { sender }, StopSignal { receiver }))
 }
 
 /// Makes both ends.
@@ -69,7 +69,7 @@ pub fn stop() -> io::Result<(Stop, StopSignal)> {
 #[cfg(windows)]
 pub fn stop() -> io::Result<(Stop, StopSignal)> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    Ok((Stop { wish: sender.clone() }, StopSignal { wakes: receiver, waker: sender }))
+    Ok((Stop { sender: sender.clone() }, StopSignal { wakes: receiver, waker: sender }))
 }
 
 impl Stop {
@@ -79,21 +79,21 @@ impl Stop {
         #[cfg(unix)]
         {
             // The pipe is broken if the command has ended already.
-            let _ = rustix::io::write(&self.wish, &[FEED]);
+            let _ = rustix::io::write(&self.sender, &[FEED]);
         }
     }
 
     /// Asks the command to end. Asking twice, or after the end, has no effect.
-    pub fn wish(&self, reason: StopReason) {
+    pub fn send(&self, reason: StopReason) {
         #[cfg(unix)]
         {
             // The pipe is broken if the command has ended already, and then there is nothing left to stop.
-            let _ = rustix::io::write(&self.wish, &[reason as u8]);
+            let _ = rustix::io::write(&self.sender, &[reason as u8]);
         }
         #[cfg(windows)]
         {
             // Nobody receives it if the command has ended already, and then there is nothing left to stop.
-            let _ = self.wish.send(Wake::Stop(reason));
+            let _ = self.sender.send(Wake::Stop(reason));
         }
     }
 }
@@ -102,7 +102,7 @@ impl Stop {
 impl Drop for Stop {
     /// The channel stays open for the watch's own threads, so the signal is sent explicitly.
     fn drop(&mut self) {
-        self.wish(StopReason::Shutdown);
+        self.send(StopReason::Shutdown);
     }
 }
 
@@ -120,7 +120,7 @@ impl StopSignal {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let left = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut polled = [PollFd::new(&self.wish, PollFlags::IN)];
+            let mut polled = [PollFd::new(&self.receiver, PollFlags::IN)];
             match poll(&mut polled, left.as_ref()) {
                 Ok(0) => return Ok(None),
                 Ok(_) => match self.read()? {
@@ -161,15 +161,15 @@ impl StopSignal {
 impl StopSignal {
     /// Reads the signals that have come; to be called when the descriptor is readable. `None` if there is only more input.
     pub(crate) fn read(&self) -> io::Result<Option<StopReason>> {
-        let mut wishes = [0; 8];
-        let count = rustix::io::read(&self.wish, &mut wishes)?;
+        let mut reasons = [0; 8];
+        let count = rustix::io::read(&self.receiver, &mut reasons)?;
         // The most urgent of those that came.
         let urgency = [StopReason::Interrupted, StopReason::Cancelled, StopReason::Killed];
-        let wishes = wishes.get(..count).unwrap_or_default();
-        let known = urgency.map(|reason| wishes.contains(&(reason as u8)));
-        let is_shutdown = count == 0 || wishes.contains(&(StopReason::Shutdown as u8));
+        let reasons = reasons.get(..count).unwrap_or_default();
+        let known = urgency.map(|reason| reasons.contains(&(reason as u8)));
+        let is_shutdown = count == 0 || reasons.contains(&(StopReason::Shutdown as u8));
         let most_urgent = urgency.into_iter().zip(known).rfind(|(_, came)| *came).map(|(reason, _)| reason);
-        if !is_shutdown && wishes.iter().all(|&wish| wish == FEED) {
+        if !is_shutdown && reasons.iter().all(|&reason| reason == FEED) {
             return Ok(None);
         }
         Ok(Some(most_urgent.filter(|_| !is_shutdown).unwrap_or(StopReason::Shutdown)))

@@ -67,13 +67,13 @@ impl Asker {
     /// Nobody waits for the answer any more: the program is ended. It is told of all the same, once it has.
     pub(super) fn end(&mut self, number: u64, why: StopReason) {
         if let Some(stop) = self.running.get(&number) {
-            stop.wish(why);
+            stop.send(why);
         }
     }
 
     /// Ends all of them.
     pub(super) fn end_all(&mut self) {
-        self.running.values().for_each(|stop| stop.wish(StopReason::Shutdown));
+        self.running.values().for_each(|stop| stop.send(StopReason::Shutdown));
     }
 
     /// The program that asked this has ended.

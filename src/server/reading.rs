@@ -8,7 +8,7 @@ use super::kept::KeptCalls;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::parts::Parts;
-use super::reads::{Look, Reads, Task};
+use super::reads::{Look, ReadJob, Reads};
 use super::replies::Reply;
 use super::requests::{Answers, LaneName, MOST_READS, Reading, Requests};
 use super::task_requests;
@@ -120,7 +120,7 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
     let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
     let make = if call.lane == LaneName::Shell { running_shell_result } else { running_result };
     let mut effects = Effects::default();
-    if let Err(error) = background.reads.give(Task::SoFar { key, spool, most, report, revision, make }) {
+    if let Err(error) = background.reads.give(ReadJob::SoFar { key, spool, most, report, revision, make }) {
         effects.log(
             LogLevel::Warn,
             format!("a call was not handed over, since there is no thread to read its output: {error}"),
@@ -208,7 +208,7 @@ fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background),
         report: parts.report,
         revision,
     };
-    match background.reads.give(Task::Look(look)) {
+    match background.reads.give(ReadJob::Look(look)) {
         Ok(()) => Effects::default(),
         Err(source) => {
             let why = NotRun::NoThread { source }.to_string();

@@ -28,7 +28,7 @@ pub(super) struct Look {
 
 /// What the thread is given.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum ReadJob {
     /// A look for a read.
     Look(Look),
     /// What a call that is handed over has printed so far.
@@ -49,7 +49,7 @@ type MakeRunning = fn(u64, [Captured; 2], ReportSettings) -> CallToolResult;
 /// The thread, where there is one.
 #[derive(Debug)]
 pub(super) struct Reads {
-    tasks: Option<Sender<Task>>,
+    tasks: Option<Sender<ReadJob>>,
     events: EventSender,
 }
 
@@ -62,7 +62,7 @@ impl Reads {
     ///
     /// # Errors
     /// Where no thread can be had.
-    pub(super) fn give(&mut self, task: Task) -> std::io::Result<()> {
+    pub(super) fn give(&mut self, task: ReadJob) -> std::io::Result<()> {
         let tasks = match self.tasks.take() {
             Some(tasks) => tasks,
             None => self.start()?,
@@ -72,14 +72,14 @@ impl Reads {
         sent.map_err(|_| std::io::Error::other("it has ended"))
     }
 
-    fn start(&self) -> std::io::Result<Sender<Task>> {
-        let (tasks, received) = mpsc::channel::<Task>();
+    fn start(&self) -> std::io::Result<Sender<ReadJob>> {
+        let (tasks, received) = mpsc::channel::<ReadJob>();
         let events = self.events.clone();
         let work = move || {
             for task in received {
                 let look = match task {
-                    Task::Look(look) => look,
-                    Task::SoFar { key, spool, most, report, revision, make } => {
+                    ReadJob::Look(look) => look,
+                    ReadJob::SoFar { key, spool, most, report, revision, make } => {
                         let result = make(key, so_far(&spool, most), report).encode(revision);
                         if !events.send(Event::SoFar { key, result }) {
                             return;

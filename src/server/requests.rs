@@ -527,7 +527,7 @@ impl Requests {
                 | Entry::Answered { stop: Some(stop), .. }
                 | Entry::Background { stop, .. },
             ) => {
-                stop.wish(why);
+                stop.send(why);
                 true
             }
             Some(_) | None => false,
@@ -545,7 +545,7 @@ impl Requests {
     pub(super) fn end_background(&mut self) {
         for state in self.entries.values() {
             if let Entry::Background { stop, .. } = state {
-                stop.wish(StopReason::Shutdown);
+                stop.send(StopReason::Shutdown);
             }
         }
     }
@@ -668,13 +668,13 @@ impl Requests {
                 }
                 Entry::Answered { lane, stop, _charge } => {
                     if let Some(stop) = &stop {
-                        stop.wish(StopReason::Shutdown);
+                        stop.send(StopReason::Shutdown);
                     }
                     self.entries.insert(key, Entry::Answered { lane, stop, _charge });
                 }
                 background @ Entry::Background { .. } => {
                     if let Entry::Background { stop, .. } = &background {
-                        stop.wish(StopReason::Shutdown);
+                        stop.send(StopReason::Shutdown);
                     }
                     self.entries.insert(key, background);
                 }
@@ -721,7 +721,7 @@ impl Requests {
     /// Ends the command of a call; what it holds is charged until it has ended.
     fn stop(&mut self, key: u64, lane: LaneName, stop: Option<Stop>, why: StopReason, mut reply: Reply) -> Reply {
         if let Some(stop) = &stop {
-            stop.wish(why);
+            stop.send(why);
         }
         self.entries.insert(key, Entry::Answered { lane, stop, _charge: reply.take_charge() });
         reply

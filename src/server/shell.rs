@@ -15,7 +15,7 @@ use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Finished, First, Shell, ShellDirectories, ShellJob, ShellSettings, Task};
+use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
 
 /// How much is remembered of what calls have changed in the shell, in bytes: more than a person is shown.
@@ -186,7 +186,7 @@ impl ShellRunner {
         turn: TurnOf,
         directories: &Directories,
         shown: Vec<String>,
-    ) -> Result<(Task, Option<Arc<Path>>), NotRun> {
+    ) -> Result<(ShellAction, Option<Arc<Path>>), NotRun> {
         directories.check_client_roots()?;
         self.follow(directories)?;
         self.changes_before = self.changes.len();
@@ -196,14 +196,14 @@ impl ShellRunner {
                 if dialect::changes_state(command.words()) {
                     self.note(ShellChange { words: command.words().to_vec(), shown });
                 }
-                (Task::Run(command), None)
+                (ShellAction::Run(command), None)
             }
-            TurnOf::Restart => (Task::Restart("it was asked for".to_owned()), None),
+            TurnOf::Restart => (ShellAction::Restart("it was asked for".to_owned()), None),
             TurnOf::Change(change, command) => {
                 self.check(&command, directories)?;
                 let target = self.directories().target(&change, directories)?;
                 let start = || directories.resolve(None).ok().map(|directory| Arc::from(directory.path()));
-                (Task::ChangeDirectory(target), self.current.clone().or_else(start))
+                (ShellAction::ChangeDirectory(target), self.current.clone().or_else(start))
             }
         })
     }

@@ -25,7 +25,7 @@ struct Shared {
 }
 
 /// What a thread does.
-enum Task {
+enum Assignment {
     /// It runs a command.
     Run(Box<Job>, StopSignal),
     /// It goes on watching a command of the loop's.
@@ -33,7 +33,7 @@ enum Task {
 }
 
 /// How a thread gets its tasks.
-type Tasks = Sender<Task>;
+type Assignments = Sender<Assignment>;
 
 /// A command that runs.
 pub(super) struct Begun {
@@ -50,9 +50,9 @@ pub(super) struct Workers {
     with: Box<dyn Fn() -> RunsWith>,
     events: EventSender,
     /// By the command whose rule it is; `None` for all others.
-    idle: HashMap<Option<String>, Vec<Tasks>>,
+    idle: HashMap<Option<String>, Vec<Assignments>>,
     /// Those that run a call, by its number.
-    busy: HashMap<u64, (Option<String>, Tasks)>,
+    busy: HashMap<u64, (Option<String>, Assignments)>,
     in_loop: InLoop,
 }
 
@@ -93,15 +93,15 @@ impl Workers {
         let of_rule =
             job.command.rule().and_then(|rule| Some((rule.name.clone(), (self.with)().executor.for_rule(rule)?)));
         let (rule, executor) = of_rule.map_or((None, None), |(rule, executor)| (Some(rule), Some(executor)));
-        self.give(job.key, rule, executor, Task::Run(job, signal)).map_err(|(_, error)| error)
+        self.give(job.key, rule, executor, Assignment::Run(job, signal)).map_err(|(_, error)| error)
     }
 
     /// Gives the commands to threads that the loop can't go on watching: those that are not quick, or `all`.
     pub(super) fn leave_loop(&mut self, all: bool) {
         for left in self.in_loop.leave(all) {
-            let given = self.give(left.key(), None, None, Task::Watch(Box::new(left)));
+            let given = self.give(left.key(), None, None, Assignment::Watch(Box::new(left)));
             // Without a thread the loop goes on, and tries it again.
-            if let Err((Task::Watch(left), _)) = given {
+            if let Err((Assignment::Watch(left), _)) = given {
                 self.in_loop.take_back(*left);
             }
         }
@@ -113,8 +113,8 @@ impl Workers {
         key: u64,
         rule: Option<String>,
         executor: Option<Arc<dyn Executor>>,
-        mut task: Task,
-    ) -> Result<(), (Task, io::Error)> {
+        mut task: Assignment,
+    ) -> Result<(), (Assignment, io::Error)> {
         loop {
             let tasks = match self.idle.get_mut(&rule).and_then(Vec::pop) {
                 Some(tasks) => tasks,
@@ -146,7 +146,7 @@ impl Workers {
         &self,
         executor: Option<Arc<dyn Executor>>,
         first: impl FnOnce(&dyn Executor) + Send + 'static,
-    ) -> io::Result<Tasks> {
+    ) -> io::Result<Assignments> {
         let (tasks, receiver) = mpsc::channel();
         let RunsWith { executor: of_all, report, observer } = (self.with)();
         let executor = executor.unwrap_or(of_all);
@@ -156,8 +156,8 @@ impl Workers {
             first(&*shared.executor);
             while let Ok(task) = receiver.recv() {
                 let ended = match task {
-                    Task::Run(job, signal) => run(&shared, *job, signal),
-                    Task::Watch(left) => left.run_to_end(),
+                    Assignment::Run(job, signal) => run(&shared, *job, signal),
+                    Assignment::Watch(left) => left.run_to_end(),
                 };
                 if shared.executor.has_worn_thread() {
                     // Before the loop can give it another task.

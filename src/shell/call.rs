@@ -47,7 +47,7 @@ pub struct ShellJob<T> {
     /// Why the running shell must not be used any more, if so.
     pub distrust: Option<String>,
     /// What to do.
-    pub task: Task,
+    pub task: ShellAction,
     /// The directory of a new shell, if one has to be started for this call.
     pub start_directory: Base,
     /// Its bounds.
@@ -58,7 +58,7 @@ pub struct ShellJob<T> {
 
 /// What a call asks of the shell.
 #[derive(Debug)]
-pub enum Task {
+pub enum ShellAction {
     /// Runs a command, which is consumed.
     Run(ShellCommand),
     /// Changes the directory to this canonical path, which was checked.
@@ -67,7 +67,7 @@ pub enum Task {
     Restart(String),
 }
 
-impl Task {
+impl ShellAction {
     /// Whether the shell runs it itself, which usually takes no time.
     pub(super) fn is_brief(&self) -> bool {
         match self {

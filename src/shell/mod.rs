@@ -19,7 +19,7 @@ mod marker;
 mod session;
 mod worker;
 
-pub use call::{Answer, Finished, ShellJob, ShellSettings, Task};
+pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 pub use decision::{ShellArguments, ShellDecision, decide};
 pub use directories::ShellDirectories;
 pub use error::ShellError;

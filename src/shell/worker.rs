@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::call::{Answer, Finished, ShellSettings, Task};
+use super::call::{Answer, Finished, ShellAction, ShellSettings};
 use super::dialect::Status;
 use super::error::ShellError;
 use super::marker::Markers;
@@ -46,7 +46,7 @@ pub struct Work<T> {
 #[derive(Debug)]
 pub(super) enum Stage {
     /// Nothing was done yet.
-    New { distrust: Option<String>, task: Task, limits: Limits, spool: Option<Arc<Spool>> },
+    New { distrust: Option<String>, task: ShellAction, limits: Limits, spool: Option<Arc<Spool>> },
     /// The shell has its line.
     Watching { begun: Begun, watch: Box<Watch> },
     /// It can't be put into a line, for this reason.
@@ -143,7 +143,7 @@ impl Worker {
     }
 
     /// Begins a call in the running shell, and watches it for a moment.
-    pub fn begin(&mut self, task: Task, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
+    pub fn begin(&mut self, task: ShellAction, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
             return Stage::New { distrust: None, task, limits, spool };
         };
@@ -183,7 +183,9 @@ impl Worker {
         let (stop, heartbeat) = control.map_or((None, None), |control| (Some(control.stop), control.heartbeat));
         let stop = stop.as_ref();
         let (begun, ran) = match stage {
-            Stage::New { task: Task::Restart(reason), limits, .. } => return self.restart(start, reason, limits, stop),
+            Stage::New { task: ShellAction::Restart(reason), limits, .. } => {
+                return self.restart(start, reason, limits, stop);
+            }
             Stage::New { distrust, task, limits, spool } => {
                 let stood = self.stands();
                 if let Some(why) = distrust {

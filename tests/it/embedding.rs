@@ -132,7 +132,7 @@ fn a_call_without_a_client_can_be_ended_early() {
     let parts = Parts::new(&config(&["sleep"]));
     let (wish, signal) = stop().unwrap();
     let ended = thread::spawn(move || parts.call_until(signal, "execute_command", arguments("sleep 600")));
-    wish.wish(StopReason::Cancelled);
+    wish.send(StopReason::Cancelled);
     let result = ended.join().unwrap().unwrap();
     assert!(result.text.contains("signal: SIGTERM"), "{}", result.text);
 }

@@ -193,9 +193,9 @@ fn the_last_line_may_have_no_end() {
     let log = Log::of_two();
     let text = log.0.join(&b'\n');
     let found = verified(&[&text], Anchors::default());
-    assert_eq!((found.broken, found.unfinished), (None, Some(Place { file: 0, line: 8 })));
+    assert_eq!((found.broken, found.unfinished), (None, Some(LinePlace { file: 0, line: 8 })));
     let found = verified(&[&text[..text.len() - 20]], Anchors::default());
-    assert_eq!((found.broken, found.unfinished), (None, Some(Place { file: 0, line: 8 })));
+    assert_eq!((found.broken, found.unfinished), (None, Some(LinePlace { file: 0, line: 8 })));
 }
 
 /// The log in two files, the second of which begins with line `at`.
@@ -226,7 +226,7 @@ fn the_chain_goes_through_all_files_in_their_order() {
     let alone = verify(&[&second]);
     assert_eq!((&alone.broken, alone.continues), (&None, Some("log.1".into())));
     let at = |found: Verification| found.broken.map(|broken| (broken.kind, broken.place));
-    let place = |file, line| Place { file, line };
+    let place = |file, line| LinePlace { file, line };
     assert_eq!(at(verify(&[&second, &first])), Some((Kind::Removed, place(1, 1))));
     let shorter = first.split_inclusive(|byte| *byte == b'\n').take(3).collect::<Vec<_>>().concat();
     assert_eq!(at(verify(&[&shorter, &second])), Some((Kind::Removed, place(1, 1))));

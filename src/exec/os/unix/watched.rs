@@ -161,7 +161,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             (stderr, PollFlags::IN),
             (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
             (Some(self.tree.exit()).filter(|_| !self.tree.is_reaped()), PollFlags::IN),
-            (Some(self.stop.borrow().wish.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
+            (Some(self.stop.borrow().receiver.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
         ]
     }
 

@@ -122,7 +122,7 @@ impl Watch {
                 stderr,
                 (input, PollFlags::OUT),
                 (Some(session.tree.exit()), PollFlags::IN),
-                (stop.filter(|_| !self.phases.is_shutdown()).map(|stop| stop.wish.as_fd()), PollFlags::IN),
+                (stop.filter(|_| !self.phases.is_shutdown()).map(|stop| stop.receiver.as_fd()), PollFlags::IN),
             ];
             let [stdout_ready, stderr_ready, _, exit, wish] = poll_ready(&sources, wait)?;
             // If something has come on one stream, more may have come before on the other, which needs no further wait.
