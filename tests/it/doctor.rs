@@ -209,7 +209,7 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
     fs::create_dir_all(base.join("home/.cargo/bin")).unwrap();
     fs::create_dir_all(base.join("work")).unwrap();
     let cargo = base.join("home/.cargo/bin/cargo");
-    fs::copy("/bin/true", base.join("home/.cargo/bin/rustup")).unwrap();
+    crate::support::server::copy_program("/bin/true", base.join("home/.cargo/bin/rustup"));
     std::os::unix::fs::symlink("rustup", &cargo).unwrap();
     let warned = |directory: &Path, arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));

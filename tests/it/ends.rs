@@ -357,7 +357,7 @@ fn a_start_that_waits_in_the_kernel_holds_up_no_other_call_and_no_end() {
     holds_up_nobody(&script(directory.path(), "leased", "exit 0"));
     // What the server's loop would start itself.
     let native = directory.path().join("native");
-    fs::copy("/usr/bin/true", &native).unwrap();
+    crate::support::server::copy_program("/usr/bin/true", &native);
     holds_up_nobody(&native);
 }
 

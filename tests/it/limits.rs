@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::support::Server;
+use crate::support::server::copy_program;
 use crate::support::world::{User, World, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -186,7 +187,7 @@ fn the_launcher_does_nothing_for_anybody_but_the_server() {
     for user in User::all() {
         let world = World::new();
         let binary = world.base.join("allowexec");
-        fs::copy(env!("CARGO_BIN_EXE_allowexec"), &binary).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_allowexec"), &binary);
         let allow = format!("sh,{}", binary.to_str().unwrap());
         for limits in [&[][..], &["--max-open-files", "500"]] {
             let mut server = world.server_of(user, "off", &allow, limits);

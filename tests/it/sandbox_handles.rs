@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
+use crate::support::server::copy_program;
 use crate::support::world::{SECRET, User, World, text};
 use crate::support::{Server, modern_meta};
 use serde_json::{Value, json};
@@ -307,7 +308,7 @@ fn the_operators_own_links_are_followed_and_target_is_executed_from() {
         let world = world();
         symlink(world.base.join("site"), world.base.join("shortcut")).unwrap();
         symlink("home", world.base.join("letters")).unwrap();
-        fs::copy("/bin/true", world.base.join("site/one/true")).unwrap();
+        copy_program("/bin/true", world.base.join("site/one/true"));
         let [project, target, letters] =
             ["[base]/shortcut/one", "[base]/shortcut/target", "[base]/letters"].map(|path| world.fill(path));
         let more = ["--exec", &target, "--read", &letters];

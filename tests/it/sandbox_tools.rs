@@ -7,6 +7,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::Command;
 
+use crate::support::server::copy_program;
 use crate::support::world::Sign::{Connected, Read, Said, Started, Written};
 use crate::support::world::{Sign, User, World, is_installed, text};
 use serde_json::json;
@@ -284,7 +285,7 @@ fn an_interpreter_gets_nowhere_by_system_calls() {
             let world = World::new();
             let address = SocketAddr::from_abstract_name(world.base.to_str().unwrap()).unwrap();
             let _abstract = UnixListener::bind_addr(&address).unwrap();
-            fs::copy("/usr/bin/touch", world.base.join("project/program")).unwrap();
+            copy_program("/usr/bin/touch", world.base.join("project/program"));
             world.take(Said, "");
             let project = world.fill("[base]/project");
             let args = ["--sandbox", level, "--allow", "python3", "--project-dir", &project, "--timeout", "20s"];

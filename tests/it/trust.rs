@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::Server;
-use crate::support::server::spawning;
+use crate::support::server::{copy_program, spawning};
 use crate::support::world::{User, World, is_installed, text};
 
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -27,7 +27,7 @@ fn place() -> World {
         mode(&world.base.join(directory), 0o755);
     }
     for copy in ["bin/native", "interpreters/isolated", "interpreters/named"] {
-        fs::copy(if copy == "bin/native" { "/bin/echo" } else { "/bin/sh" }, world.base.join(copy)).unwrap();
+        copy_program(if copy == "bin/native" { "/bin/echo" } else { "/bin/sh" }, world.base.join(copy));
     }
     let write = |name: &str, text: String| {
         fs::write(world.base.join(name), text).unwrap();

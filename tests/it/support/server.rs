@@ -131,6 +131,13 @@ pub fn spawning() -> MutexGuard<'static, ()> {
     SPAWNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Copies a program that is run at once. Another process writes it, so no child of another thread holds it open for writing.
+#[cfg(unix)]
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let status = Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status().unwrap();
+    assert!(status.success(), "{} could not be copied", from.as_ref().display());
+}
+
 /// A running server. Dropping it kills the child and fails the test where the server broke the protocol.
 pub struct Server {
     child: Child,

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::Server;
-use super::server::{ServerCommand, spawning};
+use super::server::{ServerCommand, copy_program, spawning};
 
 /// What shows that an attempt has succeeded.
 #[derive(Clone, Copy, Debug)]
@@ -116,8 +116,7 @@ impl World {
             // It may not be allowed to enter the directory where the binary was built.
             let binary = self.base.join("allowexec");
             if !binary.exists() {
-                let _no_child_inherits_it = spawning();
-                fs::copy(env!("CARGO_BIN_EXE_allowexec"), &binary).unwrap();
+                copy_program(env!("CARGO_BIN_EXE_allowexec"), &binary);
             }
             give(&self.base, NOBODY);
             command = command.run_by(binary, NOBODY);
