@@ -45,6 +45,7 @@ pub fn start_to_answer(subject: &Subject, arguments: &[&str], line: &str) -> Cli
 }
 
 /// The server itself, behind `allowexec record`.
+#[cfg(unix)]
 fn recorded(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
     command
@@ -58,6 +59,7 @@ fn recorded(arguments: &[&str]) -> Command {
 }
 
 /// The directory of their files: each has its own, since to replace one costs more than to make one.
+#[cfg(unix)]
 pub fn recordings() -> std::path::PathBuf {
     std::env::temp_dir().join(format!("allowexec-bench-{}", std::process::id()))
 }
@@ -84,6 +86,7 @@ impl Client {
     }
 
     /// A server behind `allowexec record`.
+    #[cfg(unix)]
     pub fn start_recorded(arguments: &[&str]) -> Self {
         let mut client = Self::spawn(&mut recorded(arguments));
         client.round_trip(INITIALIZE);
@@ -100,6 +103,7 @@ impl Client {
     }
 
     /// The most memory that the process had, in megabytes, as the kernel counts it.
+    #[cfg(unix)]
     pub fn peak(&self) -> f64 {
         self.memory("VmHWM:")
     }

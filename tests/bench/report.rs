@@ -66,6 +66,7 @@ impl Report {
     }
 
     /// How much longer something takes than its limit, in microseconds.
+    #[cfg(unix)]
     pub fn added(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], most: f64) {
         let [ours, beside] = medians(&pair);
         self.push(
