@@ -81,6 +81,8 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("env::temp_dir", &["cli/replayer.rs"]),
     ("env::set_var", &[]),
     ("set_current_dir", &[]),
+    ("fchdir", &[]),
+    ("process::chdir", &[]),
     ("println!", &[]),
     ("eprintln!", &[]),
     ("print!", &[]),
