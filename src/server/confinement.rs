@@ -396,6 +396,16 @@ fn warnings(config: &Config, directories: &Directories, opened: &OpenedPlaces) -
     warnings
 }
 
+/// Where the operator's own programs run. The server's directory is mostly the project, where commands write: a program that
+/// reads its configuration where it runs would do what a command likes.
+pub(super) fn directory_of_operators_programs(config: &Config) -> PathBuf {
+    if cfg!(unix) {
+        return PathBuf::from("/");
+    }
+    let system = config.surroundings.variable("SystemRoot").map(PathBuf::from);
+    system.filter(|system| system.is_absolute()).unwrap_or_else(|| config.surroundings.directory.clone())
+}
+
 /// What the server reads again at its next start, looks a program up in at a later call, or writes for its operator, where
 /// commands may write: a sentence each.
 fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> Vec<String> {
@@ -409,14 +419,16 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
     let directories = search_path.iter().map(|directory| ("the directory of `PATH`", directory, means));
     let all = file.chain(policies).chain(locks).chain(directories).map(|(what, path, so)| (what, here.join(path), so));
     let approves = "so that a command can approve what it likes";
-    let named = |word: &String| match word.contains(std::path::is_separator) {
-        true => Some(here.join(word)),
+    let elsewhere = directory_of_operators_programs(config);
+    // Only the program itself is found from here; what its arguments name, it looks for where it runs.
+    let named = |(place, word): (usize, &String)| match word.contains(std::path::is_separator) {
+        true => Some(if place == 0 { here.join(word) } else { elsewhere.join(word) }),
         false => search_path.iter().map(|directory| directory.join(word)).find(|file| file.is_file()),
     };
-    let asking = config.ask_with.value.iter().flatten().filter_map(named);
+    let asking = config.ask_with.value.iter().flat_map(|words| words.iter().enumerate()).filter_map(named);
     let all = all.chain(asking.map(|path| ("the `--ask-with` file", path, approves)));
     let keeps = "so that a command can keep any head of the audit log that it likes";
-    let anchoring = config.audit_anchor.value.iter().flatten().filter_map(named);
+    let anchoring = config.audit_anchor.value.iter().flat_map(|words| words.iter().enumerate()).filter_map(named);
     let all = all.chain(anchoring.map(|path| ("the `--audit-anchor` file", path, keeps)));
     let warning = |(what, path, so): (&str, PathBuf, &str)| {
         let why = opened.writable_way(&path)?;

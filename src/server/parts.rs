@@ -533,18 +533,8 @@ fn operators_program(
         program: program.path().to_owned(),
         words: words.to_vec(),
         environment,
-        directory: directory_of_operators_programs(config),
+        directory: super::confinement::directory_of_operators_programs(config),
     }))
-}
-
-/// Where the operator's own programs run. The server's directory is mostly the project, where commands write: a program that
-/// reads its configuration where it runs would do what a command likes.
-fn directory_of_operators_programs(config: &Config) -> PathBuf {
-    if cfg!(unix) {
-        return PathBuf::from("/");
-    }
-    let system = config.surroundings.variable("SystemRoot").map(PathBuf::from);
-    system.filter(|system| system.is_absolute()).unwrap_or_else(|| config.surroundings.directory.clone())
 }
 
 /// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
