@@ -167,9 +167,8 @@ fn run_page(name: &str, page: &str) -> usize {
     let own = Path::new(env!("CARGO_BIN_EXE_allowexec")).parent().unwrap();
     let mut count = 0;
     for (language, block) in fenced(page) {
-        if let Some((file, _)) = block.strip_prefix("# ").and_then(|rest| rest.split_once('\n'))
-            && ["yaml", "python"].contains(&language)
-        {
+        let named = block.strip_prefix("# ").and_then(|rest| rest.split_once('\n'));
+        if let Some((file, _)) = named.filter(|_| ["yaml", "python"].contains(&language)) {
             let file = reader.project().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, reader.own(block)).unwrap();
