@@ -149,7 +149,7 @@ impl Held {
         {
             use rustix::fs::{fstatfs, fsync};
             let path = proc_path(&self.handle);
-            if !super::state::is_writable(&path) {
+            if !self.state().is_ok_and(|state| state.may_be_written(&path)) {
                 return true;
             }
             let is_on_disk = fstatfs(&self.handle).is_ok_and(|system| ON_DISKS.contains(&system.f_type));
@@ -205,7 +205,7 @@ impl Held {
     /// `/proc` is there; else the canonical path.
     pub fn spawn_path(&self) -> PathBuf {
         #[cfg(target_os = "linux")]
-        if DESCRIPTORS.is_some() {
+        if *HAS_PROC {
             return proc_path(&self.handle);
         }
         self.path.clone()
@@ -291,7 +291,11 @@ pub(super) fn parent(directory: impl AsFd) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?)
 }
 
-/// What `/proc` says of the descriptors of this process; `None` if it is not there. It is opened once, since to look it up
+/// Whether `/proc` is there, looked up once.
+#[cfg(target_os = "linux")]
+static HAS_PROC: LazyLock<bool> = LazyLock::new(|| Path::new(DESCRIPTORS_OF_SELF).exists());
+
+/// What `/proc` says of the descriptors of this process; `None` if it can't be opened. It is opened once, since to look it up
 /// takes longer than to ask it. After a fork(2) it still is that of the parent, so its process stands beside it.
 #[cfg(target_os = "linux")]
 static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {

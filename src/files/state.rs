@@ -32,24 +32,43 @@ impl FileState {
     }
 
     /// The same, and reads a file that the server's user can write: a process that has mapped it writes to it without new
-    /// times, see [`Held::notes_changes`](super::Held). A file of more than 1 MiB is not read, nor one that can't be.
+    /// times, see [`Held::notes_changes`](super::Held). A file of more than 1 MiB is not read.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says, also if it can't be read: a command could have seen to that.
     pub(crate) fn with_contents(path: &Path) -> io::Result<Self> {
         let state = Self::of(path)?;
-        if !state.is_file() || state.size() > LARGEST || !is_writable(path) {
+        if !state.is_file() || state.size() > LARGEST || !state.may_be_written(path) {
             return Ok(state);
         }
-        match super::open_without_waiting(path) {
-            Ok(file) => Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state }),
-            Err(_) => Ok(state),
-        }
+        let file = super::open_without_waiting(path)?;
+        Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state })
     }
 
-    /// Whether the contents are the same, as far as both are known.
-    pub(crate) fn has_contents_of(&self, other: &Self) -> bool {
-        self.sha256.zip(other.sha256).is_none_or(|(own, other)| own == other)
+    /// The same without what was read.
+    pub(crate) fn without_contents(&self) -> Self {
+        Self { sha256: None, ..self.clone() }
+    }
+
+    /// Whether a process of the server's user may be writing to the file at `path`, as its commands are. What is not
+    /// writable now may have been before: its owner can change that, and who has opened or mapped it writes on.
+    #[cfg(unix)]
+    pub(super) fn may_be_written(&self, path: &Path) -> bool {
+        use rustix::fs::{Access, AtFlags, CWD, accessat};
+        use rustix::io::Errno;
+        use std::os::unix::fs::MetadataExt;
+        self.metadata.uid() == rustix::process::geteuid().as_raw()
+            || !matches!(
+                accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS),
+                Err(Errno::ACCESS | Errno::PERM | Errno::ROFS)
+            )
+    }
+
+    /// It is not asked there.
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "only a Unix asks")]
+    fn may_be_written(&self, _path: &Path) -> bool {
+        false
     }
 
     /// Whether it is a regular file.
@@ -97,19 +116,6 @@ impl From<Metadata> for FileState {
     }
 }
 
-/// Whether the server's user can write to the file, and so its commands, who are that user.
-#[cfg(unix)]
-pub(super) fn is_writable(path: &Path) -> bool {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
-}
-
-/// It is not asked there.
-#[cfg(not(unix))]
-fn is_writable(_path: &Path) -> bool {
-    false
-}
-
 /// What tells one file from another, in numbers; 0 where the platform tells none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileNumbers {
@@ -141,13 +147,13 @@ impl PartialEq for FileState {
             let times = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
             (file.dev(), file.ino(), file.size(), times)
         };
-        facts(&self.metadata) == facts(&other.metadata) && self.has_contents_of(other)
+        facts(&self.metadata) == facts(&other.metadata) && self.sha256 == other.sha256
     }
 
     #[cfg(not(unix))]
     fn eq(&self, other: &Self) -> bool {
         let facts = |file: &Metadata| (file.len(), file.modified().ok(), file.created().ok());
-        facts(&self.metadata) == facts(&other.metadata) && self.has_contents_of(other)
+        facts(&self.metadata) == facts(&other.metadata) && self.sha256 == other.sha256
     }
 }
 

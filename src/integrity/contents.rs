@@ -70,6 +70,9 @@ impl Known {
         if !state.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
         }
+        let is_settled = state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now);
+        // Before anything is read of it.
+        let is_kept = is_settled && held.notes_changes();
         let Some(contents) = Contents::of(&held)?.map(Arc::new) else {
             // A script that can't be read can't be read by its interpreter either. Another thread may be able to.
             return Ok(Seen { held, state, contents: Arc::default() });
@@ -77,8 +80,7 @@ impl Known {
         if held.state()? != state {
             return Err(io::Error::other("it is being changed"));
         }
-        let is_settled = state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now);
-        if is_settled && held.notes_changes() && held.state()? == state {
+        if is_kept {
             // A panic of another thread leaves the map as it was: entries are added whole.
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST {

@@ -68,9 +68,8 @@ impl AllowedCommand {
     /// Whether its program was changed or replaced since a person has approved it.
     pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
         let is_same = |approved: &FileState| {
-            // Where a confined thread must not read the program, no command could write it.
-            approved == program.state()
-                && FileState::with_contents(&program.handle_path()).is_ok_and(|now| approved.has_contents_of(&now))
+            approved.without_contents() == program.state().without_contents()
+                && FileState::with_contents(&program.handle_path()).is_ok_and(|now| now == *approved)
         };
         self.approved.as_ref().is_some_and(|approved| !is_same(approved))
     }

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::support::Server;
-use crate::support::server::spawning;
-use crate::support::world::{User, World, text};
+use crate::support::server::{copy_program, spawning};
+use crate::support::world::{NOBODY, User, World, give, text};
 
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const ALLOWED: &str = "native,script,by-env,linked";
@@ -450,11 +450,13 @@ fn a_program_that_embeds_the_server_locks_programs_too() {
 
 /// Maps the file, writes to the mapping, and once more when it is told to, which gives the file no new times by then.
 const MAPS: &str = "
-import mmap, sys
+import mmap, os, sys
+os.chmod(sys.argv[1], 0o755)
 file = open(sys.argv[1], 'r+b')
 text = mmap.mmap(file.fileno(), 0)
 place = text.find(b'good')
 text[place:place + 4] = b'good'
+os.chmod(sys.argv[1], 0o555)
 print('mapped', flush=True)
 sys.stdin.readline()
 text[place:place + 4] = b'evil'
@@ -465,21 +467,31 @@ print('written', flush=True)
 
 #[test]
 fn what_is_written_through_a_mapping_does_not_run() {
-    // One on a disk, one in memory.
-    for place in ["/tmp", "/dev/shm"] {
+    // One on a disk, one in memory. The owner has made it unwritable again.
+    for (user, place) in User::all().into_iter().flat_map(|user| [(user, "/tmp"), (user, "/dev/shm")]) {
         let dir = tempfile::tempdir_in(place).unwrap();
         let tool = dir.path().join("tool");
         let quiet = spawning();
         fs::write(&tool, "#!/bin/sh\necho good\n").unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o555)).unwrap();
         drop(quiet);
         let path = format!("{}:{SYSTEM_PATH}", dir.path().display());
         let locking = ["lock", "--allow", "tool", "-o", "tool.lock"];
-        let mut locks = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let binary = dir.path().join("allowexec");
+        copy_program(env!("CARGO_BIN_EXE_allowexec"), &binary);
+        let as_user = |command: &mut Command| {
+            if user == User::Ordinary {
+                give(dir.path(), NOBODY);
+                command.uid(NOBODY).gid(NOBODY);
+            }
+        };
+        let mut locks = Command::new(&binary);
+        as_user(&mut locks);
         assert!(locks.args(locking).env("PATH", &path).current_dir(&dir).output().unwrap().status.success());
-        let writer =
-            Command::new("python3").args(["-c", MAPS]).arg(&tool).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let Ok(mut writer) = writer else { return eprintln!("not tested without python3") };
+        let mut maps = Command::new("python3");
+        maps.env("PATH", SYSTEM_PATH).args(["-c", MAPS]).arg(&tool).stdin(Stdio::piped()).stdout(Stdio::piped());
+        as_user(&mut maps);
+        let Ok(mut writer) = maps.spawn() else { return eprintln!("not tested without python3") };
         let mut said = BufReader::new(writer.stdout.take().unwrap()).lines();
         assert_eq!(said.next().unwrap().unwrap(), "mapped");
         // What was read of a file is remembered when it has not been changed for three seconds.
@@ -488,7 +500,11 @@ fn what_is_written_through_a_mapping_does_not_run() {
             std::thread::park_timeout(left);
         }
         let args = ["--allow", "tool", "--lock", "tool.lock", "--log", "off"];
-        let mut server = Server::command(&args).env("PATH", &path).dir(&dir).start();
+        let mut command = Server::command(&args).env("PATH", &path).dir(&dir);
+        if user == User::Ordinary {
+            command = command.run_by(binary, NOBODY);
+        }
+        let mut server = command.start();
         server.initialize("2025-11-25");
         let mut call = || text(&server.call("execute_command", json!({"command": "tool"})));
         // The kernel executes nothing that somebody may write to.
@@ -497,6 +513,6 @@ fn what_is_written_through_a_mapping_does_not_run() {
         assert_eq!(said.next().unwrap().unwrap(), "written");
         assert!(writer.wait().unwrap().success());
         let answer = call();
-        assert!(answer.contains("SHA-256") && !answer.contains("evil"), "{place}: {answer}");
+        assert!(answer.contains("SHA-256") && !answer.contains("evil"), "{user:?}, {place}: {answer}");
     }
 }

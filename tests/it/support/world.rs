@@ -38,7 +38,7 @@ pub enum User {
     Ordinary,
 }
 
-const NOBODY: u32 = 65534;
+pub const NOBODY: u32 = 65534;
 
 impl User {
     /// Root and an ordinary user, or the ordinary user who runs the test.
@@ -48,7 +48,7 @@ impl User {
 }
 
 /// Gives a directory with all that is in it to a user.
-fn give(path: &Path, user: u32) {
+pub fn give(path: &Path, user: u32) {
     std::os::unix::fs::lchown(path, Some(user), Some(user)).unwrap();
     if path.is_dir() && !path.is_symlink() {
         fs::read_dir(path).unwrap().flatten().for_each(|entry| give(&entry.path(), user));
