@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -75,6 +75,42 @@ impl Patience {
     fn lost(&mut self, size: u64) {
         *self = Self { left: Duration::ZERO, size };
     }
+
+    /// Waits a little for the lock of a file that has this size now.
+    ///
+    /// # Errors
+    /// [`SharedFileError::Busy`] where it was waited for long enough.
+    fn wait(&mut self, wait: &mut Wait, size: u64) -> Result<(), SharedFileError> {
+        let waited = wait.looked(size);
+        if waited >= self.within(size) {
+            self.lost(size);
+            return Err(SharedFileError::Busy { waited });
+        }
+        std::thread::sleep(BETWEEN);
+        Ok(())
+    }
+}
+
+/// One wait for the lock. It begins anew each time the file has grown: then others append in turn, and the turn comes.
+#[derive(Debug, Default)]
+struct Wait {
+    /// Since when the file has had the size it has; none as long as the lock was not waited for.
+    since: Option<Instant>,
+    size: u64,
+}
+
+impl Wait {
+    /// For how long the file has kept this size, which it has now.
+    fn looked(&mut self, size: u64) -> Duration {
+        if size != self.size {
+            *self = Self { since: None, size };
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed()
+    }
+
+    fn waited(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
 }
 
 /// Why nothing can be appended.
@@ -134,26 +170,21 @@ impl SharedFile {
         Ok(Self { place, patience: Patience::new(), file })
     }
 
-    /// Waits for the right to append, at most a second; see [`Patience`].
+    /// Waits for the right to append, at most a second while nobody appends; see [`Patience`].
     ///
     /// # Errors
     /// [`SharedFileError`].
     pub(crate) fn lock(&mut self) -> Result<Locked<'_>, SharedFileError> {
         use rustix::fs::{AtFlags, FlockOperation, flock};
         use rustix::io::Errno;
-        let (mut waited, mut is_another) = (Duration::ZERO, false);
+        let (mut wait, mut is_another) = (Wait::default(), false);
         loop {
             match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => {
                     let size = rustix::fs::fstat(&self.file).map_or(0, size_of);
-                    if waited >= self.patience.within(size) {
-                        self.patience.lost(size);
-                        return Err(SharedFileError::Busy { waited });
-                    }
-                    std::thread::sleep(BETWEEN);
-                    waited += BETWEEN;
+                    self.patience.wait(&mut wait, size)?;
                     continue;
                 }
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -170,7 +201,7 @@ impl SharedFile {
             };
             match is_same {
                 Ok(true) => {
-                    self.patience.had(waited, size);
+                    self.patience.had(wait.waited(), size);
                     return Ok(Locked { shared: self, is_another, size });
                 }
                 Ok(false) => {
@@ -258,7 +289,7 @@ impl SharedFile {
         Ok(Self { place, patience: Patience::new() })
     }
 
-    /// Waits for the right to append, at most a second; see [`Patience`]. Here it is the right to open the file, which
+    /// Waits for the right to append, at most a second while nobody appends; see [`Patience`]. Here it is the right to open the file, which
     /// whoever reads it can have opened so that nobody else may write.
     ///
     /// # Errors
@@ -266,23 +297,18 @@ impl SharedFile {
     pub(crate) fn lock(&mut self) -> Result<Locked<'_>, SharedFileError> {
         /// `ERROR_SHARING_VIOLATION`.
         const SHARING: i32 = 32;
-        let mut waited = Duration::ZERO;
+        let mut wait = Wait::default();
         loop {
             match super::appended::open_alone(&self.place, false) {
                 Ok(file) => {
                     let size = file.metadata()?.len();
-                    self.patience.had(waited, size);
+                    self.patience.had(wait.waited(), size);
                     return Ok(Locked { shared: self, file, is_another: false, size });
                 }
                 Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
                     let path = self.place.directory.path().join(&self.place.name);
                     let size = std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
-                    if waited >= self.patience.within(size) {
-                        self.patience.lost(size);
-                        return Err(SharedFileError::Busy { waited });
-                    }
-                    std::thread::sleep(BETWEEN);
-                    waited += BETWEEN;
+                    self.patience.wait(&mut wait, size)?;
                 }
                 Err(PlaceError::System { source }) if source.kind() == io::ErrorKind::NotFound => {
                     return Err(SharedFileError::Gone);
@@ -337,8 +363,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut own = SharedFile::open(&path, &[]).unwrap();
+        // The one of the two that it was waited for; a busy machine lets a wait end late.
         let waited = |own: &mut SharedFile| match own.lock() {
-            Err(SharedFileError::Busy { waited }) => waited,
+            Err(SharedFileError::Busy { waited }) if waited >= Patience::MOST => Patience::MOST,
+            Err(SharedFileError::Busy { waited }) if waited >= Patience::LEAST => Patience::LEAST,
             other => panic!("{other:?}"),
         };
         own.lock().unwrap().file().write_all(b"own\n").unwrap();
@@ -364,6 +392,26 @@ mod tests {
         }
         lock();
         assert_eq!(waited(&mut own), Patience::MOST);
+    }
+
+    #[test]
+    fn a_file_that_grows_is_waited_for_until_the_turn_comes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let [mut own, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
+        let locked = other.lock().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // As several servers do that append in turn: the lock is never free, and the file grows.
+                let end = Instant::now() + 2 * Patience::MOST;
+                while Instant::now() < end {
+                    locked.file().write_all(b"other\n").unwrap();
+                    std::thread::sleep(Patience::MOST / 20);
+                }
+            });
+            own.lock().unwrap().file().write_all(b"own\n").unwrap();
+        });
+        assert!(fs::read_to_string(&path).unwrap().ends_with("other\nown\n"));
     }
 
     #[test]
