@@ -67,8 +67,8 @@ pub use inbox::Ender;
 pub(crate) use late_parts::LateParts;
 pub use log::{Log, LogSink};
 pub use observer::{CommandEnded, CommandOutcome, Decided, Observer, QuestionAnswered, QuestionAsked};
-pub(crate) use parts::NotStarted;
 pub use parts::Parts;
+pub(crate) use parts::{NOTHING_ALLOWED, NotStarted};
 #[cfg(unix)]
 pub(crate) use polled::{Gate, Gated, gated};
 pub use run::{DrainTime, Server};

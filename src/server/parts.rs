@@ -81,6 +81,9 @@ pub struct Parts {
     pub(super) anchor: Option<AnchorSettings>,
 }
 
+/// What is wrong where nothing may run.
+pub(crate) const NOTHING_ALLOWED: &str = "no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`";
+
 impl Parts {
     /// Makes the parts.
     pub fn new(config: &Config) -> Self {
@@ -400,7 +403,7 @@ impl Parts {
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
         if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
-            problems.push("no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`".to_owned());
+            problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
         // What takes long to find out the first call says, and `doctor`.

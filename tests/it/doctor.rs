@@ -371,6 +371,35 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
         ),
         ("home/.claude.json", &entry(r#"{"command": "[binary]", "env": {"ALLOWED_COMMANDS": "ls"}}"#), None),
         ("home/.claude.json", &entry(r#"{"command": "[binary]", "args": ["record", "--", "other"]}"#), None),
+        (
+            "home/.claude.json",
+            &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "/nowhere"]}"#),
+            Some("`--cwd-root /nowhere` names no directory"),
+        ),
+        // The entry's own directory.
+        (
+            desktop,
+            &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "."], "cwd": "[work]"}"#),
+            None,
+        ),
+        ("work/.mcp.json", &entry(r#"{"command": "../../allowexec", "cwd": "/"}"#), Some("is not there")),
+        // No relative directory.
+        (desktop, &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "/"]}"#), None),
+        // What the client puts there, what it does not start, and what its variables may say.
+        ("work/.cursor/mcp.json", &entry(r#"{"command": "${workspaceFolder}/allowexec"}"#), None),
+        (
+            "work/.mcp.json",
+            &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "${HOME}/x"]}"#),
+            None,
+        ),
+        (desktop, &entry(r#"{"command": "[binary]", "disabled": true}"#), None),
+        ("work/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]"], "enabled": false}}}"#, None),
+        ("work/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]", "{env:FLAG}"]}}}"#, None),
+        (
+            "work/opencode.json",
+            r#"{"mcp": {"mine": {"command": ["[binary]"], "environment": {"ALLOWED_COMMANDS": "ls"}}}}"#,
+            None,
+        ),
     ] {
         let warnings = warned(file, text);
         match expected.map(|expected| expected.replace("[base]", base.to_str().unwrap())) {
@@ -378,6 +407,10 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
             Some(expected) => assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{file}: {warnings:#?}"),
         }
     }
+    let many: Vec<String> =
+        (0..40).map(|number| format!(r#""{number}": {{"command": "/nowhere/allowexec"}}"#)).collect();
+    let warnings = warned(desktop, &format!(r#"{{"mcpServers": {{{}}}}}"#, many.join(",")));
+    assert_eq!(warnings.len(), 16, "{warnings:#?}");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Clients on this system whose files start this program in a way that can't work. They are read, and never changed.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -11,11 +10,14 @@ use crate::cli::arguments::{Arguments, Subcommand};
 use crate::cli::setup::{Client, ClientFiles};
 use crate::cli::stdio;
 use crate::config::{Config, Surroundings};
+use crate::files::read_regular;
 use crate::policy::{Programs, SearchPath};
-use crate::server::Parts;
+use crate::server::NOTHING_ALLOWED;
 
 /// The longest file of a client that is read: some keep whole histories beside their servers.
 const LONGEST: u64 = 16 * 1024 * 1024;
+/// So many entries of a file are looked at, of those that start this program.
+const MOST_ENTRIES: usize = 16;
 
 /// What is wrong in the files of all clients, as this user and this directory have them.
 pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
@@ -35,10 +37,8 @@ pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
 }
 
 fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Vec<String> {
-    if !fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() <= LONGEST) {
-        return Vec::new();
-    }
-    let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
+    let text = read_regular(file, LONGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(text) = text else { return Vec::new() };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
         // Others take comments, which this reader does not know.
@@ -49,8 +49,9 @@ fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Vec<Strin
     let directory = surroundings.directory.to_str().unwrap_or_default();
     let of_project = value.get("projects").and_then(|projects| projects.get(directory));
     let lists = [Some(&value), of_project].into_iter().flatten().filter_map(|value| value.get(key)?.as_object());
-    let entries = lists.flat_map(|list| list.values());
-    entries.filter_map(|entry| fault(client, entry, surroundings)).collect()
+    let entries = lists.flat_map(|list| list.values()).filter_map(|entry| Some((entry, words(entry)?)));
+    let ours = entries.filter(|(entry, words)| starts_this(words) && is_on(entry) && !has_placeholder(entry, words));
+    ours.take(MOST_ENTRIES).filter_map(|(entry, words)| fault(client, entry, &words, surroundings)).collect()
 }
 
 /// The words of an entry: opencode has them in one list.
@@ -67,15 +68,37 @@ fn words(entry: &Value) -> Option<Vec<String>> {
     }
 }
 
-fn fault(client: Client, entry: &Value, surroundings: &Surroundings) -> Option<String> {
-    let words = words(entry)?;
+fn starts_this(words: &[String]) -> bool {
+    words.first().is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == "allowexec"))
+}
+
+fn is_on(entry: &Value) -> bool {
+    entry.get("enabled") != Some(&Value::Bool(false)) && entry.get("disabled") != Some(&Value::Bool(true))
+}
+
+/// Whether the client puts something in place of a part of a word, which is not known here.
+fn has_placeholder(entry: &Value, words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str).chain(own_directory(entry));
+    words.any(|word| ["${", "{env:", "{file:"].iter().any(|begin| word.contains(begin)))
+}
+
+/// Where the entry says that its server starts.
+fn own_directory(entry: &Value) -> Option<&str> {
+    entry.get("cwd")?.as_str()
+}
+
+/// Whether it sets variables: opencode has them under a key of its own, and some clients read them from a file.
+fn has_variables(entry: &Value) -> bool {
+    let has_some = |key| entry.get(key).and_then(Value::as_object).is_some_and(|variables| !variables.is_empty());
+    has_some("env") || has_some("environment") || entry.get("envFile").is_some()
+}
+
+fn fault(client: Client, entry: &Value, words: &[String], surroundings: &Surroundings) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    if Path::new(program).file_stem()? != "allowexec" {
-        return None;
-    }
     let mut there = surroundings.clone().without_settings();
-    if let Some(directory) = client.starts_in() {
-        there.directory = PathBuf::from(directory);
+    let starts_elsewhere = client.starts_in().filter(|_| own_directory(entry).is_none());
+    if let Some(directory) = own_directory(entry).or(starts_elsewhere) {
+        there.directory = there.directory.join(directory);
     }
     let search_path = SearchPath::new(surroundings.variable("PATH")).with_endings(surroundings.variable("PATHEXT"));
     let found = Programs::new(search_path, there.directory.clone()).find_listed(program);
@@ -83,7 +106,7 @@ fn fault(client: Client, entry: &Value, surroundings: &Surroundings) -> Option<S
         return Some(format!("its program `{program}` is not there"));
     }
     // What variables add is not known here.
-    if entry.get("env").and_then(Value::as_object).is_some_and(|variables| !variables.is_empty()) {
+    if has_variables(entry) {
         return None;
     }
     let arguments = match Arguments::parse(arguments.iter().map(OsString::from)) {
@@ -91,17 +114,27 @@ fn fault(client: Client, entry: &Value, surroundings: &Surroundings) -> Option<S
         Ok(_) => return None,
         Err(error) => return Some(stdio::with_causes(&error)),
     };
-    let config = match Config::resolve(&arguments.flags, there) {
-        Ok(config) => config,
-        Err(error) => return Some(stdio::with_causes(&error)),
-    };
-    let parts = Parts::new(&config);
-    if let Err(error) = parts.check_start() {
-        return Some(stdio::with_causes(&error));
+    // No more is made of it than the settings: a server would begin with a directory for temporary files, and more.
+    match Config::resolve(&arguments.flags, there) {
+        Ok(config) => fault_of_settings(&config, starts_elsewhere.is_some()),
+        Err(error) => Some(stdio::with_causes(&error)),
     }
-    let bounds_nothing = client.starts_in().is_some()
-        && super::risks::directories(&config).any(|(_, path)| super::risks::resolved(&config, path).parent().is_none());
-    let relative =
-        "it starts servers in `/`, so a relative directory is that one; name the project by its absolute path";
-    parts.problems().into_iter().next().or_else(|| bounds_nothing.then(|| relative.to_owned()))
+}
+
+fn fault_of_settings(config: &Config, starts_elsewhere: bool) -> Option<String> {
+    let allow = config.allow_list();
+    if allow.names().is_empty() && !allow.allows_any() && !config.allow_project_commands.value {
+        return Some(NOTHING_ALLOWED.to_owned());
+    }
+    super::risks::directories(config).find_map(|(flag, path)| {
+        let found = super::risks::resolved(config, path);
+        if !found.is_dir() {
+            return Some(format!("`--{flag} {}` names no directory", path.display()));
+        }
+        let bounds_nothing = starts_elsewhere && path.is_relative() && found.parent().is_none();
+        bounds_nothing.then(|| {
+            "it starts servers in `/`, so a relative directory is that one; name the project by its absolute path"
+                .to_owned()
+        })
+    })
 }
