@@ -51,6 +51,8 @@ impl Patience {
     const MOST: Duration = Duration::from_secs(1);
     /// What is waited at least, and what comes back with each append.
     const LEAST: Duration = Duration::from_millis(10);
+    /// How long is waited in all, however much others append: the loop stands still meanwhile.
+    const IN_ALL: Duration = Duration::from_secs(10);
 
     fn new() -> Self {
         Self { left: Self::MOST, size: 0 }
@@ -82,7 +84,7 @@ impl Patience {
     /// [`SharedFileError::Busy`] where it was waited for long enough.
     fn wait(&mut self, wait: &mut Wait, size: u64) -> Result<(), SharedFileError> {
         let waited = wait.looked(size);
-        if waited >= self.within(size) {
+        if waited >= self.within(size) || wait.began.is_some_and(|began| began.elapsed() >= Self::IN_ALL) {
             self.lost(size);
             return Err(SharedFileError::Busy { waited });
         }
@@ -94,6 +96,8 @@ impl Patience {
 /// One wait for the lock. It begins anew each time the file has grown: then others append in turn, and the turn comes.
 #[derive(Debug, Default)]
 struct Wait {
+    /// When the lock was not had for the first time.
+    began: Option<Instant>,
     /// Since when the file has had the size it has; none as long as the lock was not waited for.
     since: Option<Instant>,
     size: u64,
@@ -103,9 +107,11 @@ impl Wait {
     /// For how long the file has kept this size, which it has now.
     fn looked(&mut self, size: u64) -> Duration {
         if size != self.size {
-            *self = Self { since: None, size };
+            *self = Self { since: None, size, ..*self };
         }
-        self.since.get_or_insert_with(Instant::now).elapsed()
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.began.get_or_insert(since);
+        since.elapsed()
     }
 
     fn waited(&self) -> Duration {
