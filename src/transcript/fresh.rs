@@ -14,6 +14,8 @@ use super::{Entry, Identity, Message, Transcript};
 const LONG: usize = 8;
 /// The ids of requests are too many and too alike for that.
 const ID: &str = "id";
+/// A server makes it anew in each answer, also where it says the same as before. Every other string names one thing for the whole session.
+const STATE: &str = "requestState";
 
 /// What the server of a play has made up so far.
 #[derive(Debug)]
@@ -55,7 +57,12 @@ impl Fresh {
             pairs(&rule.steps(), "", recorded.value(), came.value(), &mut found);
         }
         for pair in found {
-            if !self.pairs.contains(&pair) {
+            // If another one comes for it later, the server has answered with something else: that must be seen.
+            let is_known = |known: &Pair| known.name == pair.name && known.recorded == pair.recorded;
+            if pair.name == STATE {
+                self.pairs.retain(|known| *known != pair);
+                self.pairs.push(pair);
+            } else if !self.pairs.iter().any(is_known) {
                 self.pairs.push(pair);
             }
         }
@@ -80,12 +87,12 @@ impl Fresh {
     }
 }
 
-/// The strings at the places of a rule that are not the same in both.
+/// The strings at the places of a rule. Those that are the same in both count too: another one may come later.
 fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &mut Vec<Pair>) {
     let Some((step, rest)) = steps.split_first() else {
         if let (Value::String(recorded), Value::String(real)) = (recorded, came) {
             let is_plain = !recorded.is_empty() && !real.is_empty() && (name != ID || recorded.len() >= LONG);
-            if recorded != real && is_plain {
+            if is_plain {
                 let [name, recorded, real] = [name, recorded, real].map(|text: &str| text.to_owned());
                 found.push(Pair { name, recorded, real });
             }
@@ -212,5 +219,36 @@ mod tests {
         fresh.learn(&message(1, "a"), &message(1, "b"));
         fresh.learn(&message(2, "b"), &message(2, "a"));
         assert_eq!(fresh.sent(r#"[{"taskId":"a"},{"taskId":"b"}]"#.to_owned()), r#"[{"taskId":"b"},{"taskId":"a"}]"#);
+    }
+
+    fn task(id: u16, task: &str) -> Message {
+        Message::parse(&format!(r#"{{"id":{id},"result":{{"taskId":"{task}"}}}}"#)).unwrap()
+    }
+
+    fn empty() -> Fresh {
+        Fresh::new(&Transcript::parse("t", "transcript: 1\n\n").unwrap(), &[])
+    }
+
+    #[test]
+    fn another_name_than_the_one_that_was_learnt_stays_visible() {
+        let mut fresh = empty();
+        fresh.learn(&task(1, "recorded-1"), &task(1, "made-up-1"));
+        fresh.learn(&task(2, "recorded-2"), &task(2, "made-up-2"));
+        fresh.learn(&task(3, "the-same"), &task(3, "the-same"));
+        // The server answers with another task, and with ones that it never named.
+        for (recorded, wrong) in [("recorded-1", "made-up-2"), ("recorded-1", "made-up-3"), ("the-same", "made-up-4")] {
+            fresh.learn(&task(4, recorded), &task(4, wrong));
+            let shown = fresh.came(Entry::Receive(task(4, wrong)));
+            assert_ne!(shown, Entry::Receive(task(4, recorded)), "{wrong}");
+        }
+        assert_eq!(fresh.sent("recorded-1 recorded-2 the-same".to_owned()), "made-up-1 made-up-2 the-same");
+        // A state is made anew in each answer.
+        let state =
+            |state: &str| Message::parse(&format!(r#"{{"id":1,"result":{{"requestState":"{state}"}}}}"#)).unwrap();
+        for state_now in ["made-up-a", "made-up-b", "made-up-a"] {
+            fresh.learn(&state("recorded"), &state(state_now));
+            assert_eq!(fresh.sent("recorded".to_owned()), state_now);
+            assert_eq!(fresh.came(Entry::Receive(state(state_now))), Entry::Receive(state("recorded")));
+        }
     }
 }

@@ -153,7 +153,7 @@ def play(entries, write, close, lines, ended, fill, hide, deadline):
     """What happened: the entries, with what came. A line of `lines` has its end."""
     waits, kept, happened = collections.Counter(one[2] for one in entries if one[0] in ("wait", "noise")), [], []
     at_end, ends, fresh = [], [], {}
-    made_up = lambda one: re.findall(r'"(?:requestState|taskId|elicitationId)": ?"([^"]+)"', one[1]) if one[0] == "wait" else []
+    made_up = lambda one: re.findall(r'"(requestState|taskId|elicitationId)": ?"([^"]+)"', one[1]) if one[0] == "wait" else []
     swapped = lambda text, by: re.sub(r'"((?:[^"\\]|\\.)*)"', lambda found: f'"{by.get(found[1], found[1])}"', text)
 
     def read():
@@ -188,7 +188,7 @@ def play(entries, write, close, lines, ended, fill, hide, deadline):
         elif one[0] in ("wait", "noise"):
             waits[one[2]] -= 1
             recorded, one = one, wait_for(one[2])
-            fresh |= dict(zip(made_up(recorded), made_up(one)))
+            fresh |= {old: new for (name, old), (_, new) in zip(made_up(recorded), made_up(one)) if name == "requestState" or old not in fresh}
         elif one[0] in ("open", "exit"):
             drain()
             one = ("exit", ended()) if one[0] == "exit" else None
