@@ -91,7 +91,8 @@ impl Fresh {
 fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &mut Vec<Pair>) {
     let Some((step, rest)) = steps.split_first() else {
         if let (Value::String(recorded), Value::String(real)) = (recorded, came) {
-            let is_plain = !recorded.is_empty() && !real.is_empty() && (name != ID || recorded.len() >= LONG);
+            let shortest = if name == ID { LONG } else { 1 };
+            let is_plain = recorded.len().min(real.len()) >= shortest;
             if is_plain {
                 let [name, recorded, real] = [name, recorded, real].map(|text: &str| text.to_owned());
                 found.push(Pair { name, recorded, real });
@@ -126,7 +127,9 @@ fn replaced<'a>(line: String, table: impl Iterator<Item = (&'a str, &'a str, &'a
     let table: Vec<(String, String, bool)> = table
         .flat_map(|(name, from, to)| {
             let [name, from, to] = [name, from, to].map(|text| Value::from(text).to_string());
-            let bare = |text: &str| text.trim_start_matches('"').trim_end_matches('"').to_owned();
+            // A quote behind these belongs to the string.
+            let bare =
+                |text: &str| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned();
             match from.len() >= LONG + 2 {
                 true => vec![(bare(&from), bare(&to), true)],
                 false => ["", " "]
@@ -249,6 +252,25 @@ mod tests {
             fresh.learn(&state("recorded"), &state(state_now));
             assert_eq!(fresh.sent("recorded".to_owned()), state_now);
             assert_eq!(fresh.came(Entry::Receive(state(state_now))), Entry::Receive(state("recorded")));
+        }
+    }
+
+    #[test]
+    fn a_quote_at_an_end_of_a_string_is_part_of_it() {
+        let task = |id: &str| format!(r#"{{"id":1,"result":{{"taskId":"{id}"}}}}"#);
+        let (old, new) = (task(r#"\"the\" \"one\""#), task("plain-two"));
+        assert_eq!(sent(&[], &old, &new, r#"{"uri":"\"the\" \"one\""}"#), r#"{"uri":"plain-two"}"#);
+        assert_eq!(sent(&[], &new, &old, r#"{"uri":"plain-two"}"#), r#"{"uri":"\"the\" \"one\""}"#);
+    }
+
+    #[test]
+    fn an_id_is_made_up_only_if_both_are_long() {
+        let request = |id: &str| Message::parse(&format!(r#"{{"id":"{id}","method":"ping"}}"#)).unwrap();
+        let mut fresh = empty();
+        for (recorded, real) in [("recorded-1", "1"), ("2", "made-up-2")] {
+            fresh.learn(&request(recorded), &request(real));
+            assert_eq!(fresh.sent(request(recorded).text().to_owned()), request(recorded).text());
+            assert_eq!(fresh.came(Entry::Receive(request(real))), Entry::Receive(request(real)));
         }
     }
 }
