@@ -3,7 +3,7 @@
 //! Once such a string has come in place of a recorded one, it is sent wherever the recorded client sent that one, and the
 //! recorded one stands in the result wherever it comes again. So a session replays whose client sends back what it got.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -23,10 +23,13 @@ pub(super) struct Fresh {
     rules: Vec<Rule>,
     /// The method of each request of the client, by its id.
     methods: BTreeMap<String, String>,
-    pairs: Vec<Pair>,
+    /// The recorded strings for which one came, with the names of their members.
+    known: HashSet<(String, String)>,
+    /// What is sent for them, and what is shown for what comes.
+    there: Table,
+    back: Table,
 }
 
-#[derive(Debug, PartialEq, Eq)]
 struct Pair {
     /// The name of the member.
     name: String,
@@ -41,7 +44,9 @@ impl Fresh {
         Self {
             rules: Rule::usually_fresh().into_iter().chain(own).collect(),
             methods: methods(&transcript.entries),
-            pairs: Vec::new(),
+            known: HashSet::new(),
+            there: Table::default(),
+            back: Table::default(),
         }
     }
 
@@ -56,30 +61,25 @@ impl Fresh {
         for rule in self.rules.iter().filter(|rule| rule.applies_to(method)) {
             pairs(&rule.steps(), "", recorded.value(), came.value(), &mut found);
         }
-        for pair in found {
+        for Pair { name, recorded, real } in found {
             // If another one comes for it later, the server has answered with something else: that must be seen.
-            let is_known = |known: &Pair| known.name == pair.name && known.recorded == pair.recorded;
-            if pair.name == STATE {
-                self.pairs.retain(|known| *known != pair);
-                self.pairs.push(pair);
-            } else if !self.pairs.iter().any(is_known) {
-                self.pairs.push(pair);
+            if self.known.insert((name.clone(), recorded.clone())) || name == STATE {
+                self.there.set(&name, &recorded, &real);
+                self.back.set(&name, &real, &recorded);
             }
         }
     }
 
     /// A line of the recorded client, as the client of this session sends it.
     pub fn sent(&self, line: String) -> String {
-        // The last one that came for a recorded string counts.
-        replaced(line, self.pairs.iter().rev().map(|pair| (pair.name.as_str(), &*pair.recorded, &*pair.real)))
+        self.there.replaced(line)
     }
 
     /// What came, as the recorded server would have written it.
     pub fn came(&self, entry: Entry) -> Entry {
         match entry {
-            Entry::Receive(message) if !self.pairs.is_empty() => {
-                let pairs = self.pairs.iter().map(|pair| (pair.name.as_str(), &*pair.real, &*pair.recorded));
-                let text = replaced(message.text().to_owned(), pairs);
+            Entry::Receive(message) => {
+                let text = self.back.replaced(message.text().to_owned());
                 if text == message.text() { Entry::Receive(message) } else { Entry::of_server(text.as_bytes()) }
             }
             entry => entry,
@@ -122,44 +122,76 @@ fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &m
     }
 }
 
-/// The line with every string of the table replaced at once: each is a name, what is replaced, and by what.
-fn replaced<'a>(line: String, table: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
-    let table: Vec<(String, String, bool)> = table
-        .flat_map(|(name, from, to)| {
-            let [name, from, to] = [name, from, to].map(|text| Value::from(text).to_string());
+/// What is replaced by what. Each place of a line is looked at once, however many strings there are.
+#[derive(Debug, Default)]
+struct Table {
+    /// As they stand in JSON: long ones without their quotes, short ones with theirs and the name of the member.
+    texts: HashMap<String, String>,
+    /// The lengths of those that begin with these bytes.
+    lengths: HashMap<[u8; START], BTreeSet<usize>>,
+}
+
+/// No text of a table is shorter: `"":"1"`.
+const START: usize = 6;
+
+impl Table {
+    /// The last one that is set counts.
+    fn set(&mut self, name: &str, from: &str, to: &str) {
+        let [name, from, to] = [name, from, to].map(|text| Value::from(text).to_string());
+        if from.len() >= LONG + 2 {
             // A quote behind these belongs to the string.
             let bare =
                 |text: &str| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned();
-            match from.len() >= LONG + 2 {
-                true => vec![(bare(&from), bare(&to), true)],
-                false => ["", " "]
-                    .map(|blank| (format!("{name}:{blank}{from}"), format!("{name}:{blank}{to}"), false))
-                    .into(),
-            }
-        })
-        .collect();
-    if !table.iter().any(|(from, _, _)| line.contains(from)) {
-        return line;
-    }
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line.as_str();
-    while let Some(first) = rest.chars().next() {
-        let found = table.iter().find_map(|(from, to, is_word)| {
-            let behind = rest.strip_prefix(from.as_str())?;
-            (!is_word || begins_word(&text) && !behind.starts_with(is_in_word)).then_some((to, behind))
-        });
-        match found {
-            Some((to, behind)) => {
-                text.push_str(to);
-                rest = behind;
-            }
-            None => {
-                text.push(first);
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
-            }
+            return self.insert(bare(&from), bare(&to));
+        }
+        for blank in ["", " "] {
+            self.insert(format!("{name}:{blank}{from}"), format!("{name}:{blank}{to}"));
         }
     }
-    text
+
+    fn insert(&mut self, from: String, to: String) {
+        if let Some(start) = from.as_bytes().first_chunk() {
+            self.lengths.entry(*start).or_default().insert(from.len());
+            self.texts.insert(from, to);
+        }
+    }
+
+    /// The line with every string of the table replaced at once.
+    fn replaced(&self, line: String) -> String {
+        if self.texts.is_empty() {
+            return line;
+        }
+        let mut text = String::with_capacity(line.len());
+        let mut rest = line.as_str();
+        while let Some(first) = rest.chars().next() {
+            match self.at(&text, rest) {
+                Some((to, behind)) => {
+                    text.push_str(to);
+                    rest = behind;
+                }
+                None => {
+                    text.push(first);
+                    rest = rest.get(first.len_utf8()..).unwrap_or_default();
+                }
+            }
+        }
+        text
+    }
+
+    /// What the longest string that stands here is replaced by, and what is behind it.
+    fn at<'a>(&self, before: &str, rest: &'a str) -> Option<(&str, &'a str)> {
+        // The name of a member begins so, a long string never.
+        let is_word = !rest.starts_with('"');
+        let lengths = self.lengths.get(rest.as_bytes().first_chunk()?)?;
+        if is_word && !begins_word(before) {
+            return None;
+        }
+        lengths.iter().rev().find_map(|length| {
+            let (from, behind) = rest.split_at_checked(*length)?;
+            let to = self.texts.get(from)?;
+            (!is_word || !behind.starts_with(is_in_word)).then_some((to.as_str(), behind))
+        })
+    }
 }
 
 /// Whether a word can begin behind this text: after an escape of JSON, too.
@@ -272,5 +304,17 @@ mod tests {
             assert_eq!(fresh.sent(request(recorded).text().to_owned()), request(recorded).text());
             assert_eq!(fresh.came(Entry::Receive(request(real))), Entry::Receive(request(real)));
         }
+    }
+
+    #[test]
+    fn thousands_of_names_in_a_long_line_take_no_time() {
+        let mut fresh = empty();
+        let began = std::time::Instant::now();
+        let names = |name: &str| (0..20_000).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
+        let (recorded, real) = (names("recorded"), names("made-up"));
+        recorded.iter().zip(&real).for_each(|(recorded, real)| fresh.learn(&task(1, recorded), &task(1, real)));
+        let [line, expected] = [recorded, real].map(|names| format!("{} ", names.join(" ")).repeat(10));
+        assert!(fresh.sent(line) == expected);
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
 }

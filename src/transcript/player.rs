@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
@@ -216,11 +216,14 @@ impl Play<'_> {
     /// faster than the session was, and clients ask until they see that. Where the order counts nothing is asked twice.
     fn ask_again(&mut self, recorded: &Entry, happened: Entry) -> Entry {
         let Some((id, request)) = self.question(recorded).filter(|_| !self.player.in_order) else { return happened };
-        let mut left = self.player.deadline;
+        let began = Instant::now();
         let mut last = happened;
-        while status(&last) == Some(WORKING) && status(recorded) != Some(WORKING) && !left.is_zero() {
+        while status(&last) == Some(WORKING)
+            && status(recorded) != Some(WORKING)
+            && began.elapsed() < self.player.deadline
+            && self.peer.input.is_some()
+        {
             std::thread::sleep(BETWEEN_QUESTIONS);
-            left = left.saturating_sub(BETWEEN_QUESTIONS);
             self.asked_again += 1;
             let other = Value::from(format!("asked again {}", self.asked_again));
             let mut again = request.clone();

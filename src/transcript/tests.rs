@@ -218,6 +218,24 @@ fn what_nobody_waits_for_stands_where_it_was_noticed() {
 }
 
 #[test]
+fn a_task_is_asked_about_no_longer_than_the_deadline() {
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = asked.clone();
+    let body =
+        "--> {\"id\":1,\"method\":\"tasks/get\"}\n<-- {\"id\":1,\"result\":{\"status\":\"completed\"}}\n==> eof\n";
+    let played = play(body, move |piece| {
+        let Ok(request) = serde_json::from_str::<serde_json::Value>(piece) else { return Vec::new() };
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(60));
+        vec![serde_json::json!({"id": request["id"], "result": {"status": "working"}}).to_string().into_bytes()]
+    });
+    assert!(played.contains("\"working\""), "{played}");
+    // In 200 ms, of which the answers take most.
+    let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(asked <= 4, "{asked}");
+}
+
+#[test]
 fn a_missed_wait_is_a_visible_line() {
     let played = play("--> no\n<-- {\"id\":1}\n==> eof\n<-- {\"id\":1}\n", go(&[]));
     assert_eq!(played, "--> no\n<-- (nothing within 200ms)\n==> eof\n<-- (end of output)\n");
