@@ -65,10 +65,7 @@ impl Report {
                 row.fact("Program", record.text("program"));
                 row.fact("Process", record.any("pid"));
             }),
-            "ended" => {
-                self.of_call(session, record, |row| ended(row, record));
-                self.open.remove(&(session, call_name(record)));
-            }
+            "ended" => self.end_open_call(session, &call_name(record), |row| ended(row, record)),
             event => self.other(session, event, record),
         }
     }

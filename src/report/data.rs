@@ -17,6 +17,8 @@ const LONGEST: usize = 4096;
 const MOST_FACTS: usize = 60;
 /// So many bytes of text are in a page, all together; most entries have less than a thousand.
 const MOST_TEXT: usize = 64 * 1024 * 1024;
+/// Beyond that the end of a call is told all the same, in texts of at most so many bytes. A digest is shorter.
+const SHORT: usize = 128;
 
 /// What the page tells.
 #[derive(Debug, Default, Serialize)]
@@ -37,6 +39,8 @@ pub(crate) struct Report {
     text: usize,
     #[serde(skip)]
     left_out: u64,
+    #[serde(skip)]
+    facts_left_out: usize,
     #[serde(skip)]
     unreadable: u64,
 }
@@ -143,6 +147,9 @@ impl Report {
                 self.left_out
             ));
         }
+        if self.facts_left_out > 0 {
+            note.push_str(&format!(" {} facts are left out.", self.facts_left_out));
+        }
         if self.unreadable > 0 {
             note.push_str(&format!(" {} lines are no records, or too long to be shown.", self.unreadable));
         }
@@ -182,32 +189,59 @@ impl Report {
 
     /// Changes the entry of a call that has not ended.
     pub(super) fn of_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
+        self.change(session, call, false, change);
+    }
+
+    /// Changes the entry of a call that ends with this.
+    pub(super) fn end_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
+        self.change(session, call, true, change);
+        self.open.remove(&(session, call.to_owned()));
+    }
+
+    fn change(&mut self, session: usize, call: &str, is_end: bool, change: impl FnOnce(&mut Row)) {
+        let has_room = self.has_room();
         let index = self.open.get(&(session, call.to_owned()));
-        let (row, has_room) = (index.and_then(|index| self.rows.get_mut(*index)), self.text < MOST_TEXT);
-        // However often a hostile log says it.
-        if let Some(row) = row.filter(|row| has_room && row.facts.len() < MOST_FACTS) {
-            let before = row.text();
-            change(row);
-            self.text = self.text.saturating_sub(before).saturating_add(row.text());
+        let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) else { return };
+        let (before, told) = (row.text(), row.facts.len());
+        change(row);
+        // However often a hostile log says it, and however long.
+        if !has_room || told >= MOST_FACTS {
+            let all = row.facts.len();
+            let new = row.facts.split_off(told);
+            row.facts.extend(new.into_iter().filter(|(_, text)| is_end && text.len() <= SHORT));
+            self.facts_left_out += all - row.facts.len();
+            for text in [Some(&mut row.outcome), row.why.as_mut()].into_iter().flatten() {
+                shorten(text);
+            }
         }
+        self.text = self.text.saturating_sub(before).saturating_add(row.text());
     }
 
     /// Adds facts to a session.
     pub(super) fn add_facts<const N: usize>(&mut self, session: usize, facts: [(&'static str, Option<String>); N]) {
         let has_room = self.has_room();
-        if let Some(session) =
-            self.sessions.get_mut(session).filter(|session| has_room && session.facts.len() < MOST_FACTS)
-        {
-            let facts = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
-            for fact in facts {
-                self.text += fact.1.len();
-                session.facts.push(fact);
-            }
+        let Some(session) = self.sessions.get_mut(session) else { return };
+        let facts = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        if !has_room || session.facts.len() >= MOST_FACTS {
+            self.facts_left_out += facts.count();
+            return;
+        }
+        for fact in facts {
+            self.text += fact.1.len();
+            session.facts.push(fact);
         }
     }
 
     fn has_room(&self) -> bool {
         self.text < MOST_TEXT
+    }
+}
+
+/// Cuts a text that stands where there is no room for a longer one.
+fn shorten(text: &mut String) {
+    if text.len() > SHORT {
+        text.truncate((0..=SHORT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default());
+        text.push('…');
     }
 }
 
@@ -257,5 +291,37 @@ mod tests {
         let left =
             format!("It shows the first {} entries; {} more are left out", report.rows.len(), 300 - report.rows.len());
         assert!(report.note.contains(&left) && report.rows.len() < 300, "{}", report.note);
+    }
+
+    #[test]
+    fn a_call_has_its_end_also_beyond_the_bounds() {
+        let long = "x".repeat(4000);
+        let end = json!({"event": "ended", "session": "s", "call": 1, "exit_code": 3, "duration_ms": 7,
+            "time": "2026-01-02T03:04:05Z", "limit": long, "stdout": {"bytes": 9}});
+        let started = json!({"event": "started", "session": "s", "call": 1, "program": "/bin/true"});
+        let mut report = Report::default();
+        report
+            .add_record(&json!({"event": "decided", "decision": "allowed", "session": "s", "call": 1, "argv": ["a"]}));
+        report.text = MOST_TEXT;
+        report.add_record(&started);
+        assert_eq!(report.rows[0].outcome, "running");
+        report.add_record(&end);
+        let row = &report.rows[0];
+        assert_eq!((row.kind, row.exit, row.ms, row.stdout), (Kind::Failed, Some(3), Some(7), Some(9)));
+        assert!(row.outcome.starts_with("limit: xxx") && row.outcome.len() < 200, "{}", row.outcome);
+        let facts = row.facts.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert!(facts.ends_with(&["Ended", "Standard output"]), "{facts:?}");
+        assert!(!facts.contains(&"Program") && !facts.contains(&"Limit"), "{facts:?}");
+        report.finish();
+        assert!(report.note.contains(" 2 facts are left out."), "{}", report.note);
+
+        // Nor does one end unseen of which much was said.
+        let mut report = Report::default();
+        report
+            .add_record(&json!({"event": "decided", "decision": "allowed", "session": "s", "call": 1, "argv": ["a"]}));
+        (0..2 * MOST_FACTS).for_each(|_| report.add_record(&started));
+        report.add_record(&end);
+        assert_eq!((report.rows[0].kind, report.rows[0].exit), (Kind::Failed, Some(3)));
+        assert!(report.rows[0].facts.len() < MOST_FACTS + 10);
     }
 }

@@ -103,13 +103,11 @@ impl Report {
             return;
         }
         let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
-        let name = id.to_string();
-        self.of_open_call(session, &name, |row| {
+        self.end_open_call(session, &id.to_string(), |row| {
             // It holds when the call came until its answer does.
             row.ms = row.ms.zip(time).map(|(began, now)| milliseconds(now).saturating_sub(began));
             answered(row, message);
         });
-        self.open.remove(&(session, name));
     }
 }
 
