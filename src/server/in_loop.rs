@@ -35,7 +35,7 @@ impl InLoop {
     /// Starts the job if it starts at once, and the loop has none yet; returns its start where that is recorded.
     ///
     /// The kernel holds up who starts a command until its program is loaded. If several are in flight, threads start them
-    /// beside one another, in two thirds of the time.
+    /// beside one another, which is faster.
     ///
     /// # Errors
     /// The job and its signal, if a thread has to do it.
