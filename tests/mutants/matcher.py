@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Removes each condition of the matcher once, and asks whether a test notices.
 
-`python3 tests/mutants/matcher.py` copies the layers `text`, `files` and `policy` into a crate of their own in a temporary
+`python3 tests/mutants/matcher.py` copies the layers `text`, `files`, `integrity` and `policy` into a crate of their own in a temporary
 directory, puts a switch into each condition of `policy/rules/matcher.rs` and `matcher/value.rs`, builds the tests once, and runs those of
 `policy::rules` with one switch after the other. Exit status 0 where every mutant fails a test, 1 with the names of those that
 survive. A condition that is not found any more is an error: then this table is to be mended.
@@ -24,9 +24,11 @@ version = "0.0.0"
 edition = "2024"
 [dependencies]
 getrandom = "0.4"
+hmac-sha256 = { version = "1.1.15", default-features = false }
 rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "thread"] }
 saphyr-parser = "0.3"
-serde = "1"
+serde = { version = "1", features = ["derive"] }
+serde_yaml = { package = "yaml_serde", version = "0.10" }
 serde_json = "1"
 shlex = "2"
 thiserror = "2"
@@ -42,6 +44,7 @@ debug = 0
 LIBRARY = """
 #![allow(warnings)]
 pub mod files;
+pub mod integrity;
 pub mod policy;
 pub mod text;
 pub fn m(number: usize) -> bool {
@@ -132,7 +135,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         crate = Path(directory)
         (crate / "src").mkdir()
-        for layer in ["text", "files", "policy"]:
+        for layer in ["text", "files", "integrity", "policy"]:
             shutil.copytree(ROOT / "src" / layer, crate / "src" / layer)
         (crate / "Cargo.toml").write_text(CARGO)
         (crate / "src/lib.rs").write_text(LIBRARY)
