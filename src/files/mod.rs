@@ -24,6 +24,7 @@ mod appended;
 mod beneath;
 mod digest;
 mod held;
+mod patience;
 mod place;
 mod places;
 mod reach;

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
 
+use super::patience::{Patience, Wait};
 use super::place::{Place, PlaceError};
 
 /// A file that grows over many runs, to which several processes append. It is readable by its owner alone where this makes it.
@@ -32,91 +33,6 @@ pub(crate) struct Locked<'a> {
     pub is_another: bool,
     /// How many bytes it has.
     pub size: u64,
-}
-
-/// How long the lock is waited for.
-///
-/// Who can only read the file can lock it as well (flock(2)), and so could have each append wait. Nobody else makes it grow
-/// meanwhile, and a process that appends does. So only who appends is waited for each time; all other waits, together, take
-/// [`MOST`](Self::MOST), and 10 ms more with each append that had not to wait.
-#[derive(Debug)]
-struct Patience {
-    left: Duration,
-    /// How large the file was when it was locked, or not, the last time.
-    size: u64,
-}
-
-impl Patience {
-    /// One append takes far shorter, so whoever holds the lock this long does not append.
-    const MOST: Duration = Duration::from_secs(1);
-    /// What is waited at least, and what comes back with each append.
-    const LEAST: Duration = Duration::from_millis(10);
-    /// How long is waited in all, however much others append: the loop stands still meanwhile.
-    const IN_ALL: Duration = Duration::from_secs(10);
-
-    fn new() -> Self {
-        Self { left: Self::MOST, size: 0 }
-    }
-
-    /// How long a file that has this size now is waited for.
-    fn within(&self, size: u64) -> Duration {
-        if size == self.size { self.left.max(Self::LEAST) } else { Self::MOST }
-    }
-
-    /// The lock was had after this time.
-    fn had(&mut self, waited: Duration, size: u64) {
-        if waited.is_zero() {
-            self.left = Self::MOST.min(self.left + Self::LEAST);
-        } else if size == self.size {
-            self.left = self.left.saturating_sub(waited);
-        }
-        self.size = size;
-    }
-
-    /// It was waited for in vain.
-    fn lost(&mut self, size: u64) {
-        *self = Self { left: Duration::ZERO, size };
-    }
-
-    /// Waits a little for the lock of a file that has this size now.
-    ///
-    /// # Errors
-    /// [`SharedFileError::Busy`] where it was waited for long enough.
-    fn wait(&mut self, wait: &mut Wait, size: u64) -> Result<(), SharedFileError> {
-        let waited = wait.looked(size);
-        if waited >= self.within(size) || wait.began.is_some_and(|began| began.elapsed() >= Self::IN_ALL) {
-            self.lost(size);
-            return Err(SharedFileError::Busy { waited });
-        }
-        std::thread::sleep(BETWEEN);
-        Ok(())
-    }
-}
-
-/// One wait for the lock. It begins anew each time the file has grown: then others append in turn, and the turn comes.
-#[derive(Debug, Default)]
-struct Wait {
-    /// When the lock was not had for the first time.
-    began: Option<Instant>,
-    /// Since when the file has had the size it has; none as long as the lock was not waited for.
-    since: Option<Instant>,
-    size: u64,
-}
-
-impl Wait {
-    /// For how long the file has kept this size, which it has now.
-    fn looked(&mut self, size: u64) -> Duration {
-        if size != self.size {
-            *self = Self { since: None, size, ..*self };
-        }
-        let since = *self.since.get_or_insert_with(Instant::now);
-        self.began.get_or_insert(since);
-        since.elapsed()
-    }
-
-    fn waited(&self) -> Duration {
-        self.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
 }
 
 /// Why nothing can be appended.
@@ -161,9 +77,6 @@ impl From<PlaceError> for SharedFileError {
     }
 }
 
-/// How long is waited between two tries.
-const BETWEEN: Duration = Duration::from_millis(1);
-
 #[cfg(unix)]
 impl SharedFile {
     /// Opens the regular file at `path`, or makes it; as [`open_to_append`](super::open_to_append) does, no link is followed.
@@ -190,7 +103,7 @@ impl SharedFile {
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => {
                     let size = rustix::fs::fstat(&self.file).map_or(0, size_of);
-                    self.patience.wait(&mut wait, size)?;
+                    self.patience.wait(&mut wait, size).map_err(|waited| SharedFileError::Busy { waited })?;
                     continue;
                 }
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -207,7 +120,7 @@ impl SharedFile {
             };
             match is_same {
                 Ok(true) => {
-                    self.patience.had(wait.waited(), size);
+                    self.patience.had(&wait, size);
                     return Ok(Locked { shared: self, is_another, size });
                 }
                 Ok(false) => {
@@ -278,7 +191,7 @@ fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         // What this append has added is not of others.
-        self.shared.patience.size = rustix::fs::fstat(&self.shared.file).map_or(0, size_of);
+        self.shared.patience.appended(rustix::fs::fstat(&self.shared.file).map_or(0, size_of));
         unlock(&self.shared.file);
     }
 }
@@ -308,13 +221,13 @@ impl SharedFile {
             match super::appended::open_alone(&self.place, false) {
                 Ok(file) => {
                     let size = file.metadata()?.len();
-                    self.patience.had(wait.waited(), size);
+                    self.patience.had(&wait, size);
                     return Ok(Locked { shared: self, file, is_another: false, size });
                 }
                 Err(PlaceError::System { source }) if source.raw_os_error() == Some(SHARING) => {
                     let path = self.place.directory.path().join(&self.place.name);
                     let size = std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
-                    self.patience.wait(&mut wait, size)?;
+                    self.patience.wait(&mut wait, size).map_err(|waited| SharedFileError::Busy { waited })?;
                 }
                 Err(PlaceError::System { source }) if source.kind() == io::ErrorKind::NotFound => {
                     return Err(SharedFileError::Gone);
@@ -352,7 +265,7 @@ impl Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         // What this append has added is not of others.
-        self.shared.patience.size = self.file.metadata().map_or(0, |metadata| metadata.len());
+        self.shared.patience.appended(self.file.metadata().map_or(0, |metadata| metadata.len()));
     }
 }
 
@@ -361,6 +274,7 @@ impl Drop for Locked<'_> {
 mod tests {
     use std::fs;
     use std::io::Write;
+    use std::time::Instant;
 
     use super::*;
 

@@ -73,10 +73,10 @@ const ABSENCES: &[(&str, &[&str])] = &[
     // The operator names what `cli` starts on the command line; no call of a client gets there.
     ("Command::new", &["exec/run.rs", "exec/launcher/launched.rs", "shell/", "cli/started.rs"]),
     (".exec()", &["exec/launcher/launched.rs"]),
-    // `files/shared.rs` waits for a lock, the player for the end of a task, and they decide nothing else by it.
+    // `files/patience.rs` waits for a lock, the player for the end of a task, and they decide nothing else by it.
     (
         "Instant::now",
-        &["config/", "exec/", "cli/", "shell/", "server/deadlines.rs", "files/shared.rs", "transcript/player.rs"],
+        &["config/", "exec/", "cli/", "shell/", "server/deadlines.rs", "files/patience.rs", "transcript/player.rs"],
     ),
     ("SystemTime::now", &["config/", "exec/", "cli/"]),
     ("env::var", &["config/", "exec/", "cli/"]),
