@@ -49,15 +49,15 @@ pub use load::{ListEntry, PolicyText};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
 use profiles::Profile;
 pub use profiles::{names as profile_names, text as profile_text};
+pub use reach::{HeldClaim, OnDisk, PathError, Reached};
+pub use refusal::{described, written};
+pub use synopsis::{forms_of, synopsis};
+pub use yaml::LARGEST as LARGEST_POLICY;
 
 /// The name of the first shipped profile that describes a command.
 pub(crate) fn profile_describing(command: &str) -> Option<&'static str> {
     Profile::describing(command).map(Profile::name)
 }
-pub use reach::{HeldClaim, OnDisk, PathError, Reached};
-pub use refusal::{described, written};
-pub use synopsis::{forms_of, synopsis};
-pub use yaml::LARGEST as LARGEST_POLICY;
 
 /// The commands that policies describe.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -93,6 +93,21 @@ struct Sum {
     text: usize,
 }
 
+impl Sum {
+    /// # Errors
+    /// What there is too much of.
+    fn add(&mut self, Self { values, text }: Self) -> Result<(), String> {
+        *self = Self { values: self.values.saturating_add(values), text: self.text.saturating_add(text) };
+        if self.values > MOST_VALUES {
+            return Err(format!("it holds more than {MOST_VALUES} values, with aliases followed"));
+        }
+        if self.text > MOST_TEXT {
+            return Err(format!("it holds more than {MOST_TEXT} bytes of text, with aliases followed"));
+        }
+        Ok(())
+    }
+}
+
 struct Reader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     /// What aliases stand for, with what is in it.
@@ -114,17 +129,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn count(&mut self, Sum { values, text }: Sum) -> Result<(), Wrong> {
-        self.sum = Sum { values: self.sum.values.saturating_add(values), text: self.sum.text.saturating_add(text) };
-        if self.sum.values > MOST_VALUES {
-            return Err((self.line, format!("it holds more than {MOST_VALUES} values, with aliases followed")));
-        }
-        if self.sum.text > MOST_TEXT {
-            return Err((self.line, format!("it holds more than {MOST_TEXT} bytes of text, with aliases followed")));
-        }
-        Ok(())
-    }
-
     /// The node that an event begins.
     fn node(&mut self, event: Event<'a>, depth: usize) -> Result<Node, Wrong> {
         let line = self.line;
@@ -132,11 +136,11 @@ impl<'a> Reader<'a> {
             return Err((line, format!("it nests deeper than {DEEPEST} levels")));
         }
         let before = self.sum;
-        self.count(Sum { values: 1, text: 0 })?;
+        self.sum.add(Sum { values: 1, text: 0 }).map_err(|why| (line, why))?;
         let (anchor, kind) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_tag(tag.is_some(), line)?;
-                self.count(Sum { values: 0, text: text.len() })?;
+                self.sum.add(Sum { values: 0, text: text.len() }).map_err(|why| (line, why))?;
                 (anchor, Kind::Scalar { text: text.into_owned(), is_quoted: style != ScalarStyle::Plain })
             }
             Event::SequenceStart(anchor, tag) => {
@@ -155,12 +159,12 @@ impl<'a> Reader<'a> {
                 (anchor, Kind::Map(self.entries(depth)?))
             }
             Event::Alias(anchor) => {
-                let Some(sum) = self.anchors.get(&anchor).map(|(_, sum)| *sum) else {
+                let Some((node, sum)) = self.anchors.get(&anchor) else {
                     return Err((line, "an alias stands for something that it lies in".to_owned()));
                 };
-                self.count(sum)?;
-                let kind = self.anchors.get(&anchor).map(|(node, _)| node.kind.clone());
-                return Ok(Node { line, kind: kind.unwrap_or(Kind::List(Vec::new())) });
+                // Before it is copied.
+                self.sum.add(*sum).map_err(|why| (line, why))?;
+                return Ok(Node { line, kind: node.kind.clone() });
             }
             Event::Nothing
             | Event::StreamStart
