@@ -45,11 +45,6 @@ impl FileState {
         Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state })
     }
 
-    /// The same without what was read.
-    pub(crate) fn without_contents(&self) -> Self {
-        Self { sha256: None, ..self.clone() }
-    }
-
     /// Whether a process of the server's user may be writing to the file at `path`, as its commands are. What is not
     /// writable now may have been before: its owner can change that, and who has opened or mapped it writes on.
     #[cfg(unix)]

@@ -33,11 +33,6 @@ impl Checked {
         Self { path: path.to_owned(), held, state, is_native: contents.is_native }
     }
 
-    /// What the file was.
-    pub fn state(&self) -> &FileState {
-        &self.state
-    }
-
     /// The path of the handle, which leads to the file that was looked at, wherever its own path leads by now (Linux).
     pub(crate) fn handle_path(&self) -> PathBuf {
         self.held.spawn_path()

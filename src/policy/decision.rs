@@ -67,10 +67,8 @@ impl AllowedCommand {
 
     /// Whether its program was changed or replaced since a person has approved it.
     pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
-        let is_same = |approved: &FileState| {
-            approved.without_contents() == program.state().without_contents()
-                && FileState::with_contents(&program.handle_path()).is_ok_and(|now| now == *approved)
-        };
+        let is_same =
+            |approved: &FileState| FileState::with_contents(&program.handle_path()).is_ok_and(|now| now == *approved);
         self.approved.as_ref().is_some_and(|approved| !is_same(approved))
     }
 
