@@ -12,7 +12,7 @@ use super::own_flags::Given;
 use super::{Outcome, json_for_people, print, print_json};
 use crate::audit::{Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, row};
 use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
-use crate::text::{escape, nearest, read_duration, time};
+use crate::text::{counted, escape, nearest, read_duration, time};
 
 /// The name for a log on standard input.
 const STANDARD_INPUT: &str = "-";
@@ -198,10 +198,6 @@ pub(super) fn verify(
         })?;
     }
     Ok(verifier.finish())
-}
-
-fn counted(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn verification_text(files: &[String], found: &Verification, is_anchored: bool) -> String {

@@ -11,7 +11,7 @@ use super::replay::{LARGEST, read, transcripts};
 use super::{Outcome, print, print_json, stdio};
 use crate::files::read_regular;
 use crate::lint::{Finding, Schema, lint};
-use crate::text::escape;
+use crate::text::{counted, escape};
 use crate::transcript::Transcript;
 
 /// The findings of each file, or why it can't be read.
@@ -37,8 +37,7 @@ pub(super) fn run(named: &[String], schema: Option<&str>, as_json: bool) -> Resu
             print(&to_text(file, result))?;
         }
         let broken = if broken == 0 { String::new() } else { format!(", {broken} broken") };
-        let [found, files] = [(findings, "finding"), (results.len(), "file")]
-            .map(|(count, what)| format!("{count} {what}{}", if count == 1 { "" } else { "s" }));
+        let (found, files) = (counted(findings as u64, "finding"), counted(results.len() as u64, "file"));
         print(&format!("{found} in {files}{broken}\n"))?;
     }
     Ok(match (broken, findings) {

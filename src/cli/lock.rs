@@ -12,7 +12,7 @@ use crate::config::{Config, Setting};
 use crate::files::{Place, PlaceError};
 use crate::integrity::{Lock, Locked, lock};
 use crate::server::Parts;
-use crate::text::escape;
+use crate::text::{counted, escape};
 
 /// The file where nobody names one.
 const DEFAULT: &str = "allowexec.lock";
@@ -48,12 +48,11 @@ pub(super) fn run(config: Config, options: &Options) -> Result<Outcome, CliError
         let file = file.display().to_string();
         return print_json(&json!({"file": file, "changed": !is_same, "files": now.files.len()}));
     }
-    let programs = now.commands.len();
     print(&format!(
-        "`{}`: {done}, {programs} program{}, {} files\n",
+        "`{}`: {done}, {}, {}\n",
         escape(&name.display().to_string()),
-        if programs == 1 { "" } else { "s" },
-        now.files.len()
+        counted(now.commands.len() as u64, "program"),
+        counted(now.files.len() as u64, "file")
     ))
 }
 

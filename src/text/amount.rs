@@ -119,3 +119,8 @@ fn scaled(number: &str, unit: u128) -> Option<u128> {
     let part = decimals.parse::<u128>().ok()?.checked_mul(unit)?;
     (part % one == 0).then(|| whole.saturating_mul(unit).saturating_add(part / one))
 }
+
+/// A number of things, named by the word for one of them.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}

@@ -16,6 +16,7 @@ mod json;
 mod nearest;
 pub(crate) mod time;
 
+pub(crate) use amount::counted;
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
 };

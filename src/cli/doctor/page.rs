@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::Report;
-use crate::text::escape;
+use crate::text::{counted, escape};
 
 /// Whether findings are coloured.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Report {
         if self.problems.is_empty() {
             text.push_str("  none\n");
         }
-        let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+        let count = |number: usize, what: &str| counted(number as u64, what);
         let sum = match (self.problems.len(), self.risks.len()) {
             (0, 0) => palette.paint(Colour::Green, "sound"),
             (0, risks) => palette.paint(Colour::Yellow, &format!("sound, with {}", count(risks, "warning"))),
