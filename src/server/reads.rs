@@ -49,35 +49,35 @@ type MakeRunning = fn(u64, [Captured; 2], ReportSettings) -> CallToolResult;
 /// The thread, where there is one.
 #[derive(Debug)]
 pub(super) struct Reads {
-    tasks: Option<Sender<ReadJob>>,
+    jobs: Option<Sender<ReadJob>>,
     events: EventSender,
 }
 
 impl Reads {
     pub(super) fn new(events: EventSender) -> Self {
-        Self { tasks: None, events }
+        Self { jobs: None, events }
     }
 
-    /// Gives the thread a task; what it comes to is an event.
+    /// Gives the thread a job; what it comes to is an event.
     ///
     /// # Errors
     /// Where no thread can be had.
-    pub(super) fn give(&mut self, task: ReadJob) -> std::io::Result<()> {
-        let tasks = match self.tasks.take() {
-            Some(tasks) => tasks,
+    pub(super) fn give(&mut self, job: ReadJob) -> std::io::Result<()> {
+        let jobs = match self.jobs.take() {
+            Some(jobs) => jobs,
             None => self.start()?,
         };
-        let sent = tasks.send(task);
-        self.tasks = Some(tasks);
+        let sent = jobs.send(job);
+        self.jobs = Some(jobs);
         sent.map_err(|_| std::io::Error::other("it has ended"))
     }
 
     fn start(&self) -> std::io::Result<Sender<ReadJob>> {
-        let (tasks, received) = mpsc::channel::<ReadJob>();
+        let (jobs, received) = mpsc::channel::<ReadJob>();
         let events = self.events.clone();
         let work = move || {
-            for task in received {
-                let look = match task {
+            for job in received {
+                let look = match job {
                     ReadJob::Look(look) => look,
                     ReadJob::SoFar { key, spool, most, report, revision, make } => {
                         let result = make(key, so_far(&spool, most), report).encode(revision);
@@ -101,7 +101,7 @@ impl Reads {
             }
         };
         std::thread::Builder::new().name("reads".into()).spawn(work)?;
-        Ok(tasks)
+        Ok(jobs)
     }
 }
 

@@ -167,13 +167,13 @@ impl ShellRunner {
         let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
-        let task = self.task(request, directories, shown);
-        let job = task.map(|(task, changed_from)| {
+        let action = self.action(request, directories, shown);
+        let job = action.map(|(action, changed_from)| {
             self.changed_from = changed_from;
             context.restarted = self.untold.take();
             let outside = "the shell had come to a directory that is not allowed; its state is lost";
             let distrust = std::mem::take(&mut self.is_outside).then(|| outside.to_owned());
-            ShellJob { context, distrust, task, start_directory: directories.base(), limits, spool }
+            ShellJob { context, distrust, action, start_directory: directories.base(), limits, spool }
         });
         self.directories = decided_in;
         self.is_used = true;
@@ -181,7 +181,7 @@ impl ShellRunner {
     }
 
     /// What the shell is given, and the directory that it leaves by that.
-    fn task(
+    fn action(
         &mut self,
         turn: TurnOf,
         directories: &Directories,

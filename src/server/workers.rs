@@ -32,7 +32,7 @@ enum Assignment {
     Watch(Box<Left>),
 }
 
-/// How a thread gets its tasks.
+/// How a thread gets its assignments.
 type Assignments = Sender<Assignment>;
 
 /// A command that runs.
@@ -107,34 +107,34 @@ impl Workers {
         }
     }
 
-    /// Gives the task to an idle thread, or to a new one.
+    /// Gives the assignment to an idle thread, or to a new one.
     fn give(
         &mut self,
         key: u64,
         rule: Option<String>,
         executor: Option<Arc<dyn Executor>>,
-        mut task: Assignment,
+        mut assignment: Assignment,
     ) -> Result<(), (Assignment, io::Error)> {
         loop {
-            let tasks = match self.idle.get_mut(&rule).and_then(Vec::pop) {
-                Some(tasks) => tasks,
+            let assignments = match self.idle.get_mut(&rule).and_then(Vec::pop) {
+                Some(assignments) => assignments,
                 None => match self.start(executor.clone(), |_| ()) {
-                    Ok(tasks) => tasks,
-                    Err(error) => return Err((task, error)),
+                    Ok(assignments) => assignments,
+                    Err(error) => return Err((assignment, error)),
                 },
             };
-            match tasks.send(task) {
+            match assignments.send(assignment) {
                 Ok(()) => {
-                    self.busy.insert(key, (rule, tasks));
+                    self.busy.insert(key, (rule, assignments));
                     return Ok(());
                 }
                 // That thread has ended.
-                Err(mpsc::SendError(returned)) => task = returned,
+                Err(mpsc::SendError(returned)) => assignment = returned,
             }
         }
     }
 
-    /// Starts a thread before there is a task for it, which does beforehand what its first command would have to wait for.
+    /// Starts a thread before there is an assignment for it, which does beforehand what its first command would have to wait for.
     pub(super) fn prepare(&mut self) {
         // Without a thread the first command waits.
         let started = self.start(None, |executor| executor.prepare());
@@ -147,20 +147,20 @@ impl Workers {
         executor: Option<Arc<dyn Executor>>,
         first: impl FnOnce(&dyn Executor) + Send + 'static,
     ) -> io::Result<Assignments> {
-        let (tasks, receiver) = mpsc::channel();
+        let (assignments, receiver) = mpsc::channel();
         let RunsWith { executor: of_all, report, observer } = (self.with)();
         let executor = executor.unwrap_or(of_all);
         let shared = Shared { executor, report, observer, events: self.events.clone() };
         let work = move || {
             own_children();
             first(&*shared.executor);
-            while let Ok(task) = receiver.recv() {
-                let ended = match task {
+            while let Ok(assignment) = receiver.recv() {
+                let ended = match assignment {
                     Assignment::Run(job, signal) => run(&shared, *job, signal),
                     Assignment::Watch(left) => left.run_to_end(),
                 };
                 if shared.executor.has_worn_thread() {
-                    // Before the loop can give it another task.
+                    // Before the loop can give it another assignment.
                     drop(receiver);
                     shared.events.send(Event::Ended(ended));
                     return;
@@ -171,13 +171,13 @@ impl Workers {
             }
         };
         std::thread::Builder::new().name("worker".into()).spawn(work)?;
-        Ok(tasks)
+        Ok(assignments)
     }
 
     /// Takes the thread back of a call that has ended.
     pub(super) fn release(&mut self, key: u64) {
-        if let Some((rule, tasks)) = self.busy.remove(&key) {
-            self.idle.entry(rule).or_default().push(tasks);
+        if let Some((rule, assignments)) = self.busy.remove(&key) {
+            self.idle.entry(rule).or_default().push(assignments);
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct ShellJob<T> {
     /// Why the running shell must not be used any more, if so.
     pub distrust: Option<String>,
     /// What to do.
-    pub task: ShellAction,
+    pub action: ShellAction,
     /// The directory of a new shell, if one has to be started for this call.
     pub start_directory: Base,
     /// Its bounds.

@@ -69,14 +69,14 @@ impl<T: Send + 'static> Shell<T> {
 
     /// Begins a call, and finishes it if the shell runs it at once. To be called once the last call has finished.
     pub fn begin(&self, job: ShellJob<T>) -> First<T> {
-        let ShellJob { context, distrust, task, start_directory, limits, spool } = job;
-        let is_brief = distrust.is_none() && task.is_brief();
+        let ShellJob { context, distrust, action, start_directory, limits, spool } = job;
+        let is_brief = distrust.is_none() && action.is_brief();
         // It is locked only while the thread starts the first shell.
         let Some(mut worker) = self.worker.try_lock().ok().filter(|_| is_brief) else {
-            let stage = Stage::New { distrust, task, limits, spool };
+            let stage = Stage::New { distrust, action, limits, spool };
             return First::Work(Work { context, start_directory, stage });
         };
-        let stage = worker.begin(task, limits, spool);
+        let stage = worker.begin(action, limits, spool);
         let has_answered =
             matches!(&stage, Stage::Refused(_) | Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
         let work = Work { context, start_directory, stage };

@@ -46,7 +46,7 @@ pub struct Work<T> {
 #[derive(Debug)]
 pub(super) enum Stage {
     /// Nothing was done yet.
-    New { distrust: Option<String>, task: ShellAction, limits: Limits, spool: Option<Arc<Spool>> },
+    New { distrust: Option<String>, action: ShellAction, limits: Limits, spool: Option<Arc<Spool>> },
     /// The shell has its line.
     Watching { begun: Begun, watch: Box<Watch> },
     /// It can't be put into a line, for this reason.
@@ -143,17 +143,17 @@ impl Worker {
     }
 
     /// Begins a call in the running shell, and watches it for a moment.
-    pub fn begin(&mut self, task: ShellAction, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
+    pub fn begin(&mut self, action: ShellAction, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
-            return Stage::New { distrust: None, task, limits, spool };
+            return Stage::New { distrust: None, action, limits, spool };
         };
         // To check a program can take long.
-        let is_checked = self.settings.guard.is_some() && task.program().is_some();
+        let is_checked = self.settings.guard.is_some() && action.program().is_some();
         if is_checked || !matches!(session.settle(), Ok(true)) {
-            return Stage::New { distrust: None, task, limits, spool };
+            return Stage::New { distrust: None, action, limits, spool };
         }
-        let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-        let line = match task.shell_line(limits, spool, self.markers.fresh()) {
+        let begun = Begun { started: Instant::now(), restarted: None, stays: action.stays() };
+        let line = match action.shell_line(limits, spool, self.markers.fresh()) {
             Ok(line) => line,
             Err(why) => return Stage::Refused(why),
         };
@@ -183,19 +183,19 @@ impl Worker {
         let (stop, heartbeat) = control.map_or((None, None), |control| (Some(control.stop), control.heartbeat));
         let stop = stop.as_ref();
         let (begun, ran) = match stage {
-            Stage::New { task: ShellAction::Restart(reason), limits, .. } => {
+            Stage::New { action: ShellAction::Restart(reason), limits, .. } => {
                 return self.restart(start, reason, limits, stop);
             }
-            Stage::New { distrust, task, limits, spool } => {
+            Stage::New { distrust, action, limits, spool } => {
                 let stood = self.stands();
                 if let Some(why) = distrust {
                     self.lose(why);
                 }
-                let begun = Begun { started: Instant::now(), restarted: None, stays: task.stays() };
-                let is_bound = task.is_bound_to_directory();
-                let relies_on_changes = task.relies_on_changes();
-                let program = task.program().map(Path::to_owned);
-                let line = task.shell_line(limits, spool, self.markers.fresh())?;
+                let begun = Begun { started: Instant::now(), restarted: None, stays: action.stays() };
+                let is_bound = action.is_bound_to_directory();
+                let relies_on_changes = action.relies_on_changes();
+                let program = action.program().map(Path::to_owned);
+                let line = action.shell_line(limits, spool, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
                 if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
                     let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
