@@ -296,7 +296,7 @@ fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone
 fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_none() {
     let place = tempfile::tempdir().unwrap();
     let base = dunce::canonicalize(place.path()).unwrap();
-    let (home, work) = (base.join("home"), base.join("work"));
+    let (home, work) = (base.join("home"), base.join("project"));
     fs::create_dir_all(&work).unwrap();
     let binary = env!("CARGO_BIN_EXE_allowexec");
     let warned = |file: &str, text: &str| {
@@ -339,14 +339,14 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
         ),
         (desktop, &entry(r#"{"command": "/nowhere/another", "args": []}"#), None),
         (
-            "work/.mcp.json",
+            "project/.mcp.json",
             &entry(r#"{"command": "allowexec", "args": []}"#),
             Some("its program `allowexec` is not there"),
         ),
         (
-            "work/.cursor/mcp.json",
+            "project/.cursor/mcp.json",
             &entry(r#"{"command": "[binary]", "args": ["--alow", "ls"]}"#),
-            Some("Cursor can't start the server of `[base]/work/.cursor/mcp.json`: unknown flag `--alow`"),
+            Some("Cursor can't start the server of `[base]/project/.cursor/mcp.json`: unknown flag `--alow`"),
         ),
         (
             "home/.gemini/settings.json",
@@ -382,21 +382,21 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
             &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "."], "cwd": "[work]"}"#),
             None,
         ),
-        ("work/.mcp.json", &entry(r#"{"command": "../../allowexec", "cwd": "/"}"#), Some("is not there")),
+        ("project/.mcp.json", &entry(r#"{"command": "../../allowexec", "cwd": "/"}"#), Some("is not there")),
         // No relative directory.
         (desktop, &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "/"]}"#), None),
         // What the client puts there, what it does not start, and what its variables may say.
-        ("work/.cursor/mcp.json", &entry(r#"{"command": "${workspaceFolder}/allowexec"}"#), None),
+        ("project/.cursor/mcp.json", &entry(r#"{"command": "${workspaceFolder}/allowexec"}"#), None),
         (
-            "work/.mcp.json",
+            "project/.mcp.json",
             &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "${HOME}/x"]}"#),
             None,
         ),
         (desktop, &entry(r#"{"command": "[binary]", "disabled": true}"#), None),
-        ("work/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]"], "enabled": false}}}"#, None),
-        ("work/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]", "{env:FLAG}"]}}}"#, None),
+        ("project/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]"], "enabled": false}}}"#, None),
+        ("project/opencode.json", r#"{"mcp": {"mine": {"command": ["[binary]", "{env:FLAG}"]}}}"#, None),
         (
-            "work/opencode.json",
+            "project/opencode.json",
             r#"{"mcp": {"mine": {"command": ["[binary]"], "environment": {"ALLOWED_COMMANDS": "ls"}}}}"#,
             None,
         ),
