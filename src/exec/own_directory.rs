@@ -1,5 +1,5 @@
-//! The directory of this very process (Linux), which its commands inherit: to enter it anew by its handle is the dearest
-//! call of a start, since the kernel has to make the entries of `/proc` for the new process.
+//! The server's own directory (Linux), which its commands inherit. Entering a directory by its handle is the most expensive
+//! system call before execve(2): the kernel first has to make the entries of `/proc` for the new process.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use crate::files::Held;
 
-/// Whether nothing in this process changes its directory, so that it still is the same when the command starts.
+/// Whether nothing in this process changes its directory, so that a command starts in the one that was compared.
 static STAYS: AtomicBool = AtomicBool::new(false);
 
 /// For a program whose directory never changes.

@@ -138,12 +138,12 @@ impl Held {
         return FileState::of(&self.path);
     }
 
-    /// Whether its state tells of each change from now on.
+    /// Whether each change from now on shows in its state.
     ///
-    /// A process that has mapped the file writes to it without a system call, and the kernel gives it new times with the first
-    /// write alone, until that is on the disk; see mmap(2). So it is written to the disk first. File systems in memory never
-    /// write, and of others nobody knows: there the state of a file tells nothing that the server's user can write, since
-    /// commands are that user.
+    /// A process that has mapped the file writes to it without a system call. The kernel gives the file new times only with the
+    /// first of these writes, until the file is written to the disk; see mmap(2). So this flushes it first. File systems in memory
+    /// never flush, and other file systems promise nothing: there the times say nothing about a file that the server's user, and
+    /// so a command, can write.
     pub(crate) fn notes_changes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -295,8 +295,8 @@ pub(super) fn parent(directory: impl AsFd) -> io::Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 static HAS_PROC: LazyLock<bool> = LazyLock::new(|| Path::new(DESCRIPTORS_OF_SELF).exists());
 
-/// What `/proc` says of the descriptors of this process; `None` if it can't be opened. It is opened once, since to look it up
-/// takes longer than to ask it. After a fork(2) it still is that of the parent, so its process stands beside it.
+/// The directory of this process's descriptors in `/proc`; `None` if it can't be opened. It is opened once, because looking it
+/// up takes longer than reading a link in it. After a fork(2) it would be the parent's, so the process is kept beside it.
 #[cfg(target_os = "linux")]
 static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -45,8 +45,8 @@ impl FileState {
         Ok(Self { sha256: Some(Sha256::of_stream(file.take(LARGEST))?), ..state })
     }
 
-    /// Whether a process of the server's user may be writing to the file at `path`, as its commands are. What is not
-    /// writable now may have been before: its owner can change that, and who has opened or mapped it writes on.
+    /// Whether a process of the server's user, such as a command, may be writing to the file at `path`. The owner can make a file
+    /// writable, map it, and make it unwritable again; the mapping stays writable.
     #[cfg(unix)]
     pub(super) fn may_be_written(&self, path: &Path) -> bool {
         use rustix::fs::{Access, AtFlags, CWD, accessat};

@@ -34,8 +34,8 @@ pub(super) struct Left {
 impl InLoop {
     /// Starts the job if it starts at once, and the loop has none yet; returns its start where that is recorded.
     ///
-    /// The kernel holds up who starts a command until its program is loaded. If several are in flight, threads start them
-    /// beside one another, which is faster.
+    /// vfork(2) blocks the thread that starts a command until the program is loaded. If several calls are in flight, workers
+    /// start the others in parallel.
     ///
     /// # Errors
     /// The job and its signal, if a thread has to do it.
