@@ -37,6 +37,6 @@ pub(crate) use record::{
     Answered, Asked, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile, RefusedRequest, RefusedRoot,
     Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
-pub(crate) use show::{Filter, Row, row, words};
+pub(crate) use show::{Filter, Row, is_approval, row, words};
 pub(crate) use verify::{LinePlace, Verification, Verifier};
 pub(crate) use writer::{AuditLog, AuditSettings};

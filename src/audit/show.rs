@@ -74,11 +74,16 @@ pub(crate) fn is_refusal(record: &Value) -> bool {
     let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("event") {
         "decided" => text("decision") == "refused",
-        "answered" => text("answer") != "approved",
+        "answered" => !is_approval(text("answer")),
         "roots" => record.get("refused").and_then(Value::as_array).is_some_and(|refused| !refused.is_empty()),
         "refused_request" => true,
         _ => false,
     }
+}
+
+/// Whether the answer to a question lets the call run.
+pub(crate) fn is_approval(answer: &str) -> bool {
+    matches!(answer, "once" | "session")
 }
 
 /// A record in a table; everything is plain text for a terminal.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::data::{Kind, Report, Row, shown, shown_block};
-use crate::audit::words;
+use crate::audit::{is_approval, words};
 
 /// A record whose parts are shown.
 #[derive(Clone, Copy)]
@@ -101,6 +101,23 @@ impl Report {
             _ => (Kind::Other, "decided"),
         };
         let command = words(record.0.get("argv").unwrap_or(&Value::Null));
+        let key = (session, call_name(record));
+        // A call that a person was asked about is decided once more, with the answer.
+        let before = self.open.get(&key).and_then(|index| self.rows.get(*index));
+        if before.is_some_and(|before| before.asked && before.command == command) {
+            self.of_open_call(session, &key.1, |row| {
+                if kind == Kind::Refused {
+                    (row.kind, row.outcome) = (kind, outcome.to_owned());
+                    row.why = record.text("reason");
+                    row.fact("Reason", record.text("reason"));
+                }
+                row.fact("Decided with the answer", record.text("time"));
+            });
+            if kind == Kind::Refused {
+                self.open.remove(&key);
+            }
+            return;
+        }
         let mut row = Row {
             session,
             kind,
@@ -118,7 +135,6 @@ impl Report {
         row.fact("Directory", record.text("cwd"));
         row.fact("Reason", record.text("reason"));
         row.fact("Client", record.within("client").text("name"));
-        let key = (session, call_name(record));
         if let Some(index) = self.add(row).filter(|_| kind != Kind::Refused) {
             self.open.insert(key, index);
         }
@@ -183,7 +199,7 @@ fn answered(row: &mut Row, record: Shown<'_>) {
     row.fact("Answered by", record.text("channel"));
     row.fact("Answered after", record.number("waited_ms").map(|waited| format!("{waited} ms")));
     row.fact("Remembered", record.is_true("remembered").then(|| "for the session".to_owned()));
-    if record.raw("answer") == "approved" {
+    if is_approval(record.raw("answer")) {
         (row.kind, row.outcome) = (Kind::Allowed, "approved".to_owned());
     } else {
         row.why = record.text("answer");

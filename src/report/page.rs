@@ -132,7 +132,8 @@ mod tests {
         for record in [
             json!({"event": "decided", "session": "s", "call": 1, "argv": ["rm", "a b"], "decision": "ask", "rule": "p.yaml:3", "time": "2026-11-23T05:48:36.123Z"}),
             json!({"event": "asked", "session": "s", "call": 1, "channel": "client", "text": "Run\nrm?"}),
-            json!({"event": "answered", "session": "s", "call": 1, "channel": "client", "answer": "approved", "waited_ms": 5}),
+            json!({"event": "answered", "session": "s", "call": 1, "channel": "client", "answer": "once", "waited_ms": 5}),
+            json!({"event": "decided", "session": "s", "call": 1, "argv": ["rm", "a b"], "decision": "allowed", "rule": "p.yaml:3", "time": "2026-11-23T05:48:37.123Z"}),
             json!({"event": "started", "session": "s", "call": 1, "program": "/bin/rm", "pid": 7}),
             json!({"event": "ended", "session": "s", "call": 1, "exit_code": 1, "duration_ms": 12, "stdout": {"bytes": 3, "sha256": "x"}, "stderr": {"bytes": 4}}),
             json!({"event": "ended", "session": "s", "call": 1, "exit_code": 0}),
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!(row["command"], "rm \"a b\"");
         let facts = row["facts"].to_string();
         assert_eq!(row["rule"], "p.yaml:3");
-        for fact in ["Run\\nrm?", "/bin/rm", "approved", "3 bytes, SHA-256 x"] {
+        for fact in ["Run\\nrm?", "/bin/rm", "once", "05:48:37", "3 bytes, SHA-256 x"] {
             assert!(facts.contains(fact), "{facts} lacks {fact}");
         }
     }

@@ -242,6 +242,19 @@ fn questions_and_answers_are_recorded() {
     let answers: Vec<Value> = log.of("answered").iter().map(|record| record["answer"].clone()).collect();
     assert_eq!(answers, ["once", "declined"]);
     assert!(log.of("asked")[0]["text"].as_str().unwrap().contains("\"echo\" \"hi\""), "{:?}", log.of("asked"));
+    // The readers take the approved call for what it is, and for one call.
+    let read = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_allowexec")).args(arguments).arg(log.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let refused = read(&["audit", "show", "--refused"]);
+    assert!(refused.contains("declined") && !refused.contains("once"), "{refused}");
+    let page = read(&["report"]);
+    let (_, page) = page.split_once("id=\"data\">").unwrap();
+    let page: Value = serde_json::from_str(page.split_once("</script>").unwrap().0).unwrap();
+    let entries = page["rows"].as_array().unwrap().iter().filter(|row| row["command"] == "echo hi");
+    let entries: Vec<Value> = entries.map(|row| json!([row["call"], row["kind"], row["outcome"]])).collect();
+    assert_eq!(entries, [json!([calls[0], "allowed", "approved"]), json!([calls[1], "refused", "not approved"])]);
 }
 
 #[test]

@@ -71,9 +71,10 @@ def session(name, client, version, calls):
         if asks:
             record(this, "asked", call=call, channel="client", text="Run terraform?\n\n  /usr/bin/terraform \"apply\" \"-auto-approve\" \"plan.out\"\n  in /home/me/project")
             approved = chance.random() < 0.6
-            record(this, "answered", call=call, channel="client", answer="approved" if approved else "declined", remembered=False, waited_ms=chance.randrange(2000, 20000))
+            record(this, "answered", call=call, channel="client", answer="once" if approved else "declined", remembered=False, waited_ms=chance.randrange(2000, 20000))
             if not approved:
                 continue
+            record(this, "decided", **common, argv=argv, decision="allowed", rule=rule, reason=None)
         record(this, "started", call=call, program="/usr/bin/" + argv[0], identity={"device": 2049, "inode": 131, "size": 9, "modified": "1"}, pid=chance.randrange(2000, 60000))
         fails, slow = chance.random() < failing, chance.random() < 0.01
         fields = {"exit_code": None, "signal": "SIGKILL", "timed_out": True} if slow else {"exit_code": 101 if fails else 0}
