@@ -34,8 +34,8 @@ pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
 pub(crate) use read::{Bounded, Line, Link};
 pub(crate) use record::{
-    Answered, Asked, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile, RefusedRequest, RefusedRoot,
-    Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
+    Answered, Asked, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile, Received,
+    RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
 pub(crate) use show::{Filter, Row, is_approval, row, words};
 pub(crate) use verify::{LinePlace, Verification, Verifier};

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::files::Sha256;
+
 /// What happened.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
@@ -22,6 +24,8 @@ pub(crate) enum Event {
     Roots(Roots),
     /// A request was refused before anything was decided on it.
     RefusedRequest(RefusedRequest),
+    /// The client has sent a message that runs nothing.
+    Received(Received),
 }
 
 impl Event {
@@ -34,6 +38,7 @@ impl Event {
             Self::Ended(_) => "ended",
             Self::Roots(_) => "roots",
             Self::RefusedRequest(_) => "refused_request",
+            Self::Received(_) => "received",
         }
     }
 }
@@ -81,6 +86,15 @@ pub(crate) struct Decided {
     /// The words that run; of a call that is refused, the client's.
     pub argv: Vec<String>,
     pub cwd: Option<String>,
+    /// What the command is to read on its standard input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Digest>,
+    /// The timeout that the client asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the client asks for a call in the background.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     pub decision: Verdict,
     pub rule: Option<String>,
     pub reason: Option<String>,
@@ -200,6 +214,51 @@ pub(crate) struct RefusedRequest {
     /// The code of the JSON-RPC error; `None` where it was answered with a tool error.
     pub code: Option<i32>,
     pub reason: String,
+    /// Its line, where nothing else tells what it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<Digest>,
+}
+
+/// A message that runs nothing, and of which no other record tells.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Received {
+    pub message: MessageKind,
+    /// The id of the request or of the response; of a cancellation, the request that it names.
+    pub id: Value,
+    pub method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The call that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<u64>,
+    /// What it gives that call to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Digest>,
+    /// The line with which it came.
+    pub line: Digest,
+}
+
+/// The kinds of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MessageKind {
+    Request,
+    Notification,
+    Response,
+}
+
+/// What stands in the place of a text that may be long, or secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Digest {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+impl Digest {
+    /// The one of a text.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self { bytes: text.len() as u64, sha256: Sha256::of(text).to_string() }
+    }
 }
 
 /// A time in whole milliseconds.

@@ -208,6 +208,9 @@ fn what(shown: Shown<'_>) -> String {
                 ("in ", shown.text("cwd")),
                 ("rule ", shown.any("rule")),
                 ("tool ", shown.text("tool")),
+                ("input ", bytes("input")),
+                ("timeout ", shown.number("timeout_ms").map(|timeout| format!("{timeout} ms"))),
+                ("", shown.is_true("background").then(|| "in the background".to_owned())),
             ];
             with(words(argv), details)
         }
@@ -244,9 +247,18 @@ fn what(shown: Shown<'_>) -> String {
             with(words(shown.0.get("roots").unwrap_or(&Value::Null)), vec![("refused: ", refused)])
         }
         "refused_request" => {
-            let details =
-                vec![("method ", shown.text("method")), ("tool ", shown.text("tool")), ("code ", shown.number("code"))];
+            let details = vec![
+                ("method ", shown.text("method")),
+                ("tool ", shown.text("tool")),
+                ("code ", shown.number("code")),
+                ("line ", bytes("line")),
+            ];
             with(shown.text("reason").unwrap_or_default(), details)
+        }
+        "received" => {
+            let main = [shown.text("message"), shown.text("method"), shown.text("tool")].into_iter().flatten();
+            let details = vec![("id ", shown.any("id")), ("input ", bytes("input")), ("line ", bytes("line"))];
+            with(main.collect::<Vec<_>>().join(" "), details)
         }
         "recovered" => match shown.number("torn_bytes") {
             Some(bytes) => format!("the line before is torn: {bytes} bytes of it are there"),

@@ -123,6 +123,7 @@ impl AuditLog {
                 self.write(name, &super::record::Ended { error, ..ended.clone() })
             }
             Event::Roots(roots) => self.write(name, roots),
+            Event::Received(received) => self.write(name, received),
             Event::RefusedRequest(refused) => {
                 let reason = self.secrets.hide(&refused.reason, &[]).into_owned();
                 self.write(name, &super::record::RefusedRequest { reason, ..refused.clone() })

@@ -134,6 +134,9 @@ impl Report {
         row.fact("Tool", record.text("tool"));
         row.fact("Directory", record.text("cwd"));
         row.fact("Reason", record.text("reason"));
+        row.fact("Input", digest(record.within("input")));
+        row.fact("Timeout", record.number("timeout_ms").map(|timeout| format!("{timeout} ms")));
+        row.fact("Background", record.is_true("background").then(|| "yes".to_owned()));
         row.fact("Client", record.within("client").text("name"));
         if let Some(index) = self.add(row).filter(|_| kind != Kind::Refused) {
             self.open.insert(key, index);
@@ -156,6 +159,16 @@ impl Report {
                 row.fact("Method", record.text("method"));
                 row.fact("Code", record.any("code"));
                 row.fact("Reason", record.text("reason"));
+                row.fact("Line", digest(record.within("line")));
+            }
+            "received" => {
+                row.outcome = record.text("message").unwrap_or_default();
+                row.command = record.text("tool").or(record.text("method")).unwrap_or_else(|| "an answer".to_owned());
+                row.fact("Request", record.any("id"));
+                row.fact("Method", record.text("method"));
+                row.fact("About call", record.any("call"));
+                row.fact("Input", digest(record.within("input")));
+                row.fact("Line", digest(record.within("line")));
             }
             "roots" => {
                 row.command = words(record.0.get("roots").unwrap_or(&Value::Null));
@@ -183,6 +196,12 @@ impl Report {
 
 fn call_name(record: Shown<'_>) -> String {
     record.number("call").map(|call| call.to_string()).unwrap_or_default()
+}
+
+/// How long a text is that is not in the log, and its SHA-256.
+fn digest(record: Shown<'_>) -> Option<String> {
+    let sha256 = record.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
+    record.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}"))
 }
 
 fn policies(record: Shown<'_>) -> Option<String> {
@@ -231,8 +250,6 @@ fn ended(row: &mut Row, record: Shown<'_>) {
     row.fact("Limit", record.any("limit"));
     row.fact("Ended", record.text("time"));
     for (name, key) in [("Standard output", "stdout"), ("Standard error", "stderr")] {
-        let stream = record.within(key);
-        let sha256 = stream.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
-        row.fact(name, stream.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}")));
+        row.fact(name, digest(record.within(key)));
     }
 }

@@ -1,5 +1,6 @@
 //! The audit log, as the loop has it: what it records, and what is refused where it can't.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,21 +9,43 @@ use uuid::Uuid;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::not_run::NotRun;
+use super::replies::Called;
 use crate::audit::{
-    AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Ended, Event, FileIdentity, PolicyFile,
-    RefusedRequest, SessionFacts, Started, Stream, Verdict, milliseconds,
+    AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind,
+    PolicyFile, Received, RefusedRequest, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
 use crate::config::{Config, LogLevel, Row, rows};
 use crate::exec::{Captured, End, Limit, OWN_BINARY, StartedCommand};
 use crate::files::{Sha256, SharedFileError};
-use crate::jsonrpc::RequestId;
+use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::policy::{DescribedAt, Explanation, Refusal};
 use crate::text::{escape_os, time};
-use crate::tools::signal_name;
+use crate::tools::{CallTool, ToolKind, signal_name};
 
 /// Opens the log of a configuration, once there is a session to be recorded.
 pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>;
+
+/// The longest name of a method or a tool that is recorded. No tool has one of a hundred characters.
+const LONGEST_NAME: usize = 256;
+/// How many messages wait to be recorded as long as nobody knows whose they are.
+const MOST_WAITING: usize = 16;
+
+/// A line of the client, whose digest is made where a record tells it.
+pub(super) struct ReceivedLine<'a> {
+    text: &'a [u8],
+    digest: OnceCell<Digest>,
+}
+
+impl<'a> ReceivedLine<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Self { text, digest: OnceCell::new() }
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest.get_or_init(|| Digest::of(self.text)).clone()
+    }
+}
 
 /// The log of a session; nothing in it where nobody asked for one.
 #[derive(Debug, Default)]
@@ -30,6 +53,8 @@ pub(super) struct Auditor {
     log: Option<Result<AuditLog, AuditError>>,
     /// The client that was heard last.
     client: Option<Arc<Implementation>>,
+    /// What is recorded behind the answer, which need not wait for it.
+    waiting: Vec<Received>,
     /// Whether the last record could not be written.
     is_failing: bool,
     /// What the server's own log is to say of it.
@@ -110,17 +135,25 @@ impl Auditor {
         }
     }
 
-    /// Writes the session's first record once it is known who the client is; else it comes with the first event.
-    pub(super) fn begin(&mut self) {
-        let Some(client) = self.client() else { return };
+    /// Writes what came with a line, behind its answer. The session's first record is written once it is known who the
+    /// client is; else it comes with the first event.
+    pub(super) fn line_ends(&mut self) {
+        let Some(client) = self.client() else {
+            if self.waiting.len() >= MOST_WAITING {
+                self.write_waiting();
+            }
+            return;
+        };
         if let Some(Ok(log)) = self.log.as_mut().filter(|log| log.as_ref().is_ok_and(AuditLog::is_to_begin)) {
             let begun = log.begin(Some(client));
             self.note(begun.err().map(|error| error.to_string()));
         }
+        self.write_waiting();
     }
 
     /// Writes the session's last record.
     pub(super) fn end(&mut self) {
+        self.write_waiting();
         if let Some(Ok(log)) = &mut self.log {
             let ended = log.end();
             self.note(ended.err().map(|error| error.to_string()));
@@ -149,13 +182,91 @@ impl Auditor {
     }
 
     /// Records a request on which nothing was decided.
-    pub(super) fn refused(&mut self, id: Option<&RequestId>, code: Option<i32>, reason: &str, of: (&str, &str)) {
+    pub(super) fn refused(&mut self, id: &RequestId, called: &Called, code: Option<i32>, reason: &str) {
         self.record(|| {
-            let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-            let (method, tool) = (named(of.0), named(of.1));
-            let id = id.map_or(Value::Null, |id| id.as_value().clone());
-            Event::RefusedRequest(RefusedRequest { id, method, tool, code, reason: reason.to_owned() })
+            let Called { method, tool } = called.clone();
+            let method = Some(method).filter(|method| !method.is_empty());
+            let (id, reason) = (id.as_value().clone(), reason.to_owned());
+            Event::RefusedRequest(RefusedRequest { id, method, tool, code, reason, line: None })
         });
+    }
+
+    /// Records a line, or an element of a batch, that is no message which can be served.
+    pub(super) fn malformed(
+        &mut self,
+        id: Option<&RequestId>,
+        code: i32,
+        reason: &str,
+        line: Option<&ReceivedLine<'_>>,
+    ) {
+        self.record(|| {
+            let id = id.map_or(Value::Null, |id| id.as_value().clone());
+            let (code, reason, line) = (Some(code), reason.to_owned(), line.map(ReceivedLine::digest));
+            Event::RefusedRequest(RefusedRequest { id, method: None, tool: None, code, reason, line })
+        });
+    }
+
+    /// What is recorded of a request that runs nothing; `None` for one on which is decided.
+    pub(super) fn of_request(
+        &self,
+        request: &Request,
+        find: impl FnOnce(&str) -> Option<ToolKind>,
+        line: &ReceivedLine<'_>,
+    ) -> Option<Box<Received>> {
+        if !self.is_on() {
+            return None;
+        }
+        let (mut tool, mut call, mut input) = (None, None, None);
+        if request.method == "tools/call" {
+            let named = request.params.get("name").and_then(Value::as_str)?;
+            let kind = find(named)?;
+            if matches!(kind, ToolKind::Execute(_) | ToolKind::Shell(_)) {
+                return None;
+            }
+            let argument = |key: &str| request.params.get("arguments").and_then(|arguments| arguments.get(key));
+            tool = name(named);
+            call = argument("call").and_then(Value::as_u64);
+            let given = argument("text").filter(|_| kind == ToolKind::Calls(CallTool::WriteInput));
+            input = given.and_then(Value::as_str).map(|text| Digest::of(text.as_bytes()));
+        }
+        let (id, method) = (request.id.as_value().clone(), name(&request.method));
+        let line = line.digest();
+        Some(Box::new(Received { message: MessageKind::Request, id, method, tool, call, input, line }))
+    }
+
+    /// Records such a request before it is served.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn received(&mut self, received: Received) -> Result<(), NotRun> {
+        self.write(Event::Received(received)).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
+    }
+
+    /// Records such a request once it is answered.
+    pub(super) fn received_and_answered(&mut self, received: Received) {
+        if self.is_on() {
+            self.waiting.push(received);
+        }
+    }
+
+    /// Records a notification.
+    pub(super) fn notified(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
+        let named = notification.params.get("requestId").and_then(RequestId::from_value);
+        self.came(MessageKind::Notification, named.as_ref(), Some(&notification.method), line);
+    }
+
+    /// Records a response.
+    pub(super) fn responded(&mut self, response: &Response, line: &ReceivedLine<'_>) {
+        self.came(MessageKind::Response, response.id.as_ref(), None, line);
+    }
+
+    fn came(&mut self, message: MessageKind, id: Option<&RequestId>, method: Option<&str>, line: &ReceivedLine<'_>) {
+        if !self.is_on() {
+            return;
+        }
+        let (id, method) = (id.map_or(Value::Null, |id| id.as_value().clone()), method.and_then(name));
+        let (tool, call, input) = (None, None, None);
+        self.waiting.push(Received { message, id, method, tool, call, input, line: line.digest() });
     }
 
     /// Records that a call which was allowed never starts.
@@ -182,11 +293,22 @@ impl Auditor {
         std::mem::take(&mut self.told)
     }
 
+    fn write_waiting(&mut self) {
+        for received in std::mem::take(&mut self.waiting) {
+            self.write_next(&Event::Received(received));
+        }
+    }
+
     /// Writes a record; says why it can't.
     fn write(&mut self, event: Event) -> Option<String> {
+        self.write_waiting();
+        self.write_next(&event)
+    }
+
+    fn write_next(&mut self, event: &Event) -> Option<String> {
         let client = self.client();
         let why = match self.log.as_mut()? {
-            Ok(log) => log.record(&event, client).err().map(|error| error.to_string()),
+            Ok(log) => log.record(event, client).err().map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };
         self.note(why.clone());
@@ -216,6 +338,19 @@ impl Auditor {
     }
 }
 
+/// What a request calls.
+pub(super) fn called(request: &Request) -> Called {
+    let named = request.params.get("name").filter(|_| request.method == "tools/call").and_then(Value::as_str);
+    Called { method: name(&request.method).unwrap_or_default(), tool: named.and_then(name) }
+}
+
+/// A name that a client has sent, as it is recorded.
+fn name(sent: &str) -> Option<String> {
+    let is_long = sent.chars().nth(LONGEST_NAME).is_some();
+    let cut = || sent.chars().take(LONGEST_NAME).chain(['…']).collect();
+    (!sent.is_empty()).then(|| if is_long { cut() } else { sent.to_owned() })
+}
+
 /// What runs, and which of its words are secret, from which byte on.
 pub(super) type Argv<'a> = (&'a [String], &'a [(usize, usize)]);
 
@@ -238,6 +373,9 @@ pub(super) fn decided_record(
         tool: tool.to_owned(),
         argv: argv.to_vec(),
         cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
+        input: None,
+        timeout_ms: None,
+        background: false,
         decision,
         rule: explanation
             .described

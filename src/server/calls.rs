@@ -27,6 +27,7 @@ use super::task_requests;
 use super::tasks::TaskChange;
 use super::tool_call::{Stopped, ToolCall, not_run};
 use super::turns;
+use crate::audit::{self, Digest, milliseconds};
 use crate::config::LogLevel;
 use crate::exec::Limits;
 use crate::jsonrpc::{ErrorObject, Request, RequestId};
@@ -35,7 +36,7 @@ use crate::policy::{
 };
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
-use crate::tools::{Call, Called, ShellCall, ShellCommandFacts, ShellRequest, ToolKind};
+use crate::tools::{Call, CallTool, Called, ShellCall, ShellCommandFacts, ShellRequest, ToolKind};
 
 /// How much of what was asked for is kept for the log: characters of a line or a word, and words behind the first.
 const LONGEST_ASKED: usize = 512;
@@ -62,17 +63,25 @@ pub(super) struct Tables<'a> {
     pub audit: &'a mut Auditor,
 }
 
-/// Serves a `tools/call`, as a person has `approved` it where one was asked.
+/// Serves a `tools/call`, as a person has `approved` it where one was asked. One that runs nothing is `recorded` before.
 pub(super) fn call(
     parts: &Parts,
     tables: Tables<'_>,
     mut request: Request,
     context: &RequestContext,
     mut reply: Reply,
-    mut approved: Option<Box<ApprovedCall>>,
+    (mut approved, recorded): (Option<Box<ApprovedCall>>, Result<(), NotRun>),
 ) -> Effects {
     let Tables { requests, roots, outgoing, questions, background, shell: runner, audit } = tables;
     let revision = context.revision;
+    if let Err(why) = recorded {
+        let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
+        let tool_call = ToolCall { tool, context, is_told: parts.log_level >= LogLevel::Info, task: None };
+        // What ends a call is served in any case.
+        if parts.toolbox.find(tool) != Some(ToolKind::Calls(CallTool::StopCall)) {
+            return not_run(tool_call, &Fields::default(), reply, &why);
+        }
+    }
     let mut effects = match task_requests::as_asked(parts, &mut background.tasks, &request.params, revision, &mut reply)
     {
         Ok(created) => created,
@@ -129,7 +138,11 @@ pub(super) fn call(
     let needs = (parts.policy.directories(), needs_roots(parts, &called));
     let directories = match roots.place(&request.params, context, needs, (outgoing, &reply), &mut effects) {
         Ok(DecidedIn::These(directories)) => directories,
-        Ok(DecidedIn::Asked(result)) => return effects.and(Effects::answer(reply, &result)),
+        Ok(DecidedIn::Asked(result)) => {
+            // The call that comes with the answer is another request.
+            audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
+            return effects.and(Effects::answer(reply, &result));
+        }
         Ok(DecidedIn::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
         Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
     };
@@ -227,7 +240,7 @@ pub(super) fn call(
 
 /// Answers a call on which nothing was decided, and records it.
 fn undecided(audit: &mut Auditor, tool_call: ToolCall<'_>, asked: &Fields, reply: Reply, why: &NotRun) -> Effects {
-    audit.refused(Some(reply.id()), None, &why.to_string(), ("tools/call", tool_call.tool));
+    audit.refused(reply.id(), reply.called(), None, &why.to_string());
     not_run(tool_call, asked, reply, why)
 }
 
@@ -292,6 +305,7 @@ fn process(
     (described, audit, id): (&mut Fields, &mut Auditor, &RequestId),
 ) -> Result<Planned, Stopped> {
     let Call { command, cwd, input, timeout, is_background, is_fed } = call;
+    let asked_timeout = timeout;
     // Said to whoever approves it, too: it may run so much longer.
     let timeout = timeout.or(is_background.then_some(parts.max_background));
     let directories = directories.unwrap_or(parts.policy.directories());
@@ -310,7 +324,12 @@ fn process(
             Err(_) => None,
         };
         let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
-        decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
+        audit::Decided {
+            input: input.as_ref().map(|input| Digest::of(input.as_bytes())),
+            timeout_ms: asked_timeout.map(milliseconds),
+            background: is_background,
+            ..decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
+        }
     })?;
     let command = match decision.outcome {
         Ok(command) => command,
@@ -386,7 +405,9 @@ fn shell(
                     Err(_) => None,
                 };
                 let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
-                decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
+                let timeout_ms = timeout.map(milliseconds);
+                let decided = decided_record((key, id, tool_call.tool), &explanation, argv, refusal);
+                audit::Decided { timeout_ms, ..decided }
             })?;
             let command = match outcome {
                 Ok(command) => command,

@@ -30,7 +30,7 @@ pub(super) fn tell(audit: &mut Auditor, cancelled: Cancelled) -> (Effects, Reply
     }
     match was {
         CancelledAs::Undecided => {
-            audit.refused(Some(reply.id()), None, "cancelled before it was decided on", ("tools/call", ""));
+            audit.refused(reply.id(), reply.called(), None, "cancelled before it was decided on");
         }
         CancelledAs::Queued(call) => audit.not_started(call, None),
         CancelledAs::Other => {}

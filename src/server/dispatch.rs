@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
 
-use super::auditing::Auditor;
+use super::auditing::{Auditor, ReceivedLine};
 use super::budget::REQUEST;
 use super::calls::{self, Tables};
 use super::cancelling::cancel;
@@ -69,6 +69,7 @@ pub(super) fn request(
     shell: &ShellRunner,
     request: Request,
     mut reply: Reply,
+    line: &ReceivedLine<'_>,
 ) -> Effects {
     // Any other request is answered before the next line is read, so nothing is held for it.
     let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
@@ -77,7 +78,8 @@ pub(super) fn request(
             return Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string())).into();
         }
     }
-    serve(parts, state, shell, HeldCall { request, reply, approved: None })
+    let received = state.audit.of_request(&request, |tool| parts.toolbox.find(tool), line);
+    serve(parts, state, shell, HeldCall { request, reply, approved: None, received })
 }
 
 /// Serves a request, now or after it was held.
@@ -87,19 +89,30 @@ pub(super) fn serve(parts: &LateParts, state: &mut State, shell: &ShellRunner, h
 }
 
 fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
-    let HeldCall { request, reply, approved } = held;
+    let HeldCall { request, reply, approved, received } = held;
     let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
     // A handshake does not wait for the parts; every look into them does.
     let (instructions, observer, support) =
         (&parts.opening.instructions, &*parts.opening.observer, parts.opening.tasks);
-    let context = match session.receive(&request) {
-        Ok(Served::Request(context)) => {
-            audit.hears(context.client_info.as_ref());
-            context
-        }
-        Ok(Served::EarlyPing) => return Effects::answer(reply, &json!({})),
-        Ok(Served::Handshake(revision)) => {
-            audit.hears(session.client_info());
+    let served = match session.receive(&request) {
+        Ok(served) => served,
+        Err(error) => return Effect::Refuse(reply, error).into(),
+    };
+    match &served {
+        Served::Request(context) => audit.hears(context.client_info.as_ref()),
+        Served::Handshake(_) => audit.hears(session.client_info()),
+        Served::EarlyPing => {}
+    }
+    let mut recorded = Ok(());
+    match received {
+        Some(received) if request.method == "tools/call" => recorded = audit.received(*received),
+        Some(received) => audit.received_and_answered(*received),
+        None => {}
+    }
+    let context = match served {
+        Served::Request(context) => context,
+        Served::EarlyPing => return Effects::answer(reply, &json!({})),
+        Served::Handshake(revision) => {
             let ended = questions.end_session(Ended::Handshake, (requests, outgoing), observer);
             let ended = ended.and(in_results::client_gone(observer, outgoing));
             let ended = ended.and(task_requests::forget_all(&mut background.tasks, (&mut *requests, &mut *audit)));
@@ -108,13 +121,12 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
             requests.end_background();
             return ended.and(Effects::answer(reply, &initialize_result(revision, instructions, support)));
         }
-        Err(error) => return Effect::Refuse(reply, error).into(),
     };
     let (revision, params) = (context.revision, &request.params);
     let result = match (request.method.as_str(), revision.is_modern()) {
         ("tools/call", _) => {
             let tables = Tables { requests, roots, outgoing, questions, background, shell, audit };
-            return calls::call(parts, tables, request, &context, reply, approved);
+            return calls::call(parts, tables, request, &context, reply, (approved, recorded));
         }
         ("subscriptions/listen", true) => {
             let tasks = Some(&background.tasks).filter(|_| support == TaskSupport::Optional);
@@ -153,8 +165,14 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
 }
 
 /// Takes a notification of the client's.
-pub(super) fn notification(parts: &LateParts, state: &mut State, notification: &Notification) -> Effects {
+pub(super) fn notification(
+    parts: &LateParts,
+    state: &mut State,
+    notification: &Notification,
+    line: &ReceivedLine<'_>,
+) -> Effects {
     let State { session, requests, outgoing, roots, questions, audit, .. } = state;
+    audit.notified(notification, line);
     match notification.method.as_str() {
         "notifications/cancelled" => match notification.params.get("requestId").and_then(RequestId::from_value) {
             Some(id) => {
@@ -169,8 +187,9 @@ pub(super) fn notification(parts: &LateParts, state: &mut State, notification: &
 }
 
 /// Takes a response of the client's: the answer to a request of the server's, or one that nobody asked for.
-pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response) -> Effects {
-    let State { session, requests, outgoing, roots, questions, .. } = state;
+pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response, line: &ReceivedLine<'_>) -> Effects {
+    let State { session, requests, outgoing, roots, questions, audit, .. } = state;
+    audit.responded(response, line);
     match response.id.as_ref().and_then(|id| outgoing.answered(id)) {
         Some((number, Question::Roots)) => {
             let operators = parts.policy.directories();

@@ -283,6 +283,7 @@ impl Questions {
                     request,
                     reply: pending.reply,
                     approved: Some(Box::new(approved)),
+                    received: None,
                 })));
             } else {
                 let why = NotRun::of_answer(asked.proposal.to_string(), answer);

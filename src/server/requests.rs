@@ -25,6 +25,7 @@ use super::job::Job;
 use super::log::Fields;
 use super::replies::Reply;
 use super::shell::ShellTurn;
+use crate::audit::Received;
 use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::{Request, RequestId};
 use crate::mcp::Revision;
@@ -57,6 +58,8 @@ pub(super) struct HeldCall {
     pub reply: Reply,
     /// What a person has approved of it.
     pub approved: Option<Box<ApprovedCall>>,
+    /// What the audit log is to tell of it, if it runs nothing.
+    pub received: Option<Box<Received>>,
 }
 
 /// A call that waits for a person's approval.
@@ -288,7 +291,7 @@ impl Requests {
     /// Holds a request until [`release`](Self::release); what it takes is charged to its reply.
     pub(super) fn hold(&mut self, request: Request, reply: Reply, approved: Option<Box<ApprovedCall>>) {
         let key = self.number();
-        self.entries.insert(key, Entry::Held(Box::new(HeldCall { request, reply, approved })));
+        self.entries.insert(key, Entry::Held(Box::new(HeldCall { request, reply, approved, received: None })));
     }
 
     /// Takes the held requests, in the order of their arrival.
@@ -756,7 +759,7 @@ mod tests {
     use crate::exec::{Limits, StopSignal, stop};
     use crate::jsonrpc::{Incoming, Message};
     use crate::mcp::{RequestMeta, Revision::V2025_06_18};
-    use crate::server::replies::{Destination, Replies};
+    use crate::server::replies::{Called, Destination, Replies};
     use crate::server::session::RequestContext;
     use crate::server::shell::{CallContext, TurnOf};
     use crate::tools::ShellCommandFacts;
@@ -772,7 +775,7 @@ mod tests {
         }
 
         fn reply(&self, id: u64) -> Reply {
-            self.replies.open(id.into(), Destination::Client)
+            self.replies.open(id.into(), Called::default(), Destination::Client)
         }
 
         fn pending(&self, id: u64) -> Pending {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
-use super::auditing::Auditor;
+use super::auditing::{Auditor, ReceivedLine, called};
 use super::dispatch::{self, ListedTools, State};
 use super::effects::{Effect, Effects};
 use super::event::{Deadline, Event, Progress};
@@ -257,8 +257,8 @@ impl<'o> Server<'o> {
             let is_line = matches!(event, Event::Line(_));
             let handled = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost());
             if is_line {
-                // Behind the answer, which need not wait for it.
-                self.state.audit.begin();
+                // The answer need not wait for it.
+                self.state.audit.line_ends();
             }
             self.tell_of_audit();
             if let Err(error) = handled {
@@ -385,7 +385,7 @@ impl<'o> Server<'o> {
                     }
                 },
                 Effect::Refuse(reply, error) => {
-                    self.state.audit.refused(Some(reply.id()), Some(error.code), &error.message, ("", ""));
+                    self.state.audit.refused(reply.id(), reply.called(), Some(error.code), &error.message);
                     if self.log.writes(LogLevel::Debug) {
                         let line = Fields::of_request(reply.id()).ours("error", error.code);
                         self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
@@ -460,27 +460,31 @@ impl<'o> Server<'o> {
         let text = match line {
             Line::Text(text) => text,
             Line::TooLong(line) => {
-                let id = match &line {
-                    LongLine::Unanswered => return Ok(()),
-                    LongLine::Request(id) => Some(id),
-                    LongLine::Other => None,
+                let (id, is_answered) = match &line {
+                    LongLine::Unanswered => (None, false),
+                    LongLine::Request(id) => (Some(id), true),
+                    LongLine::Other => (None, true),
                 };
                 let why = format!("invalid request: the line is longer than {MAX_LINE} bytes");
-                self.state.audit.refused(id, Some(INVALID_REQUEST), &why, ("", ""));
+                self.state.audit.malformed(id, INVALID_REQUEST, &why, None);
+                if !is_answered {
+                    return Ok(());
+                }
                 return self.write(&encode::error(id, &ErrorObject::new(INVALID_REQUEST, why)));
             }
         };
+        let line = &ReceivedLine::new(&text);
         match Incoming::parse(&text) {
-            Ok(Incoming::Single(message)) => self.message(Ok(message), Destination::Client),
-            Ok(Incoming::Batch(elements)) => self.batch(elements),
-            Err(malformed) => self.message(Err(malformed), Destination::Client),
+            Ok(Incoming::Single(message)) => self.message(Ok(message), Destination::Client, line),
+            Ok(Incoming::Batch(elements)) => self.batch(elements, line),
+            Err(malformed) => self.message(Err(malformed), Destination::Client, line),
         }
     }
 
-    fn batch(&mut self, elements: Vec<Result<Message, Malformed>>) -> io::Result<()> {
+    fn batch(&mut self, elements: Vec<Result<Message, Malformed>>, line: &ReceivedLine<'_>) -> io::Result<()> {
         if !self.state.session.revision().is_some_and(crate::mcp::Revision::has_batches) {
             let why = "invalid request: batches exist only after a handshake with protocol version 2025-03-26";
-            return self.refuse_batch(INVALID_REQUEST, why);
+            return self.refuse_batch(INVALID_REQUEST, why, line);
         }
         let is_answered = |element: &&Result<Message, Malformed>| matches!(element, Ok(Message::Request(_)) | Err(_));
         let to = match elements.iter().filter(is_answered).count() {
@@ -489,33 +493,38 @@ impl<'o> Server<'o> {
         };
         let to = match to {
             Ok(to) => to,
-            Err(error) => return self.refuse_batch(INTERNAL_ERROR, &error.to_string()),
+            Err(error) => return self.refuse_batch(INTERNAL_ERROR, &error.to_string(), line),
         };
-        elements.into_iter().try_for_each(|element| self.message(element, to))
+        elements.into_iter().try_for_each(|element| self.message(element, to, line))
     }
 
-    fn refuse_batch(&mut self, code: i32, why: &str) -> io::Result<()> {
-        self.state.audit.refused(None, Some(code), why, ("", ""));
+    fn refuse_batch(&mut self, code: i32, why: &str, line: &ReceivedLine<'_>) -> io::Result<()> {
+        self.state.audit.malformed(None, code, why, Some(line));
         self.write(&encode::error(None, &ErrorObject::new(code, why)))
     }
 
-    fn message(&mut self, message: Result<Message, Malformed>, to: Destination) -> io::Result<()> {
+    fn message(
+        &mut self,
+        message: Result<Message, Malformed>,
+        to: Destination,
+        line: &ReceivedLine<'_>,
+    ) -> io::Result<()> {
         let Self { parts, state, runners, replies, .. } = self;
         let effects = match message {
             Ok(Message::Request(request)) => {
-                let reply = replies.open(request.id.clone(), to);
+                let reply = replies.open(request.id.clone(), called(&request), to);
                 if request.method == "initialize" && reply.is_in_batch() {
                     let why = "invalid request: `initialize` can't be part of a batch";
                     Effect::Refuse(reply, ErrorObject::new(INVALID_REQUEST, why)).into()
                 } else {
-                    dispatch::request(parts, state, &runners.shell, request, reply)
+                    dispatch::request(parts, state, &runners.shell, request, reply, line)
                 }
             }
-            Ok(Message::Notification(notification)) => dispatch::notification(parts, state, &notification),
-            Ok(Message::Response(response)) => dispatch::response(parts, state, &response),
+            Ok(Message::Notification(notification)) => dispatch::notification(parts, state, &notification, line),
+            Ok(Message::Response(response)) => dispatch::response(parts, state, &response, line),
             Err(malformed) => {
                 let Malformed { id, error } = &malformed;
-                state.audit.refused(id.as_ref(), Some(error.code), &error.message, ("", ""));
+                state.audit.malformed(id.as_ref(), error.code, &error.message, Some(line));
                 self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
                 let line = replies.error_to(malformed.id.as_ref(), to, &malformed.error);
                 return line.map_or(Ok(()), |line| self.write(&line));

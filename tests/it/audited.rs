@@ -156,7 +156,135 @@ fn everything_that_happens_to_a_call_is_recorded() {
 
     let refused: Vec<Value> = log.of("refused_request").iter().map(|record| record["code"].clone()).collect();
     assert_eq!(refused, [json!(null), json!(-32602), json!(-32601), json!(-32700)]);
-    assert_eq!(log.of("refused_request")[0]["tool"], "execute_command");
+    let names: Vec<Value> =
+        log.of("refused_request").iter().map(|record| json!([record["method"], record["tool"]])).collect();
+    assert_eq!(
+        names,
+        [
+            json!(["tools/call", "execute_command"]),
+            json!(["tools/call", "nothing"]),
+            json!(["no/such", null]),
+            json!([null, null])
+        ]
+    );
+}
+
+/// What a record holds of a text that is not in the log.
+fn digest(text: &str) -> Value {
+    json!({"bytes": text.len(), "sha256": sha256(text.as_bytes())})
+}
+
+#[test]
+fn each_message_of_the_client_leaves_a_record() {
+    let log = Log::new();
+    let policy = log.base.join("policy.yaml");
+    fs::write(&policy, "version: 1\ncommands:\n  cat: {stdin: true, decision: allow}\n").unwrap();
+    let mut server = log.server(&["--policy", policy.to_str().unwrap(), "--log", "off"]);
+    // What comes with a call is told by its length and digest.
+    server.call("execute_command", json!({"command": "cat", "input": "planted-1", "timeout_ms": 5000}));
+    let started = server.call("execute_command", json!({"command": "cat", "background": true}));
+    assert_eq!(started["isError"], false, "{started}");
+    server.call("write_input", json!({"call": 2, "text": "planted-2"}));
+    server.call("read_output", json!({"call": 2, "search": "planted-3"}));
+    server.call("list_calls", json!({}));
+    server.call("list_commands", json!({}));
+    server.call("stop_call", json!({"call": 2}));
+    server.call("write_input", json!({"call": 2, "text": "planted-4", "colour": "planted-5"}));
+    // What runs nothing, what nobody knows, and what is no message.
+    server.request("tools/list", json!({}));
+    server.request("prompts/get", json!({"name": "explain_refusal", "arguments": {"command": "planted-6"}}));
+    server.request("ping", json!({}));
+    server.request("no/such", json!({}));
+    server.notify("notifications/cancelled", json!({"requestId": 77}));
+    server.notify("no/such", json!({"x": "planted-7"}));
+    server.send(&json!({"jsonrpc": "2.0", "id": "nobody", "result": {"x": "planted-8"}}));
+    server.send_line("planted-9");
+    server.recv();
+    let long = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{}\"}}", "x".repeat(17 << 20));
+    server.send_line(&long);
+    let last = json!({"jsonrpc": "2.0", "id": "last", "method": "ping"}).to_string();
+    server.send_line(&last);
+    server.response(&json!("last"));
+    end(server);
+
+    let told = |record: &Value| {
+        let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+        match text("event").as_str() {
+            "received" => [text("message"), text("method"), text("tool")].join(" ").trim().to_owned(),
+            "decided" => format!("decided {}", record["argv"]),
+            "refused_request" => format!("refused {} {}", record["method"], record["tool"]),
+            _ => String::new(),
+        }
+    };
+    let all: Vec<String> = log.records().iter().map(told).filter(|told| !told.is_empty()).collect();
+    assert_eq!(
+        all,
+        [
+            "request initialize",
+            "notification notifications/initialized",
+            "decided [\"cat\"]",
+            "decided [\"cat\"]",
+            "request tools/call write_input",
+            "request tools/call read_output",
+            "request tools/call list_calls",
+            "request tools/call list_commands",
+            "request tools/call stop_call",
+            "request tools/call write_input",
+            "refused \"tools/call\" \"write_input\"",
+            "request tools/list",
+            "request prompts/get",
+            "request ping",
+            "request no/such",
+            "refused \"no/such\" null",
+            "notification notifications/cancelled",
+            "notification no/such",
+            "response",
+            "refused null null",
+            "refused null null",
+            "request ping",
+        ]
+    );
+    let decided = log.of("decided");
+    let facts = |record: &Value| ["input", "timeout_ms", "background"].map(|key| record[key].clone());
+    assert_eq!(facts(&decided[0]), [digest("planted-1"), json!(5000), json!(null)]);
+    assert_eq!(facts(&decided[1]), [json!(null), json!(null), json!(true)]);
+    let received = log.of("received");
+    let of_tool = |tool: &str| received.iter().find(|record| record["tool"] == tool).unwrap();
+    assert_eq!((&of_tool("write_input")["call"], &of_tool("write_input")["input"]), (&json!(2), &digest("planted-2")));
+    assert_eq!(of_tool("read_output")["call"], 2);
+    assert_eq!((&received.last().unwrap()["id"], &received.last().unwrap()["line"]), (&json!("last"), &digest(&last)));
+    let named = |method: &str| received.iter().find(|record| record["method"] == method).unwrap();
+    assert_eq!(named("notifications/cancelled")["id"], 77);
+    let refused = log.of("refused_request");
+    assert_eq!(refused[2]["line"], digest("planted-9"));
+    // The one that does not fit its schema and the parse error name what is wrong with them.
+    let text = fs::read_to_string(log.path()).unwrap();
+    assert!(!text.contains("planted"), "{}", text.lines().find(|line| line.contains("planted")).unwrap_or_default());
+}
+
+#[test]
+fn a_tool_that_runs_nothing_is_refused_where_it_cannot_be_recorded() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "sleep", "--log", "off"]);
+    server.call("execute_command", json!({"command": "sleep 60", "background": true}));
+    fs::rename(log.path(), log.base.join("elsewhere")).unwrap();
+    for (tool, arguments) in [
+        ("list_calls", json!({})),
+        ("read_output", json!({"call": 1})),
+        ("write_input", json!({"call": 1, "text": "x"})),
+    ] {
+        let result = server.call(tool, arguments);
+        assert!(text(&result).starts_with("calls are refused while the audit log"), "{tool}: {result}");
+    }
+    // What only ends a call is served.
+    let stopped = server.call("stop_call", json!({"call": 1}));
+    assert_eq!((&stopped["isError"], text(&stopped).contains("running: false")), (&json!(false), true), "{stopped}");
+    // And so is what changes nothing.
+    assert!(server.request("tools/list", json!({}))["result"]["tools"].is_array());
+    fs::rename(log.base.join("elsewhere"), log.path()).unwrap();
+    assert_eq!(server.call("list_calls", json!({}))["isError"], false);
+    end(server);
+    assert!(log.records().last().unwrap()["lost"].as_u64() >= Some(4));
 }
 
 #[test]
@@ -472,8 +600,8 @@ fn several_servers(servers: usize, calls: usize, more: &[&str]) {
     }
     assert_eq!(sessions.len(), servers);
     for records in sessions.values() {
-        // One for the start, one for the end, three for each call.
-        assert_eq!(records.len(), 2 + 3 * calls);
+        // One for the start, one for the end, two for the handshake, three for each call.
+        assert_eq!(records.len(), 4 + 3 * calls);
         assert_eq!((&records[0]["seq"], &records[0]["event"]), (&json!(0), &json!("session_started")));
     }
 }
