@@ -2,6 +2,10 @@
 //!
 //! A profile is read when the first of its commands is asked for, once a process. What it describes is known before by its
 //! table here. Its examples are run by a test and not again at every start: its text is a part of the binary.
+//!
+//! - `plain`: the part of YAML that they are written in
+
+mod plain;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -78,10 +82,13 @@ impl Profile {
     pub fn rules(&self) -> &[Arc<CommandRule>] {
         self.rules.get_or_init(|| {
             let source = Arc::new(PolicySource::Profile(self.name.to_owned()));
+            let described = match plain::parse(self.text) {
+                Some(document) => load::describe_document(&document, &source, &mut Vec::new()),
+                None => load::describe(self.text, &source, &mut Vec::new()),
+            };
             // A test reads every profile and compares its commands with the table.
             #[expect(clippy::expect_used, reason = "the text is a part of the binary, and a test reads it")]
-            let described =
-                load::describe(self.text, &source, &mut Vec::new()).expect("a shipped profile has no mistake");
+            let described = described.expect("a shipped profile has no mistake");
             described.into_rules()
         })
     }

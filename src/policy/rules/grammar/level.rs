@@ -105,7 +105,7 @@ pub enum Arguments {
 }
 
 /// How a program reads its words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Syntax {
     /// `-a`, `-abc` as a bundle, `--name`, `--name=value`; options go on behind operands.
     #[default]

@@ -3,7 +3,7 @@
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
 use super::super::yaml::{Key, Kind, Node};
-use super::fields::{Fields, boolean, entries, items, text, texts, word};
+use super::fields::{Fields, What, boolean, entries, items, text, texts, word};
 use super::{Context, options, settings};
 
 /// The keys of a command and of a subcommand.
@@ -88,7 +88,7 @@ pub(super) fn read(
         // What `--allow` means, input included.
         Kind::Scalar { .. } => command.stdin = true,
         Kind::Map(_) | Kind::List(_) => {
-            let fields = Fields::new(node, format!("command `{name}`"), &known, context)?;
+            let fields = Fields::new(node, What::Named("command", name), &known, context)?;
             settings::read(&fields, &mut command, context)?;
         }
     }
@@ -121,11 +121,11 @@ fn level(
         return if text == "any" {
             Ok(level)
         } else {
-            Err(context.value(node, &format!("`{title}`"), "`any`, or a mapping (`{}` for no arguments at all)"))
+            Err(context.value(node, &What::Name(&title), "`any`, or a mapping (`{}` for no arguments at all)"))
         };
     }
-    let what = if level.path.len() == 1 { format!("command `{title}`") } else { format!("subcommand `{title}`") };
-    let fields = Fields::new(node, what, known, context)?;
+    let what = if level.path.len() == 1 { "command" } else { "subcommand" };
+    let fields = Fields::new(node, What::Named(what, &title), known, context)?;
     let mut own = inherited.clone();
     if let Some(node) = fields.get("decision") {
         own.effect = word(node, &fields.what("decision"), &Effect::ALL, Effect::name, context)?;
@@ -155,7 +155,7 @@ fn level(
     }
     if let Some(node) = fields.get("hint") {
         for (key, node) in entries(node, &fields.what("hint"), context)? {
-            let hint = text(node, &format!("the hint for `{}`", key.text), context)?;
+            let hint = text(node, &What::Named("the hint for", &key.text), context)?;
             level.hints.push((key.text.clone(), hint.to_owned()));
         }
     }
@@ -165,7 +165,7 @@ fn level(
 
 fn arguments(
     level: &Level,
-    fields: &Fields<'_>,
+    fields: &Fields<'_, '_>,
     own: &Inherited,
     base: Option<&Level>,
     context: &Context<'_>,
@@ -232,7 +232,7 @@ fn arguments(
 /// The one form of a level that has no list of them.
 fn one_form(
     origin: Origin,
-    fields: &Fields<'_>,
+    fields: &Fields<'_, '_>,
     options: &Options,
     own: &Inherited,
     context: &Context<'_>,
@@ -254,7 +254,8 @@ fn form(
     own: &Inherited,
     context: &Context<'_>,
 ) -> Result<Form, PolicyError> {
-    let fields = Fields::new(node, format!("a form of `{}`", level.title()), &FORM, context)?;
+    let title = level.title();
+    let fields = Fields::new(node, What::Named("a form of", &title), &FORM, context)?;
     let mut options = of_level.clone();
     context.count_options(fields.line, options.iter().count())?;
     options::add(&mut options, &fields, level.syntax, context)?;
@@ -269,7 +270,7 @@ fn form(
     Ok(form)
 }
 
-fn operands(fields: &Fields<'_>, key: &str, context: &Context<'_>) -> Result<Option<Vec<Operand>>, PolicyError> {
+fn operands(fields: &Fields<'_, '_>, key: &str, context: &Context<'_>) -> Result<Option<Vec<Operand>>, PolicyError> {
     fields.get(key).map(|node| options::operands(node, &fields.what(key), context)).transpose()
 }
 
@@ -298,6 +299,6 @@ fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
 }
 
 /// `true` or `false` of a key.
-pub(super) fn is_on(fields: &Fields<'_>, key: &str, context: &Context<'_>) -> Result<Option<bool>, PolicyError> {
+pub(super) fn is_on(fields: &Fields<'_, '_>, key: &str, context: &Context<'_>) -> Result<Option<bool>, PolicyError> {
     fields.get(key).map(|node| boolean(node, &fields.what(key), context)).transpose()
 }

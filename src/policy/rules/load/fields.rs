@@ -1,5 +1,7 @@
 //! A mapping of a policy, read key by key, so that no key goes unread.
 
+use std::fmt;
+
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::Origin;
 use super::super::yaml::{Key, Kind, Node};
@@ -7,22 +9,51 @@ use super::Context;
 use crate::policy::quoted;
 use crate::text::nearest;
 
+/// What a part of a policy is called. A message is made of it only where something is wrong, and most is right.
+#[derive(Clone, Copy)]
+pub(super) enum What<'w> {
+    /// By these words.
+    Words(&'static str),
+    /// By its name alone.
+    Name(&'w str),
+    /// A thing and its name: command `git`.
+    Named(&'static str, &'w str),
+    /// The value of a key: `env` of command `git`.
+    Key(&'w str, &'w What<'w>),
+}
+
+impl fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Name(name) => f.write_str(&quoted(name)),
+            Self::Named(thing, name) => write!(f, "{thing} {}", quoted(name)),
+            Self::Key(key, of) => write!(f, "`{key}` of {of}"),
+        }
+    }
+}
+
 /// The entries of a mapping, of which all are known.
-pub(super) struct Fields<'n> {
-    /// What it describes, for messages: `command `git``.
-    pub of: String,
+pub(super) struct Fields<'n, 'w> {
+    /// What it describes.
+    pub of: What<'w>,
     pub line: usize,
     entries: &'n [(Key, Node)],
 }
 
-impl<'n> Fields<'n> {
+impl<'n, 'w> Fields<'n, 'w> {
     /// Takes a mapping whose keys are all among `known`.
-    pub fn new(node: &'n Node, of: String, known: &[&'static str], context: &Context<'_>) -> Result<Self, PolicyError> {
+    pub fn new(
+        node: &'n Node,
+        of: What<'w>,
+        known: &[&'static str],
+        context: &Context<'_>,
+    ) -> Result<Self, PolicyError> {
         let entries = entries(node, &of, context)?;
         for (key, _) in entries {
             if !known.contains(&key.text.as_str()) {
                 let nearest = nearest(&key.text, known.iter().copied()).map(str::to_owned);
-                let (key_text, known) = (quoted(&key.text), known.to_vec());
+                let (key_text, known, of) = (quoted(&key.text), known.to_vec(), of.to_string());
                 return Err(context.error(key.line, Problem::UnknownKey { key: key_text, of, nearest, known }));
             }
         }
@@ -40,13 +71,17 @@ impl<'n> Fields<'n> {
     }
 
     /// What a message calls the value of a key.
-    pub fn what(&self, key: &str) -> String {
-        format!("`{key}` of {}", self.of)
+    pub fn what<'a>(&'a self, key: &'a str) -> What<'a> {
+        What::Key(key, &self.of)
     }
 }
 
 /// The entries of a mapping, whatever their keys are.
-pub(super) fn entries<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n [(Key, Node)], PolicyError> {
+pub(super) fn entries<'n>(
+    node: &'n Node,
+    what: &What<'_>,
+    context: &Context<'_>,
+) -> Result<&'n [(Key, Node)], PolicyError> {
     match &node.kind {
         Kind::Map(entries) => Ok(entries),
         Kind::Scalar { .. } | Kind::List(_) => Err(context.value(node, what, "a mapping")),
@@ -54,7 +89,7 @@ pub(super) fn entries<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> 
 }
 
 /// The items of a list.
-pub(super) fn items<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n [Node], PolicyError> {
+pub(super) fn items<'n>(node: &'n Node, what: &What<'_>, context: &Context<'_>) -> Result<&'n [Node], PolicyError> {
     match &node.kind {
         Kind::List(items) => Ok(items),
         Kind::Scalar { .. } | Kind::Map(_) => Err(context.value(node, what, "a list")),
@@ -62,7 +97,7 @@ pub(super) fn items<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Re
 }
 
 /// A text, as it stands in the file.
-pub(super) fn text<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Result<&'n str, PolicyError> {
+pub(super) fn text<'n>(node: &'n Node, what: &What<'_>, context: &Context<'_>) -> Result<&'n str, PolicyError> {
     match &node.kind {
         Kind::Scalar { text, .. } if !node.is_null() => Ok(text),
         Kind::Scalar { .. } | Kind::List(_) | Kind::Map(_) => Err(context.value(node, what, "one text")),
@@ -70,12 +105,12 @@ pub(super) fn text<'n>(node: &'n Node, what: &str, context: &Context<'_>) -> Res
 }
 
 /// A list of texts.
-pub(super) fn texts(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+pub(super) fn texts(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
     items(node, what, context)?.iter().map(|item| text(item, what, context).map(str::to_owned)).collect()
 }
 
 /// A text, or a list of them.
-pub(super) fn one_or_more(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+pub(super) fn one_or_more(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
     match &node.kind {
         Kind::Scalar { .. } => Ok(vec![text(node, what, context)?.to_owned()]),
         Kind::List(_) | Kind::Map(_) => texts(node, what, context),
@@ -83,7 +118,7 @@ pub(super) fn one_or_more(node: &Node, what: &str, context: &Context<'_>) -> Res
 }
 
 /// `true` or `false`.
-pub(super) fn boolean(node: &Node, what: &str, context: &Context<'_>) -> Result<bool, PolicyError> {
+pub(super) fn boolean(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<bool, PolicyError> {
     match &node.kind {
         Kind::Scalar { text, is_quoted: false } if text == "true" => Ok(true),
         Kind::Scalar { text, is_quoted: false } if text == "false" => Ok(false),
@@ -92,14 +127,14 @@ pub(super) fn boolean(node: &Node, what: &str, context: &Context<'_>) -> Result<
 }
 
 /// A whole number.
-pub(super) fn integer(node: &Node, what: &str, context: &Context<'_>) -> Result<i64, PolicyError> {
+pub(super) fn integer(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<i64, PolicyError> {
     text(node, what, context)?.parse().map_err(|_| context.value(node, what, "a whole number"))
 }
 
 /// One of a few words.
 pub(super) fn word<T: Copy>(
     node: &Node,
-    what: &str,
+    what: &What<'_>,
     all: &[T],
     name: fn(T) -> &'static str,
     context: &Context<'_>,
@@ -121,8 +156,8 @@ impl Context<'_> {
     }
 
     /// A value that is not what it should be.
-    pub fn value(&self, node: &Node, what: &str, expected: &str) -> PolicyError {
-        let (what, expected, found) = (what.to_owned(), expected.to_owned(), node.described());
+    pub(super) fn value(&self, node: &Node, what: &What<'_>, expected: &str) -> PolicyError {
+        let (what, expected, found) = (what.to_string(), expected.to_owned(), node.described());
         self.error(node.line, Problem::Value { what, expected, found })
     }
 }

@@ -19,17 +19,18 @@ mod settings;
 mod tests;
 mod types;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::{PolicyError, PolicyWarning, Problem};
-use super::grammar::{CommandRule, Effect, Origin, PolicySource};
+use super::grammar::{CommandRule, Effect, OptionRule, Origin, PolicySource, Syntax, ValueType};
 use super::profiles::{self, Profile};
 use super::yaml::{self, Key, Node};
 use super::{DescribedBy, Rules, examples};
 use crate::text::nearest;
-use fields::{Fields, entries, one_or_more, text};
+use fields::{Fields, What, entries, one_or_more, text};
 
 /// A policy file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +50,18 @@ pub struct ListEntry {
     pub effect: Effect,
 }
 
+/// The options of sets, by the name of the set and the syntax that they were read for.
+type KnownSets<'n> = HashMap<(&'n str, Syntax), Vec<Arc<OptionRule>>>;
+
 /// What all descriptions of one source share.
 pub(super) struct Context<'n> {
     source: Arc<PolicySource>,
     types: &'n [(Key, Node)],
     sets: &'n [(Key, Node)],
+    /// What the names of types stand for, as far as they were looked up.
+    known_types: RefCell<HashMap<&'n str, ValueType>>,
+    /// The options of sets, which many forms use, as far as they were read.
+    known_sets: RefCell<KnownSets<'n>>,
     /// How many options its forms have.
     options: Cell<usize>,
 }
@@ -61,7 +69,18 @@ pub(super) struct Context<'n> {
 /// The most options of a source, with those of a set in each form that uses it.
 const MOST_OPTIONS: usize = 100_000;
 
-impl Context<'_> {
+impl<'n> Context<'n> {
+    fn new(source: &Arc<PolicySource>, types: &'n [(Key, Node)], sets: &'n [(Key, Node)]) -> Self {
+        Self {
+            source: Arc::clone(source),
+            types,
+            sets,
+            known_types: RefCell::default(),
+            known_sets: RefCell::default(),
+            options: Cell::new(0),
+        }
+    }
+
     /// Counts options of a form.
     fn count_options(&self, line: usize, more: usize) -> Result<(), PolicyError> {
         self.options.set(self.options.get().saturating_add(more));
@@ -182,23 +201,32 @@ pub(super) fn describe(
     source: &Arc<PolicySource>,
     used: &mut Vec<String>,
 ) -> Result<Described, PolicyError> {
-    let nothing = Context { source: Arc::clone(source), types: &[], sets: &[], options: Cell::new(0) };
+    let nothing = Context::new(source, &[], &[]);
     let document = yaml::parse(text).map_err(|(line, why)| nothing.error(line, Problem::Yaml { why }))?;
-    let Some(document) = document else { return Ok(Described::default()) };
-    let fields = Fields::new(&document, "a policy".to_owned(), &KEYS, &nothing)?;
+    document.map_or_else(|| Ok(Described::default()), |document| describe_document(&document, source, used))
+}
+
+/// The commands of a policy that was read as YAML.
+pub(super) fn describe_document(
+    document: &Node,
+    source: &Arc<PolicySource>,
+    used: &mut Vec<String>,
+) -> Result<Described, PolicyError> {
+    let nothing = Context::new(source, &[], &[]);
+    let fields = Fields::new(document, What::Words("a policy"), &KEYS, &nothing)?;
     if let Some(node) = fields.get("version") {
-        if self::text(node, "`version`", &nothing)? != "1" {
-            return Err(nothing.value(node, "`version`", "`1`, the only one that there is"));
+        if text(node, &What::Name("version"), &nothing)? != "1" {
+            return Err(nothing.value(node, &What::Name("version"), "`1`, the only one that there is"));
         }
     }
     let declared = |key: &str| {
         fields
             .get(key)
             .filter(|node| !node.is_null())
-            .map_or(Ok(&[][..]), |node| entries(node, &format!("`{key}`"), &nothing))
+            .map_or(Ok(&[][..]), |node| entries(node, &What::Name(key), &nothing))
     };
     let (types, sets) = (declared("types")?, declared("sets")?);
-    let context = Context { source: Arc::clone(source), types, sets, options: Cell::new(0) };
+    let context = Context::new(source, types, sets);
     for (key, _) in types {
         if ["flag", "text"].contains(&key.text.as_str()) {
             let what = "the name of a type".to_owned();
@@ -219,7 +247,7 @@ pub(super) fn describe(
         described.commands.push(Arc::new(command));
     }
     if let Some(node) = fields.get("profiles") {
-        for name in one_or_more(node, "`profiles`", &context)? {
+        for name in one_or_more(node, &What::Name("profiles"), &context)? {
             if used.contains(&name) {
                 continue;
             }
@@ -236,7 +264,7 @@ pub(super) fn describe(
 fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<CommandRule>, PolicyError> {
     let yaml::Kind::Map(entries) = &node.kind else { return Ok(None) };
     let Some((_, node)) = entries.iter().find(|(key, _)| key.text == "extends") else { return Ok(None) };
-    let name = text(node, "`extends`", context)?;
+    let name = text(node, &What::Name("extends"), context)?;
     let from = profile(name, &context.origin(node.line))?;
     let base = from.rules().iter().find(|command| command.name == key.text);
     base.map(|base| Some(CommandRule::clone(base))).ok_or_else(|| {

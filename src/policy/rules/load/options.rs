@@ -1,11 +1,12 @@
 //! Options and operands.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{NUMBER_OPTION, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType};
 use super::super::yaml::{Key, Kind, Node};
-use super::fields::{Fields, boolean, entries, items, one_or_more, text};
+use super::fields::{Fields, What, boolean, entries, items, one_or_more, text};
 use super::{Context, types};
 use crate::policy::quoted;
 use crate::text::nearest;
@@ -13,37 +14,43 @@ use crate::text::nearest;
 /// Adds the options of a level or a form, by its keys `options` and `use`.
 pub(super) fn add(
     options: &mut Options,
-    fields: &Fields<'_>,
+    fields: &Fields<'_, '_>,
     syntax: Syntax,
     context: &Context<'_>,
 ) -> Result<(), PolicyError> {
-    let mut add = |node: &Node, what: &str| {
-        for (key, value) in entries(node, what, context)? {
-            let option = option(key, value, Some(syntax), context)?;
-            context.count_options(key.line, option.spellings.len())?;
-            options.add(Arc::new(option)).map_err(|(spelling, first)| {
-                context.error(key.line, Problem::OptionTwice { spelling, first: first.origin.clone() })
-            })?;
-        }
-        Ok(())
+    let read = |node: &Node, what: &What<'_>| -> Result<Vec<Arc<OptionRule>>, PolicyError> {
+        let option = |(key, value): &(Key, Node)| option(key, value, Some(syntax), context).map(Arc::new);
+        entries(node, what, context)?.iter().map(option).collect()
+    };
+    let mut add = |option: &Arc<OptionRule>| {
+        let line = option.origin.line;
+        context.count_options(line, option.spellings.len())?;
+        options.add(Arc::clone(option)).map_err(|(spelling, first)| {
+            context.error(line, Problem::OptionTwice { spelling, first: first.origin.clone() })
+        })
     };
     if let Some(node) = fields.get("options") {
-        add(node, &fields.what("options"))?;
+        read(node, &fields.what("options"))?.iter().try_for_each(&mut add)?;
     }
     let Some(node) = fields.get("use") else { return Ok(()) };
     for name in one_or_more(node, &fields.what("use"), context)? {
-        let Some((_, set)) = context.sets.iter().find(|(key, _)| key.text == name) else {
+        let Some((key, set)) = context.sets.iter().find(|(key, _)| key.text == name) else {
             let nearest = nearest(&name, context.sets.iter().map(|(key, _)| key.text.clone()));
             return Err(context.error(node.line, Problem::UnknownSet { name, nearest }));
         };
-        add(set, &format!("set `{name}`"))?;
+        let mut known = context.known_sets.borrow_mut();
+        let of_set = match known.entry((&key.text, syntax)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(read(set, &What::Named("set", &name))?),
+        };
+        of_set.iter().try_for_each(&mut add)?;
     }
     Ok(())
 }
 
 /// Reads a set that may be used with any syntax, for its mistakes.
 pub(super) fn check_set(key: &Key, set: &Node, context: &Context<'_>) -> Result<(), PolicyError> {
-    for (option_key, value) in entries(set, &format!("set `{}`", key.text), context)? {
+    for (option_key, value) in entries(set, &What::Named("set", &key.text), context)? {
         option(option_key, value, None, context)?;
     }
     Ok(())
@@ -52,7 +59,7 @@ pub(super) fn check_set(key: &Key, set: &Node, context: &Context<'_>) -> Result<
 const ATTRIBUTES: [&str; 5] = ["name", "optional", "attached", "required", "secret"];
 
 fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>) -> Result<OptionRule, PolicyError> {
-    let what = format!("option {}", quoted(&key.text));
+    let what = What::Named("option", &key.text);
     let spellings = spellings(key, syntax, context)?;
     let mut option = OptionRule {
         spellings,
@@ -63,7 +70,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         is_secret: false,
     };
     let attribute = |attribute, why: &str| {
-        let (what, why) = (what.clone(), why.to_owned());
+        let (what, why) = (what.to_string(), why.to_owned());
         context.error(node.line, Problem::Attribute { what, attribute, why })
     };
     if let Kind::Scalar { text, .. } = &node.kind {
@@ -76,7 +83,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         }
     } else {
         let known: Vec<&str> = types::KINDS.into_iter().chain(ATTRIBUTES).chain(["flag"]).collect();
-        let fields = Fields::new(node, what.clone(), &known, context)?;
+        let fields = Fields::new(node, what, &known, context)?;
         let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
         let kind = types::kind(&fields, context)?;
         let names_flag =
@@ -167,7 +174,7 @@ fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result
 }
 
 /// Reads a list of operands.
-pub(super) fn operands(node: &Node, what: &str, context: &Context<'_>) -> Result<Vec<Operand>, PolicyError> {
+pub(super) fn operands(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Vec<Operand>, PolicyError> {
     let list = items(node, what, context)?;
     let operands: Vec<Operand> = list.iter().map(|node| operand(node, context)).collect::<Result<_, _>>()?;
     let mut variable = operands.iter().filter(|operand| !operand.is_fixed());
@@ -179,14 +186,16 @@ pub(super) fn operands(node: &Node, what: &str, context: &Context<'_>) -> Result
     Ok(operands)
 }
 
+const AN_OPERAND: What<'_> = What::Words("an operand");
+
 fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
     let known: Vec<&str> =
         types::KINDS.into_iter().chain(["name", "count", "optional", "required", "secret"]).collect();
-    let fields = Fields::new(node, "an operand".to_owned(), &known, context)?;
+    let fields = Fields::new(node, AN_OPERAND, &known, context)?;
     let name = fields.get("name").map(|node| text(node, &fields.what("name"), context)).transpose()?;
     let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
     let Some(kind) = types::kind(&fields, context)? else {
-        return Err(context.value(node, "an operand", "a type: `integer`, `one_of`, `text`, `path` or `type`"));
+        return Err(context.value(node, &AN_OPERAND, "a type: `integer`, `one_of`, `text`, `path` or `type`"));
     };
     let attribute = |attribute, why: &str| {
         let (what, why) = ("an operand".to_owned(), why.to_owned());
@@ -219,7 +228,7 @@ fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
 const MOST: usize = 100_000;
 
 /// Reads `1`, `"0..1"`, `"0.."`.
-fn count(node: &Node, what: &str, context: &Context<'_>) -> Result<(usize, Option<usize>), PolicyError> {
+fn count(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<(usize, Option<usize>), PolicyError> {
     let text = text(node, what, context)?;
     let number = |text: &str| text.parse().ok().filter(|number| *number <= MOST);
     let wrong = || context.value(node, what, "`1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`");

@@ -49,8 +49,11 @@ const CODE: [&str; 12] =
 /// Options of find by which it runs programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
+/// A command, an option of it, and what that does.
+type Escape = (&'static str, &'static str, &'static str);
+
 /// Options that follow links beneath what a call names, or read names from a file. The empty command is every one.
-const ESCAPES: [(&str, &str, &str); 35] = [
+const ESCAPES: [Escape; 35] = [
     ("grep", "-R", "follows links"),
     ("", "--dereference-recursive", "follows links"),
     ("find", "-L", "follows links"),
@@ -93,6 +96,8 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     let name = command.program.as_deref().unwrap_or(&command.name);
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let reach = reach_of(name);
+    let escaping: Vec<&Escape> =
+        ESCAPES.iter().filter(|(command, ..)| command.is_empty() || *command == base).collect();
     let first = warnings.len();
     for level in command.level.levels() {
         let Arguments::Described { options, forms, .. } = &level.arguments else {
@@ -104,7 +109,7 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
         };
         let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
         for option in all {
-            escapes(base, option, warnings);
+            escapes(&escaping, option, warnings);
             if base == "find" && option.spellings.iter().any(|spelling| ACTIONS.contains(&spelling.as_str())) {
                 return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
             }
@@ -121,10 +126,8 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     Ok(())
 }
 
-fn escapes(base: &str, option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
-    let found = ESCAPES.iter().find(|(command, spelling, _)| {
-        (command.is_empty() || *command == base) && option.spellings.iter().any(|own| own == spelling)
-    });
+fn escapes(escaping: &[&Escape], option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
+    let found = escaping.iter().find(|(_, spelling, _)| option.spellings.iter().any(|own| own == spelling));
     if let Some((_, spelling, what)) = found {
         let text = format!(
             "`{spelling}` {what}, so a call reaches more than its words name; no check of arguments can see that"

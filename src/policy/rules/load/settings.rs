@@ -7,11 +7,15 @@ use super::super::grammar::{CommandRule, Example, ExampleLine, Expected, Sandbox
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::command::is_on;
-use super::fields::{Fields, entries, integer, items, one_or_more, text, texts, word};
+use super::fields::{Fields, What, entries, integer, items, one_or_more, text, texts, word};
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings over those that the command has already.
-pub(super) fn read(fields: &Fields<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+pub(super) fn read(
+    fields: &Fields<'_, '_>,
+    command: &mut CommandRule,
+    context: &Context<'_>,
+) -> Result<(), PolicyError> {
     if let Some(node) = fields.get("program") {
         let program = text(node, &fields.what("program"), context)?;
         if program.is_empty() || program.chars().any(char::is_control) {
@@ -54,17 +58,17 @@ pub(super) fn read(fields: &Fields<'_>, command: &mut CommandRule, context: &Con
     Ok(())
 }
 
-fn env(node: &Node, what: String, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["set", "unset"], context)?;
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     if let Some(node) = fields.get("set") {
         for (key, value) in entries(node, &fields.what("set"), context)? {
             if !is_name(&key.text) {
-                return Err(context.value(value, &format!("the variable `{}`", key.text), "a name without `=`"));
+                return Err(context.value(value, &What::Named("the variable", &key.text), "a name without `=`"));
             }
             // Nothing behind the name is the empty value.
             let value =
-                if value.is_null() { "" } else { text(value, &format!("the variable `{}`", key.text), context)? };
+                if value.is_null() { "" } else { text(value, &What::Named("the variable", &key.text), context)? };
             command.env.unset.retain(|name| *name != key.text);
             command.env.set.insert(key.text.clone(), value.to_owned());
         }
@@ -81,7 +85,7 @@ fn env(node: &Node, what: String, command: &mut CommandRule, context: &Context<'
     Ok(())
 }
 
-fn sandbox(node: &Node, what: String, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["level", "exec", "network", "paths"], context)?;
     if let Some(node) = fields.get("level") {
         let all = [SandboxWord::Off, SandboxWord::Workspace, SandboxWord::Strict];
@@ -119,7 +123,7 @@ fn sandbox(node: &Node, what: String, command: &mut CommandRule, context: &Conte
     }
 }
 
-fn limits(node: &Node, what: String, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+fn limits(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["memory", "cpu", "file_size", "processes", "open_files"], context)?;
     let size = |key: &str| -> Result<Option<u64>, PolicyError> {
         let Some(node) = fields.get(key) else { return Ok(None) };
@@ -142,12 +146,12 @@ fn limits(node: &Node, what: String, command: &mut CommandRule, context: &Contex
     Ok(())
 }
 
-fn duration(node: &Node, what: &str, context: &Context<'_>) -> Result<Duration, PolicyError> {
+fn duration(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Duration, PolicyError> {
     let duration = read_duration(text(node, what, context)?).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| context.value(node, what, "a duration with its unit, such as `500ms`, `30s` or `10m`"))
 }
 
-fn examples(node: &Node, what: String, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+fn examples(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["allow", "ask", "refuse"], context)?;
     for expected in [Expected::Allow, Expected::Ask, Expected::Refuse] {
         let Some(node) = fields.get(expected.name()) else { continue };

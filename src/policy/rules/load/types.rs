@@ -4,7 +4,7 @@ use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{Access, CharSet, PathType, TextType, ValueType};
 use super::super::yaml::{Kind, Node};
 use super::Context;
-use super::fields::{Fields, boolean, entries, integer, items, one_or_more, text, texts};
+use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
 use crate::text::nearest;
 
 /// The keys that say which type a value is of.
@@ -15,8 +15,10 @@ const DEEPEST: usize = 32;
 
 /// The type that is declared under a name.
 pub(super) fn named(name: &str, line: usize, context: &Context<'_>) -> Result<ValueType, PolicyError> {
-    let mut seen = Vec::new();
-    follow(name, line, context, &mut seen)
+    if let Some(known) = context.known_types.borrow().get(name) {
+        return Ok(known.clone());
+    }
+    follow(name, line, context, &mut Vec::new())
 }
 
 fn follow<'c>(
@@ -36,23 +38,27 @@ fn follow<'c>(
         return Err(context.error(key.line, Problem::TypeInItself { name: name.to_owned() }));
     }
     seen.push(&key.text);
-    let what = format!("type `{name}`");
+    let what = What::Named("type", name);
     if seen.len() > DEEPEST {
         return Err(context.value(node, &what, &format!("a type that is reached by {DEEPEST} names at most")));
     }
-    let fields = Fields::new(node, what.clone(), &KINDS, context)?;
+    let fields = Fields::new(node, what, &KINDS, context)?;
     match kind(&fields, context)? {
-        Some(kind) => read(kind, &fields, context, seen),
+        Some(kind) => {
+            let found = read(kind, &fields, context, seen)?;
+            context.known_types.borrow_mut().insert(&key.text, found.clone());
+            Ok(found)
+        }
         None => Err(context.value(node, &what, "one of `integer`, `one_of`, `text`, `path`")),
     }
 }
 
 /// Which type a mapping is of; `None` where it says nothing of that.
-pub(super) fn kind(fields: &Fields<'_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
+pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
     let mut found = KINDS.into_iter().filter(|kind| fields.get(kind).is_some());
     match (found.next(), found.next()) {
         (Some(first), Some(second)) => {
-            let (what, line) = (fields.of.clone(), fields.line_of(second));
+            let (what, line) = (fields.of.to_string(), fields.line_of(second));
             Err(context.error(line, Problem::TwoTypes { what, first: first.to_owned(), second: second.to_owned() }))
         }
         (kind, _) => Ok(kind),
@@ -60,13 +66,13 @@ pub(super) fn kind(fields: &Fields<'_>, context: &Context<'_>) -> Result<Option<
 }
 
 /// The type of a mapping, by the key that says it.
-pub(super) fn of(kind: &'static str, fields: &Fields<'_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+pub(super) fn of(kind: &'static str, fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
     read(kind, fields, context, &mut Vec::new())
 }
 
 fn read<'c>(
     kind: &'static str,
-    fields: &Fields<'_>,
+    fields: &Fields<'_, '_>,
     context: &'c Context<'_>,
     seen: &mut Vec<&'c str>,
 ) -> Result<ValueType, PolicyError> {
@@ -83,27 +89,28 @@ fn read<'c>(
         }
         "text" => text_type(node, what, context).map(ValueType::Text),
         "path" => path_type(node, what, context).map(ValueType::Path),
+        _ if seen.is_empty() => named(text(node, &what, context)?, node.line, context),
         _ => follow(text(node, &what, context)?, node.line, context, seen),
     }
 }
 
-fn integers(node: &Node, what: &str, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+fn integers(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
     let [low, high] = items(node, what, context)? else {
         return Err(context.value(node, what, "the lowest and the highest number, such as `[1, 1000]`"));
     };
     let (low, high) = (integer(low, what, context)?, integer(high, what, context)?);
     if low > high {
-        let (what, low, high) = (what.to_owned(), low.to_string(), high.to_string());
+        let (what, low, high) = (what.to_string(), low.to_string(), high.to_string());
         return Err(context.error(node.line, Problem::Bounds { what, low, high }));
     }
     Ok(ValueType::Integer { low, high })
 }
 
-fn char_set(node: &Node, what: &str, context: &Context<'_>) -> Result<CharSet, PolicyError> {
+fn char_set(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<CharSet, PolicyError> {
     CharSet::parse(text(node, what, context)?).map_err(|range| context.error(node.line, Problem::Chars { range }))
 }
 
-fn text_type(node: &Node, what: String, context: &Context<'_>) -> Result<TextType, PolicyError> {
+fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextType, PolicyError> {
     // `{text}` is any text.
     if node.is_null() {
         return Ok(TextType::default());
@@ -136,8 +143,8 @@ fn text_type(node: &Node, what: String, context: &Context<'_>) -> Result<TextTyp
 /// What no part of a path to be written may be called, where the policy does not say.
 const EXCEPT: &str = ".git";
 
-fn path_type(node: &Node, what: String, context: &Context<'_>) -> Result<PathType, PolicyError> {
-    let access = |node: &Node, what: &str| match text(node, what, context)? {
+fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathType, PolicyError> {
+    let access = |node: &Node, what: &What<'_>| match text(node, what, context)? {
         "read" => Ok(Access::Read),
         "write" => Ok(Access::Write),
         _ => Err(context.value(node, what, "`read` or `write`")),
@@ -155,7 +162,7 @@ fn path_type(node: &Node, what: String, context: &Context<'_>) -> Result<PathTyp
     entries(node, &what, context)?;
     let fields = Fields::new(node, what, &["access", "under", "except", "exists", "chars"], context)?;
     let Some(node) = fields.get("access") else {
-        let of = fields.of.clone();
+        let of = fields.of.to_string();
         return Err(context.error(fields.line, Problem::MissingKey { of, key: "access" }));
     };
     let mut of = defaults(access(node, &fields.what("access"))?);
