@@ -4,7 +4,7 @@
 //! A call that waits is an entry of the request table: it holds no worker, and its time does not run. Where the question
 //! stands in a result nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ const LONGEST_SAID: usize = 200;
 pub(super) struct Questions {
     /// Those that calls of the request table wait for.
     open: Vec<Open>,
+    /// Those that nobody waits for any more, while the operator's program that asks them has not ended.
+    ending: HashSet<u64>,
     /// What runs without a question, the oldest first.
     remembered: VecDeque<Arc<CallToApprove>>,
     /// Whether the client has gone, and nobody waits for an answer.
@@ -109,7 +111,8 @@ impl Questions {
         }
         let in_results = outgoing.asked_in_results();
         let is_open = self.open.iter().map(|open| &open.asked).chain(in_results.iter().copied());
-        if self.open.len() + in_results.len() >= MOST_OPEN && !is_open.into_iter().any(|open| open.is_same(asked)) {
+        let open = self.open.len() + self.ending.len() + in_results.len();
+        if open >= MOST_OPEN && !is_open.into_iter().any(|open| open.is_same(asked)) {
             return Err(NotRun::TooManyQuestions { sentence: sentence(), most: MOST_OPEN });
         }
         let shows_forms = context.revision.has_elicitation() && has_form_elicitation(&context.client_capabilities);
@@ -307,6 +310,11 @@ impl Questions {
         self.give_up(number, &Answer::TimedOut, (requests, outgoing), observer)
     }
 
+    /// The operator's program has ended that asked this.
+    pub(super) fn program_ended(&mut self, number: u64) {
+        self.ending.remove(&number);
+    }
+
     /// Tells those who wait for the answer to this question that they still do.
     pub(super) fn tick(&self, number: u64, requests: &mut Requests) -> Effects {
         let mut effects = Effects::default();
@@ -381,7 +389,10 @@ impl Questions {
         let mut effects = Effects::default();
         match open.by {
             By::Client(sent) => effects.send(outgoing.withdraw(sent, "the answer is not waited for any more")),
-            By::Program => effects.push(Effect::EndAsking(number)),
+            By::Program => {
+                self.ending.insert(number);
+                effects.push(Effect::EndAsking(number));
+            }
             // Its task says so by its status.
             By::Task(_) => {}
         }

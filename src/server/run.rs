@@ -538,6 +538,7 @@ impl<'o> Server<'o> {
         let Self { parts, state, runners, .. } = self;
         runners.asker.ended(number);
         runners.leftovers.ends(number);
+        state.questions.program_ended(number);
         state.questions.answered(number, answer, said, &mut state.requests, &*parts.opening.observer)
     }
 

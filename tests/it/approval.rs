@@ -381,6 +381,30 @@ fn sixteen_questions_are_open_and_equal_ones_are_asked_once() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_asks_counts_as_an_open_question_until_it_has_ended() {
+    let place = Place::new();
+    // It ignores SIGTERM, so it lives until the grace period is over.
+    let script = "trap '' TERM; echo x >> \"$(dirname \"$0\")/started\"; while :; do sleep 1; done";
+    let asker = place.script("asker", script);
+    let started = place.base.join("started");
+    let mut server = place.server(&["--ask-with", &asker, "--grace", "3s"]);
+    server.initialize_with("2025-11-25", json!({}));
+    let ids: Vec<i64> = (0..16).map(|number| call(&mut server, &format!("tool {number}"))).collect();
+    let begun = || fs::read_to_string(&started).unwrap_or_default().lines().count();
+    eventually("all programs run", || begun() == 16);
+    for id in &ids {
+        server.notify("notifications/cancelled", json!({"requestId": id}));
+    }
+    let more = call(&mut server, "tool 16");
+    assert_refused(result(&mut server, more), "16 questions are open already");
+    eventually("there is room again", || {
+        call(&mut server, "tool 17");
+        begun() == 17
+    });
+}
+
+#[test]
 fn waiting_for_a_person_takes_no_turn_and_no_time_and_is_told() {
     let place = Place::new();
     let mut server = place.legacy(&["--max-concurrent", "1", "--timeout", "900ms"]);
