@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
 use crate::policy::{Proposal, ShellChange};
-use crate::text::{escape, escape_os, quote};
+use crate::text::{escape, escape_os, is_right_to_left, quote};
 
 /// The longest text that a person is shown, in bytes. What can't be shown in full is not asked for.
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
@@ -47,7 +47,7 @@ impl CallToApprove {
 
     /// What a person reads; `None` where it is too long to be shown in full.
     ///
-    /// Each word stands in quotes, with what is invisible, ends a line or turns the direction of text escaped, and with
+    /// Each word stands in quotes, with what is invisible, ends a line or is written from right to left escaped, and
     /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
     pub(super) fn text(&self) -> Option<String> {
         self.text_with(self.proposal.words(), |change| &change.words)
@@ -121,7 +121,12 @@ fn shown(text: &str) -> String {
     let mut shown = String::new();
     for character in quote(text, usize::MAX).to_string().chars() {
         blanks = if character == ' ' { blanks + 1 } else { 0 };
-        if blanks > MOST_BLANKS { shown.push_str("\\u{20}") } else { shown.push(character) }
+        match character {
+            ' ' if blanks > MOST_BLANKS => shown.push_str("\\u{20}"),
+            // Between two such letters a terminal turns round what stands there: quotes, blanks, whole words.
+            _ if is_right_to_left(character) => shown.extend(character.escape_unicode()),
+            _ => shown.push(character),
+        }
     }
     shown
 }
@@ -276,7 +281,8 @@ mod tests {
         ] {
             let text = asked_about(&["echo", word]).text().unwrap();
             assert_eq!(text.lines().count(), 6, "{text}");
-            assert!(text.chars().all(|character| character == '\n' || is_plain(character)), "{text}");
+            let is_shown = |character| is_plain(character) && !is_right_to_left(character);
+            assert!(text.chars().all(|character| character == '\n' || is_shown(character)), "{text}");
             let command = text.lines().nth(1).unwrap();
             let inside = command.strip_prefix("command: \"echo\" \"").unwrap().strip_suffix('"').unwrap();
             assert!(!inside.replace("\\\\", "").replace("\\\"", "").contains('"'), "{command}");
@@ -299,3 +305,6 @@ mod tests {
         assert!(most.len() <= LONGEST_TEXT && most.len() > LONGEST_TEXT - 200);
     }
 }
+            // Hebrew, Arabic, Arabic digits, a Hebrew ligature, and the oldest of them.
+            "\u{5d0}\" \"\u{5d1}",
+            "/home/\u{627}/1/\u{661}/\u{fb1d}/\u{10900}",

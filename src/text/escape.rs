@@ -35,6 +35,21 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
+/// The blocks of the scripts that are written from right to left, with their digits
+/// (<https://www.unicode.org/Public/UCD/latest/ucd/extracted/DerivedBidiClass.txt>, R, AL and AN).
+const RIGHT_TO_LEFT: &[(char, char)] = &[
+    ('\u{590}', '\u{8ff}'),
+    ('\u{fb1d}', '\u{fdff}'),
+    ('\u{fe70}', '\u{feff}'),
+    ('\u{10800}', '\u{10fff}'),
+    ('\u{1e800}', '\u{1efff}'),
+];
+
+/// Whether a terminal may show a character to the left of the one before it, and so change the order of others.
+pub fn is_right_to_left(character: char) -> bool {
+    RIGHT_TO_LEFT.iter().any(|(first, last)| (first..=last).contains(&&character))
+}
+
 /// Whether a character is shown unchanged: it is visible or the ordinary blank, and does not change other characters.
 pub fn is_plain(character: char) -> bool {
     if character.is_ascii() {

@@ -20,7 +20,7 @@ pub(crate) use amount::counted;
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
 };
-pub use escape::{escape, escape_block, escape_bytes, escape_os, is_plain};
+pub use escape::{escape, escape_block, escape_bytes, escape_os, is_plain, is_right_to_left};
 pub use json::{json_string_length, write_json_string};
 pub use nearest::nearest;
 
