@@ -14,6 +14,8 @@ use crate::text::{escape, escape_os, is_right_to_left, quote};
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
 /// How many blanks in a row stand for themselves.
 const MOST_BLANKS: usize = 3;
+/// How many equal calls one answer is for.
+pub(super) const MOST_EQUAL: usize = 16;
 /// How much of a client's name is told.
 const LONGEST_CLIENT: usize = 128;
 
@@ -49,18 +51,23 @@ impl CallToApprove {
     ///
     /// Each word stands in quotes, with what is invisible, ends a line or is written from right to left escaped, and
     /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
-    pub(super) fn text(&self) -> Option<String> {
-        self.text_with(self.proposal.words(), |change| &change.words)
+    pub(super) fn text(&self, of: AnswerOf) -> Option<String> {
+        self.text_with(self.proposal.words(), |change| &change.words, of)
     }
 
     /// The question in the audit log, without what the rule calls secret.
-    pub(super) fn to_record(&self, call: u64, channel: Channel) -> audit::Event {
+    pub(super) fn to_record(&self, call: u64, channel: Channel, of: AnswerOf) -> audit::Event {
         let words = self.proposal.rule().without_secrets(self.proposal.words());
-        let text = self.text_with(&words, |change| &change.shown).unwrap_or_default();
+        let text = self.text_with(&words, |change| &change.shown, of).unwrap_or_default();
         audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
     }
 
-    fn text_with(&self, words: &[String], of_change: impl Fn(&ShellChange) -> &[String]) -> Option<String> {
+    fn text_with(
+        &self,
+        words: &[String],
+        of_change: impl Fn(&ShellChange) -> &[String],
+        of: AnswerOf,
+    ) -> Option<String> {
         let proposal = &self.proposal;
         let changes = || proposal.changes().iter().map(&of_change);
         // Before anything is copied that is longer by far.
@@ -80,6 +87,7 @@ impl CallToApprove {
             ("reason", proposal.reason().map(|reason| escape(reason).into_owned())),
             ("rule", Some(escape(&self.rule()).into_owned())),
             ("sandbox", Some(self.sandbox.clone())),
+            ("times", of.times()),
         ];
         let lines = lines.into_iter().filter_map(|(name, value)| Some(format!("\n{name}: {}", value?)));
         let text = format!("Run this command?{}", lines.collect::<String>());
@@ -129,6 +137,27 @@ fn shown(text: &str) -> String {
         }
     }
     shown
+}
+
+/// Which calls an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerOf {
+    /// The one that the question was asked for.
+    OneCall,
+    /// That one and those equal to it that come before the answer, [`MOST_EQUAL`] in all.
+    EqualCalls,
+}
+
+impl AnswerOf {
+    /// How often the command runs by the answer, where that can be more than once.
+    fn times(self) -> Option<String> {
+        match self {
+            Self::OneCall => None,
+            Self::EqualCalls => {
+                Some(format!("once for each time that exactly this is called before you answer ({MOST_EQUAL} at most)"))
+            }
+        }
+    }
 }
 
 /// Who asks the person.
@@ -250,7 +279,7 @@ mod tests {
         asked.input = Some("line\n".to_owned());
         let program = asked.proposal.program().unwrap().display().to_string();
         assert_eq!(
-            asked.text().unwrap(),
+            asked.text(AnswerOf::OneCall).unwrap(),
             format!(
                 "Run this command?\ncommand: \"echo\" \"a b\" \"\\\"c\\\" \\\\\"\nprogram: \"{program}\"\ndirectory: \"/\"\n\
                  input: \"line\\n\"\nrule: the rule for `echo` in --ask\nsandbox: off"
@@ -278,8 +307,11 @@ mod tests {
             "a\u{200b}b\u{feff}",
             "\" \"ls",
             "x\u{2028}y\u{85}z\0".trim_end_matches('\0'),
+            // Hebrew, Arabic, Arabic digits, a Hebrew ligature, and the oldest of them.
+            "\u{5d0}\" \"\u{5d1}",
+            "/home/\u{627}/1/\u{661}/\u{fb1d}/\u{10900}",
         ] {
-            let text = asked_about(&["echo", word]).text().unwrap();
+            let text = asked_about(&["echo", word]).text(AnswerOf::OneCall).unwrap();
             assert_eq!(text.lines().count(), 6, "{text}");
             let is_shown = |character| is_plain(character) && !is_right_to_left(character);
             assert!(text.chars().all(|character| character == '\n' || is_shown(character)), "{text}");
@@ -291,20 +323,17 @@ mod tests {
 
     #[test]
     fn blanks_push_nothing_out_of_sight_and_what_is_too_long_is_not_shown() {
-        let text = asked_about(&["echo", &format!("a{}b", " ".repeat(20))]).text().unwrap();
+        let text = asked_about(&["echo", &format!("a{}b", " ".repeat(20))]).text(AnswerOf::OneCall).unwrap();
         assert!(text.contains(&format!("\"a   {}b\"", "\\u{20}".repeat(17))), "{text}");
         for long in [" ".repeat(1_000), "x".repeat(LONGEST_TEXT), "\u{202e}".repeat(600)] {
-            assert_eq!(asked_about(&["echo", &long]).text(), None, "{}", long.len());
+            assert_eq!(asked_about(&["echo", &long]).text(AnswerOf::OneCall), None, "{}", long.len());
         }
         let mut asked = asked_about(&["echo"]);
         asked.input = Some("x".repeat(LONGEST_TEXT));
-        assert_eq!(asked.text(), None);
+        assert_eq!(asked.text(AnswerOf::OneCall), None);
         let words: Vec<&str> = std::iter::once("echo").chain(std::iter::repeat_n("", 2_000)).collect();
-        assert_eq!(asked_about(&words).text(), None);
-        let most = asked_about(&["echo", &"x".repeat(LONGEST_TEXT - 200)]).text().unwrap();
+        assert_eq!(asked_about(&words).text(AnswerOf::OneCall), None);
+        let most = asked_about(&["echo", &"x".repeat(LONGEST_TEXT - 200)]).text(AnswerOf::OneCall).unwrap();
         assert!(most.len() <= LONGEST_TEXT && most.len() > LONGEST_TEXT - 200);
     }
 }
-            // Hebrew, Arabic, Arabic digits, a Hebrew ligature, and the oldest of them.
-            "\u{5d0}\" \"\u{5d1}",
-            "/home/\u{627}/1/\u{661}/\u{fb1d}/\u{10900}",

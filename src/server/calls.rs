@@ -185,7 +185,7 @@ pub(super) fn call(
                 audit.not_started(key, Some(&why.to_string()));
                 return effects.and(not_run(tool_call, &described, reply, &why));
             }
-            let way = match questions.way(&parts.ask, context, &asked, outgoing) {
+            let way = match questions.way(&parts.ask, context, &asked, (requests, outgoing)) {
                 Ok(way) => way,
                 Err(why) => {
                     if matches!(why, NotRun::NobodyToAsk { .. }) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::approval::{Answer, CallToApprove, Channel};
+use super::approval::{Answer, AnswerOf, CallToApprove, Channel};
 use super::effects::{Effect, Effects};
 use super::event::Deadline;
 use super::log::Fields;
@@ -67,7 +67,7 @@ pub(super) fn ask_in_result(
 ) -> Effects {
     let AskedCall { request, pending: Pending { reply, description, feedback }, key, .. } = call;
     // It was made before, and is short enough.
-    let text = asked.text().unwrap_or_default();
+    let text = asked.text(AnswerOf::OneCall).unwrap_or_default();
     let mut questions = vec![(Question::Approval, approval_params(&text, context.revision))];
     if Question::Roots.answer_in(&request.params).is_some() {
         // The call that brings the answer is decided anew, by the roots that it brings.
@@ -86,7 +86,7 @@ pub(super) fn ask_in_result(
     effects.log(LogLevel::Info, line.as_str());
     effects.send(feedback.asked(channel.name()));
     parts.observer.asked(&QuestionAsked { call: key, tool: &asked.tool, proposal: &asked.proposal, channel });
-    effects.record(asked.to_record(key, channel));
+    effects.record(asked.to_record(key, channel, AnswerOf::OneCall));
     effects.and(Effects::answer(reply, &result))
 }
 

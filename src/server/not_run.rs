@@ -39,6 +39,9 @@ pub(super) enum NotRun {
     /// Too many questions are open.
     #[error("{sentence}; {most} questions are open already, and no more are asked; wait for their answers first")]
     TooManyQuestions { sentence: String, most: usize },
+    /// Too many calls wait for the answer to one question.
+    #[error("{sentence}; {most} calls exactly like it wait for a person's answer already, so wait for that first")]
+    TooManyEqual { sentence: String, most: usize },
     /// A person has said no.
     #[error("{sentence}; it was declined, so do it without, or ask the user what to do instead")]
     Declined { sentence: String },
@@ -103,6 +106,7 @@ impl NotRun {
             | Self::Unanswered { .. } => "refused",
             Self::NotRecorded { .. } => "not_recorded",
             Self::TooManyQuestions { .. }
+            | Self::TooManyEqual { .. }
             | Self::TooManyReads { .. }
             | Self::BackgroundFull { .. }
             | Self::ShellBusy { .. }

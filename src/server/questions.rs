@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::approval::{Answer, CallToApprove, Channel, LONGEST_TEXT};
+use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL};
 use super::asker::AskSettings;
 use super::deadlines::Since;
 use super::effects::{Effect, Effects, ProgramAsks};
@@ -100,13 +100,13 @@ impl Questions {
         settings: &AskSettings,
         context: &RequestContext,
         asked: &CallToApprove,
-        outgoing: &Outgoing,
+        (requests, outgoing): (&Requests, &Outgoing),
     ) -> Result<Way, NotRun> {
         let sentence = || asked.proposal.to_string();
         if self.is_closed {
             return Err(NotRun::NobodyToAsk { sentence: sentence() });
         }
-        if asked.text().is_none() {
+        if asked.text(AnswerOf::EqualCalls).is_none() {
             return Err(NotRun::TooLongToShow { sentence: sentence(), most: LONGEST_TEXT });
         }
         let in_results = outgoing.asked_in_results();
@@ -116,13 +116,19 @@ impl Questions {
             return Err(NotRun::TooManyQuestions { sentence: sentence(), most: MOST_OPEN });
         }
         let shows_forms = context.revision.has_elicitation() && has_form_elicitation(&context.client_capabilities);
-        match &settings.program {
-            Some(Ok(program)) => Ok(Way::Program(Arc::clone(program))),
-            Some(Err(why)) => Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
-            None if !shows_forms => Err(NotRun::NobodyToAsk { sentence: sentence() }),
-            None if context.revision.is_modern() => Ok(Way::Result),
-            None => Ok(Way::Request),
+        let way = match &settings.program {
+            Some(Ok(program)) => Way::Program(Arc::clone(program)),
+            Some(Err(why)) => return Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
+            None if !shows_forms => return Err(NotRun::NobodyToAsk { sentence: sentence() }),
+            None if context.revision.is_modern() => return Ok(Way::Result),
+            None => Way::Request,
+        };
+        // The person was told how many calls the answer is for.
+        let equal = self.open.iter().find(|open| !matches!(open.by, By::Task(_)) && open.asked.is_same(asked));
+        if equal.is_some_and(|open| requests.count_asked(open.number) >= MOST_EQUAL) {
+            return Err(NotRun::TooManyEqual { sentence: sentence(), most: MOST_EQUAL });
         }
+        Ok(way)
     }
 
     /// Has a call wait for a person's answer, and has one asked unless that is under way.
@@ -156,8 +162,12 @@ impl Questions {
         }
         let number = requests.number();
         call.question = number;
+        let answer_of = match &way {
+            Way::Program(_) | Way::Request => AnswerOf::EqualCalls,
+            Way::Result | Way::Task => AnswerOf::OneCall,
+        };
         // It was made before, and is short enough.
-        let text = asked.text().unwrap_or_default();
+        let text = asked.text(answer_of).unwrap_or_default();
         let by = match way {
             Way::Program(program) => {
                 let request = encode::to_json(&asked.to_json(context.client_info.as_deref()));
@@ -186,7 +196,7 @@ impl Questions {
         effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
         effects.send(call.pending.feedback.asked(channel.name()));
         observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
-        effects.record(asked.to_record(call.key, channel));
+        effects.record(asked.to_record(call.key, channel, answer_of));
         if wants_progress {
             effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
         }
@@ -300,6 +310,11 @@ impl Questions {
         effects
     }
 
+    /// The operator's program has ended that asked this.
+    pub(super) fn program_ended(&mut self, number: u64) {
+        self.ending.remove(&number);
+    }
+
     /// Nobody has answered this in time.
     pub(super) fn timed_out(
         &mut self,
@@ -308,11 +323,6 @@ impl Questions {
         observer: &dyn Observer,
     ) -> Effects {
         self.give_up(number, &Answer::TimedOut, (requests, outgoing), observer)
-    }
-
-    /// The operator's program has ended that asked this.
-    pub(super) fn program_ended(&mut self, number: u64) {
-        self.ending.remove(&number);
     }
 
     /// Tells those who wait for the answer to this question that they still do.

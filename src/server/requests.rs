@@ -316,6 +316,12 @@ impl Requests {
         })
     }
 
+    /// How many calls wait for the answer to this question.
+    pub(super) fn count_asked(&self, question: u64) -> usize {
+        let waits = |entry: &&Entry| matches!(entry, Entry::Asked(asked) if asked.question == question);
+        self.entries.values().filter(waits).count()
+    }
+
     /// The calls that wait for the answer to this question.
     pub(super) fn asked(&mut self, question: u64) -> impl Iterator<Item = &mut AskedCall> {
         self.entries.values_mut().filter_map(move |state| match state {

@@ -112,7 +112,8 @@ fn a_client_is_asked_and_its_answer_decides() {
         let base = place.base.display();
         let expected = format!(
             "Run this command?\ncommand: \"tool\" \"a b\"\nprogram: \"{base}/tool\"\ndirectory: \"{base}\"\n\
-             rule: the rule for `tool` in --ask\nsandbox: off: nothing confines it"
+             rule: the rule for `tool` in --ask\nsandbox: off: nothing confines it\n\
+             times: once for each time that exactly this is called before you answer (16 at most)"
         );
         assert_eq!(message, expected);
         let remember = &asked["params"]["requestedSchema"]["properties"]["remember"];
@@ -378,6 +379,28 @@ fn sixteen_questions_are_open_and_equal_ones_are_asked_once() {
         assert_ran(result(&mut server, id), &format!(" {number}"));
     }
     assert!(server.drain().is_empty(), "nothing was asked twice");
+}
+
+#[test]
+fn an_answer_is_for_as_many_equal_calls_as_the_person_was_told() {
+    let place = Place::new();
+    let mut server = place.legacy(&[]);
+    let ids: Vec<i64> = (0..16).map(|_| call(&mut server, "tool")).collect();
+    let asked = question(&mut server);
+    assert!(asked["params"]["message"].as_str().unwrap().ends_with("before you answer (16 at most)"), "{asked}");
+    let more = call(&mut server, "tool");
+    assert_refused(result(&mut server, more), "16 calls exactly like it wait for a person's answer already");
+    answer(&mut server, &asked, accept());
+    for id in ids {
+        assert_ran(result(&mut server, id), "");
+    }
+    // Whoever is asked in a result is asked about each call by itself.
+    let mut server = place.server(&[]);
+    for _ in 0..2 {
+        let asked = modern(&mut server, "tool", json!({}));
+        let message = asked["result"]["inputRequests"]["approval"]["params"]["message"].as_str();
+        assert!(message.unwrap().ends_with("nothing confines it"), "{asked}");
+    }
 }
 
 #[test]
