@@ -137,3 +137,17 @@ fn the_tree_is_small_and_each_direct_dependency_has_its_reason() {
         }
     }
 }
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn the_unwinder_of_the_c_compiler_is_part_of_the_binary() {
+    let asked = Command::new("cc").arg("-print-file-name=libgcc_eh.a").output();
+    let has_file = asked.is_ok_and(|asked| asked.stdout.starts_with(b"/"));
+    if !has_file || option_env!("RUSTC_LINKER").is_some() {
+        eprintln!("not shown: `cc` has no libgcc_eh.a");
+        return;
+    }
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_allowexec")).unwrap();
+    assert!(memchr::memmem::find(&binary, b"libc.so.6\0").is_some(), "the loader looks for libc");
+    assert!(memchr::memmem::find(&binary, b"libgcc_s.so.1\0").is_none(), "the loader looks for libgcc_s");
+}
