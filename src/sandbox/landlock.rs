@@ -4,9 +4,12 @@
 //! See landlock(7). Rules are made once and cost a few microseconds each; applying them to a thread costs two system
 //! calls.
 
+use std::io;
+use std::thread::JoinHandle;
+
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
@@ -14,15 +17,29 @@ use super::{
     Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, capabilities, seccomp,
 };
 
-/// Makes a rule and applies it to a thread that ends at once, which shows what the kernel does and not only what it
-/// reports.
-pub(super) fn kernel() -> Kernel {
-    let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
-    let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, Network::None).is_ok());
-    let probed = std::thread::Builder::new().name("sandbox".into()).spawn(probe);
-    let Ok(Ok((status, seccomp))) = probed.map(std::thread::JoinHandle::join) else {
-        return Kernel::Without("it could not be found out whether this kernel has Landlock");
-    };
+/// A thread that confines itself and ends, which shows what the kernel does and not only what it reports.
+pub(crate) struct KernelProbe(io::Result<JoinHandle<Probed>>);
+
+/// What became of a Landlock rule, and whether the filters could be installed.
+type Probed = (Result<RestrictionStatus, RulesetError>, bool);
+
+impl KernelProbe {
+    pub(super) fn start() -> Self {
+        let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
+        let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, Network::None).is_ok());
+        Self(std::thread::Builder::new().name("sandbox".into()).spawn(probe))
+    }
+
+    /// Waits for the thread.
+    pub(crate) fn kernel(self) -> Kernel {
+        let Ok(Ok((status, seccomp))) = self.0.map(JoinHandle::join) else {
+            return Kernel::Without("it could not be found out whether this kernel has Landlock");
+        };
+        kernel_of(status, seccomp)
+    }
+}
+
+fn kernel_of(status: Result<RestrictionStatus, RulesetError>, seccomp: bool) -> Kernel {
     match status {
         Ok(status) if status.ruleset == RulesetStatus::NotEnforced => match status.landlock {
             LandlockStatus::NotEnabled => {
@@ -141,7 +158,7 @@ impl Handled {
         Self { files, tcp: is_without_network && abi >= 4, scopes: abi >= 6 }
     }
 
-    fn create(&self) -> Result<RulesetCreated, landlock::RulesetError> {
+    fn create(&self) -> Result<RulesetCreated, RulesetError> {
         let mut ruleset = Ruleset::default().handle_access(self.files)?;
         if self.tcp {
             ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Network, SandboxError};
+use super::{KernelProbe, Network, SandboxError};
 
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +62,12 @@ impl Kernel {
     /// Asks the kernel, by confining a thread that ends at once. So it also notices a container that allows making
     /// rules but not applying them.
     pub fn current() -> Self {
-        super::kernel()
+        Self::probe().kernel()
+    }
+
+    /// Begins to ask it, on another thread; whoever has something else to do meanwhile waits less.
+    pub(crate) fn probe() -> KernelProbe {
+        KernelProbe::start()
     }
 
     /// The same kernel limited to this ABI, to see what an older one would do.

@@ -48,13 +48,17 @@ mod temporary;
 pub use error::SandboxError;
 pub use grant::{Access, Grant, GrantedPlace};
 #[cfg(target_os = "linux")]
-use landlock::{Domain, kernel};
+use landlock::Domain;
+#[cfg(target_os = "linux")]
+pub(crate) use landlock::KernelProbe;
 pub use level::{Enforcement, Kernel, Level};
 pub use network::Network;
 #[cfg(not(target_os = "linux"))]
 pub use no_landlock::Executed;
 #[cfg(not(target_os = "linux"))]
-use no_landlock::{Domain, executed_anyway, kernel, own_grants, system_grants};
+pub(crate) use no_landlock::KernelProbe;
+#[cfg(not(target_os = "linux"))]
+use no_landlock::{Domain, executed_anyway, own_grants, system_grants};
 pub use opened::{Named, NamedPlaces, OpenedPlaces};
 #[cfg(target_os = "linux")]
 pub(crate) use own_domain::OwnDomain;

@@ -29,8 +29,17 @@ impl Executed {
 }
 
 /// Reports that there is none.
-pub(super) fn kernel() -> Kernel {
-    Kernel::Without("only Linux has Landlock")
+pub(crate) struct KernelProbe;
+
+impl KernelProbe {
+    pub(super) fn start() -> Self {
+        Self
+    }
+
+    pub(crate) fn kernel(self) -> Kernel {
+        let Self = self;
+        Kernel::Without("only Linux has Landlock")
+    }
 }
 
 /// Grants nothing, since nothing is confined.

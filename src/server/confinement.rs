@@ -76,16 +76,34 @@ impl Confinement {
                 rules,
             );
         }
-        let (kernel, best_effort) = (Kernel::current(), config.sandbox_best_effort.value);
-        let network = config.network();
-        let enforcement = Enforcement::new(level, network, kernel, best_effort);
+        // The kernel takes as long to say what it enforces as it takes to open everything that is granted.
+        let probe = Kernel::probe();
+        let (network, best_effort) = (config.network(), config.sandbox_best_effort.value);
         let presets = granted_by_presets(config);
         let (named, has_read_only_roots) = named_places(config, &presets);
         let opened = OpenedPlaces::open(named, &directories.granted());
-        let temporary = enforcement.is_ok().then(|| temporary(config, &opened));
         let search_path = programs.search_path().entries().to_vec();
+        let add = |executed: &mut Executed, program: &Path| {
+            executed.add(&config.surroundings.directory.join(program), &search_path, &opened.writable);
+        };
+        let mut executed = Executed::default();
+        for program in allow.names().iter().filter_map(|name| found(allow, programs, name)) {
+            add(&mut executed, &program);
+        }
+        for (path, walked) in &opened.exec {
+            executed.add_walked(path, walked, &search_path, &opened.writable);
+        }
+        // What sets the limits runs within the sandbox already, as the commands that it becomes.
+        let launcher = std::env::current_exe().unwrap_or_else(|_| PathBuf::from(OWN_BINARY));
+        let makes_limits = !config.resource_limits().is_none();
+        if makes_limits {
+            add(&mut executed, &launcher);
+        }
         let mut warnings = if level == Level::Off { Vec::new() } else { warnings(config, directories, &opened) };
         warnings.extend(prepared(config, &search_path, &opened));
+        let kernel = probe.kernel();
+        let enforcement = Enforcement::new(level, network, kernel, best_effort);
+        let temporary = enforcement.is_ok().then(|| temporary(config, &opened));
         if let Some(Ok(temporary)) = &temporary {
             warnings.extend(moved(config, temporary));
         }
@@ -95,13 +113,12 @@ impl Confinement {
                 .push("`--grant` is about the home directory, and `HOME` names none, so nothing is granted".to_owned());
         }
         let own = temporary.as_ref().and_then(|temporary| temporary.as_ref().ok());
-        let makes_limits = !config.resource_limits().is_none();
         let mut settings = SandboxSettings {
             level,
             network,
             kernel,
             best_effort,
-            programs: Executed::default(),
+            programs: executed,
             search_path: search_path.clone(),
             directories: opened.directories.clone(),
             read: opened.read.clone(),
@@ -110,20 +127,6 @@ impl Confinement {
             writable: opened.writable.clone(),
             is_shared: false,
         };
-        let add = |settings: &mut SandboxSettings, program: &Path| {
-            settings.programs.add(&config.surroundings.directory.join(program), &search_path, &opened.writable);
-        };
-        for program in allow.names().iter().filter_map(|name| found(allow, programs, name)) {
-            add(&mut settings, &program);
-        }
-        for (path, walked) in &opened.exec {
-            settings.programs.add_walked(path, walked, &search_path, &opened.writable);
-        }
-        // What sets the limits runs within the sandbox already, as the commands that it becomes.
-        let launcher = std::env::current_exe().unwrap_or_else(|_| PathBuf::from(OWN_BINARY));
-        if makes_limits {
-            add(&mut settings, &launcher);
-        }
         settings.directories.extend(own.map(|temporary| Arc::clone(temporary.held())));
         let all = Arc::new(Sandbox::new(settings.clone()));
         let of_rule = |rule: &CommandRule| {
@@ -132,11 +135,11 @@ impl Confinement {
             if rule.sandbox.exec_own {
                 (settings.programs, settings.exec) = (Executed::default(), Vec::new());
                 if let Some(program) = found(allow, programs, &rule.name) {
-                    add(&mut settings, &program);
+                    add(&mut settings.programs, &program);
                 }
             }
             if makes_limits || rule.limits != LimitsRule::default() {
-                add(&mut settings, &launcher);
+                add(&mut settings.programs, &launcher);
             }
             if rule.sandbox.paths_claimed {
                 settings.directories = own.map(|temporary| Arc::clone(temporary.held())).into_iter().collect();

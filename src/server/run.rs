@@ -68,6 +68,8 @@ pub struct Server<'o> {
     lifecycle: Lifecycle,
     /// Whether the end took all the time that it may.
     is_late: bool,
+    /// Whether a worker was made ready for the first call.
+    is_prepared: bool,
     /// Behind one pointer, so that there is one server in the binary and not one for each kind of output.
     output: Box<dyn Write + 'o>,
 }
@@ -142,6 +144,7 @@ impl<'o> Server<'o> {
             drain_time,
             lifecycle: Lifecycle::Serving,
             is_late: false,
+            is_prepared: false,
             output: Box::new(output),
         };
         if server.parts.at_start().is_some() {
@@ -223,10 +226,6 @@ impl<'o> Server<'o> {
         if let Some(parts) = self.parts.at_start() {
             parts.read_locked();
         }
-        if self.parts.at_start().is_some_and(|parts| parts.confinement.is_on()) {
-            // Making the rules takes a while, which would be the first call's otherwise.
-            self.runners.workers.prepare();
-        }
         let served = self.run();
         self.shut_down();
         self.runners.shell.end();
@@ -259,6 +258,7 @@ impl<'o> Server<'o> {
             if is_line {
                 // The answer need not wait for it.
                 self.state.audit.line_ends();
+                self.prepare_worker();
             }
             self.tell_of_audit();
             if let Err(error) = handled {
@@ -279,6 +279,15 @@ impl<'o> Server<'o> {
             }
         }
         Ok(())
+    }
+
+    /// Has a worker make the rules of the sandbox, which takes a while that would be the first call's otherwise.
+    fn prepare_worker(&mut self) {
+        if !std::mem::replace(&mut self.is_prepared, true)
+            && self.parts.at_start().is_some_and(|parts| parts.confinement.is_on())
+        {
+            self.runners.workers.prepare();
+        }
     }
 
     fn handle(&mut self, event: Event) -> io::Result<()> {

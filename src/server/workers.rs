@@ -136,6 +136,9 @@ impl Workers {
 
     /// Starts a thread before there is an assignment for it, which does beforehand what its first command would have to wait for.
     pub(super) fn prepare(&mut self) {
+        if !self.idle.is_empty() || !self.busy.is_empty() {
+            return;
+        }
         // Without a thread the first command waits.
         let started = self.start(None, |executor| executor.prepare());
         self.idle.entry(None).or_default().extend(started);

@@ -30,6 +30,7 @@ pub use shell::{ShellCall, ShellRequest, ShellTool};
 pub use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
 pub use yaml::{write_text, write_value};
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -90,7 +91,8 @@ const MOST_RESULT_CHARS: u64 = 500_000;
 /// The tools, in the order of their list.
 #[derive(Debug)]
 pub struct Toolbox {
-    tools: Vec<(ToolKind, Tool)>,
+    /// Described when they are first needed, which no handshake waits for.
+    tools: OnceLock<Vec<(ToolKind, Tool)>>,
     settings: ToolSettings,
 }
 
@@ -149,25 +151,33 @@ pub struct Call {
 impl Toolbox {
     /// Makes the tools for one server.
     pub fn new(settings: ToolSettings) -> Self {
+        Self { tools: OnceLock::new(), settings }
+    }
+
+    fn tools(&self) -> &[(ToolKind, Tool)] {
+        self.tools.get_or_init(|| Self::describe(&self.settings))
+    }
+
+    fn describe(settings: &ToolSettings) -> Vec<(ToolKind, Tool)> {
         let mut tools = Vec::new();
         if settings.which.has_execute() {
             let both = [ExecuteTool::Command, ExecuteTool::Process];
-            tools.extend(both.map(|tool| (ToolKind::Execute(tool), describe::tool(tool, &settings))));
+            tools.extend(both.map(|tool| (ToolKind::Execute(tool), describe::tool(tool, settings))));
         }
         if settings.which.has_shell() {
-            tools.extend(shell::tools(&settings).into_iter().map(|(tool, entry)| (ToolKind::Shell(tool), entry)));
+            tools.extend(shell::tools(settings).into_iter().map(|(tool, entry)| (ToolKind::Shell(tool), entry)));
         }
-        tools.extend(calls::tools(&settings).into_iter().map(|(tool, entry)| (ToolKind::Calls(tool), entry)));
+        tools.extend(calls::tools(settings).into_iter().map(|(tool, entry)| (ToolKind::Calls(tool), entry)));
         // Without rules for arguments the descriptions of the tools that run a process say everything already.
         if settings.which.has_shell() || !settings.described.is_empty() || describe::is_cut(&settings.allowed) {
-            tools.push((ToolKind::ListCommands, list::tool(&settings)));
+            tools.push((ToolKind::ListCommands, list::tool(settings)));
         }
-        Self { tools, settings }
+        tools
     }
 
     /// The list; its order never changes.
     pub fn list(&self) -> impl Iterator<Item = &Tool> {
-        self.tools.iter().map(|(_, tool)| tool)
+        self.tools().iter().map(|(_, tool)| tool)
     }
 
     /// Which tools there are.
@@ -182,7 +192,7 @@ impl Toolbox {
 
     /// Finds a tool by its exact name.
     pub fn find(&self, name: &str) -> Option<ToolKind> {
-        self.tools.iter().find(|(_, tool)| tool.name == name).map(|(kind, _)| *kind)
+        self.tools().iter().find(|(_, tool)| tool.name == name).map(|(kind, _)| *kind)
     }
 
     /// Reads the arguments of a call.
@@ -291,7 +301,7 @@ mod tests {
             }),
         };
         let toolbox = Toolbox::new(settings(WhichTools::Execute));
-        for (kind, tool) in &toolbox.tools {
+        for (kind, tool) in toolbox.tools() {
             assert!(tool.description.len() < 4000, "{}: {}", tool.name, tool.description.len());
             if matches!(kind, ToolKind::Execute(_)) {
                 let start = &tool.description[..2000];
@@ -313,7 +323,7 @@ mod tests {
         // What 300 tools have in common stands once.
         let toolbox = Toolbox::new(settings(WhichTools::Shell));
         let one_by_one = |(kind, _): &&(ToolKind, Tool)| matches!(kind, ToolKind::Shell(ShellTool::Command(_)));
-        assert!(toolbox.tools.iter().filter(one_by_one).all(|(_, tool)| tool.description.len() < 320));
+        assert!(toolbox.tools().iter().filter(one_by_one).all(|(_, tool)| tool.description.len() < 320));
         let list = toolbox.list().find(|tool| tool.name == "list_commands").unwrap();
         assert!(list.description.contains("30 s a call") && list.description.contains("quoting rules"));
         assert_eq!(shortened_list("one, two, three", 9, "rest"), "one, and 2 more (rest)");
@@ -339,7 +349,7 @@ mod tests {
         for (max_output, expected) in
             [(16 * 1024, None), (100, None), (20_000, Some(60_000)), (1 << 40, Some(500_000)), (0, Some(500_000))]
         {
-            for (_, tool) in &Toolbox::new(settings(max_output)).tools {
+            for (_, tool) in Toolbox::new(settings(max_output)).tools() {
                 assert_eq!(tool.max_result_chars, expected, "{max_output} {}", tool.name);
                 let meta = |revision| tool.to_value(revision)["_meta"]["anthropic/maxResultSizeChars"].as_u64();
                 assert_eq!(meta(Revision::V2025_06_18), expected);
