@@ -1,11 +1,12 @@
 //! `cargo bench`: what a call costs, each figure beside its physical limit, in turns in one run.
 //!
 //! Medians and ratios; no figure is a promise without the limit beside it. `cargo bench -- --quick` takes a tenth of the
-//! rounds, `--plain` leaves out the confined servers and the large ones, `--svg FILE` also draws the table, `--json` prints it
-//! for programs.
+//! rounds, `--plain` leaves out the confined servers and the large ones, `--growth` measures only what must not grow, `--svg
+//! FILE` also draws the table, `--json` prints it for programs.
 //!
 //! - [`client`]: a client of the server, as thin as one can be.
 //! - [`cores`]: where the two ends of a round trip run.
+//! - [`growth`]: a call where there is much of something.
 //! - [`limits`]: the same work without the server.
 //! - [`measure`]: two things in turns, and their medians.
 //! - [`report`]: the table and the plot.
@@ -20,6 +21,8 @@
 
 mod client;
 mod cores;
+#[cfg(unix)]
+mod growth;
 mod limits;
 mod measure;
 mod report;
@@ -53,9 +56,14 @@ fn main() -> ExitCode {
         |flag: &str| arguments.iter().position(|argument| argument == flag).and_then(|at| arguments.get(at + 1));
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let mut report = Report::default();
-    let subjects = SUBJECTS.iter().filter(|subject| subject.name.is_empty() || !has("--plain"));
-    for subject in subjects {
-        Run { subject, report: &mut report, is_quick: has("--quick") }.all();
+    if has("--growth") {
+        #[cfg(unix)]
+        growth::rows(&mut report, has("--quick"));
+    } else {
+        let subjects = SUBJECTS.iter().filter(|subject| subject.name.is_empty() || !has("--plain"));
+        for subject in subjects {
+            Run { subject, report: &mut report, is_quick: has("--quick") }.all();
+        }
     }
     if has("--json") {
         println!("{:#}", report.to_json());
