@@ -239,7 +239,7 @@ fn last_line(mut file: &File, size: u64) -> Result<(End, u64), AuditError> {
     let (mut start, mut to) = (0, end);
     while to > 0 {
         let from = to.saturating_sub(PIECE as u64);
-        if let Some(found) = read(from, to)?.iter().rposition(|byte| *byte == b'\n') {
+        if let Some(found) = memchr::memrchr(b'\n', &read(from, to)?) {
             start = from + found as u64 + 1;
             break;
         }

@@ -130,7 +130,7 @@ impl Line {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
-            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', bytes);
             let (part, _) = bytes.split_at(end.unwrap_or(bytes.len()));
             sum.add(part);
             let (length, is_last) = (part.len(), bytes.is_empty() || end.is_some());

@@ -89,7 +89,7 @@ impl<R: BufRead> LineReader<R> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            let end = piece.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', piece);
             let passed = end.unwrap_or(piece.len());
             search.push(piece.get(..passed).unwrap_or_default());
             let is_over = end.is_some() || piece.is_empty();

@@ -259,7 +259,7 @@ impl<R: BufRead> RecordedInput<R> {
         }
         let mut new = buffer.get(self.seen..).unwrap_or_default();
         self.seen = buffer.len();
-        while let Some(end) = new.iter().position(|&byte| byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', new) {
             let (line, rest) = new.split_at(end);
             self.line.extend_from_slice(line);
             recording.sent(std::mem::take(&mut self.line), LineEnd::Newline)?;
