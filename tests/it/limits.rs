@@ -42,10 +42,13 @@ fn what_was_hit_stands_in_the_result() {
         let spun = sh(&mut cpu, "while :; do :; done");
         assert!(spun.starts_with("exit_code: 152\nlimit: cpu\nsignal: SIGXCPU\n"), "{user:?}, {level}: {spun}");
         assert!(spun.contains("signal: SIGXCPU"), "{user:?}, {level}: {spun}");
-        let caught = sh(&mut cpu, "trap 'echo caught' XCPU; while :; do :; done");
-        assert!(caught.contains("limit: cpu") && caught.contains("signal: SIGKILL"), "{user:?}, {level}: {caught}");
-        let below = sh(&mut cpu, "sh -c 'while :; do :; done'; exit $?");
-        assert!(below.starts_with("exit_code: 152\nlimit: cpu\n"), "{user:?}, {level}: {below}");
+        // The sandbox changes nothing of what comes at the limit, and these take three seconds of a core.
+        if level == "off" {
+            let caught = sh(&mut cpu, "trap 'echo caught' XCPU; while :; do :; done");
+            assert!(caught.contains("limit: cpu") && caught.contains("signal: SIGKILL"), "{user:?}: {caught}");
+            let below = sh(&mut cpu, "sh -c 'while :; do :; done'; exit $?");
+            assert!(below.starts_with("exit_code: 152\nlimit: cpu\n"), "{user:?}: {below}");
+        }
         // Who only says so has hit nothing.
         let told = sh(&mut cpu, "kill -XCPU $$");
         assert!(told.contains("signal: SIGXCPU") && !told.contains("limit:"), "{user:?}, {level}: {told}");

@@ -101,6 +101,7 @@ fn hostile_files_make_a_page_all_the_same() {
 mod in_a_browser {
     use std::path::Path;
     use std::process::{Command, Stdio};
+    use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -108,14 +109,14 @@ mod in_a_browser {
 
     /// What a browser makes of a page at this fragment of its address; `None` where there is no browser.
     fn browsed(page: &Path, fragment: &str) -> Option<String> {
-        let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-            Command::new(name)
-                .arg("--version")
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .is_ok_and(|status| status.success())
-        })?;
+        static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
+            ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+                let mut version = Command::new(name);
+                version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+                version.status().is_ok_and(|status| status.success())
+            })
+        });
+        let browser = (*BROWSER)?;
         let profile = tempfile::tempdir().unwrap();
         let (dom, log) = (profile.path().join("dom"), profile.path().join("log"));
         let mut child = Command::new(browser)

@@ -221,7 +221,7 @@ fn is_installed() -> bool {
 /// Runs a script behind the prelude.
 fn run(world: &World, server: &mut Server, script: &str) -> String {
     let script = world.fill(&format!("{PRELUDE}{}", script.replace("SAY", "print('it-worked', flush=True)")));
-    text(&server.call("execute_process", json!({"file": "python3", "args": ["-c", script]})))
+    text(&server.call("execute_process", json!({"file": "python3", "args": ["-ISc", script]})))
 }
 
 fn server(world: &World, user: User, flags: &[&str]) -> Server {

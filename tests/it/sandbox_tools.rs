@@ -300,7 +300,7 @@ fn an_interpreter_gets_nowhere_by_system_calls() {
                 }
                 fs::rename(world.base.join("project/there"), world.base.join("home/letter")).ok();
                 let script = world.fill(&format!("{PRELUDE}{attempt}"));
-                let arguments = json!({"file": "python3", "args": ["-c", script]});
+                let arguments = json!({"file": "python3", "args": ["-ISc", script]});
                 let output = text(&server.call("execute_process", arguments));
                 assert_eq!(world.take(sign, &output), succeeds, "{user:?}, {level}: {attempt}:\n{output}");
             }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -62,6 +63,22 @@ pub struct World {
     pub listener: TcpListener,
 }
 
+/// Makes a copy of the binary that another user may own and execute. All of them are links to one file, since it has tens of
+/// megabytes, and hundreds of worlds have one.
+fn put_binary(to: &Path) {
+    static COPY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("allowexec");
+        let fresh = copy.with_extension(std::process::id().to_string());
+        copy_program(env!("CARGO_BIN_EXE_allowexec"), &fresh);
+        fs::rename(&fresh, &copy).unwrap();
+        copy
+    });
+    // Temporary files may lie on another file system.
+    if fs::hard_link(&*COPY, to).is_err() {
+        copy_program(&*COPY, to);
+    }
+}
+
 /// What stands in the home directory.
 pub const SECRET: &str = "sesame-6f1c";
 
@@ -75,8 +92,9 @@ impl World {
         fs::write(base.join("home/letter"), format!("{SECRET}\n")).unwrap();
         fs::write(base.join("home").join(SECRET), "").unwrap();
         fs::write(base.join("project/file"), "b\na\n").unwrap();
-        let numbers: String = (0..60_000).map(|number| format!("{}\n", number * 7919 % 60_000)).collect();
-        fs::write(base.join("project/big"), numbers).unwrap();
+        static NUMBERS: LazyLock<String> =
+            LazyLock::new(|| (0..60_000).map(|number| format!("{}\n", number * 7919 % 60_000)).collect());
+        fs::write(base.join("project/big"), NUMBERS.as_str()).unwrap();
         let hook = base.join("project/hook");
         fs::write(&hook, "#!/bin/sh\ntouch marker\ncat\n").unwrap();
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
@@ -116,7 +134,7 @@ impl World {
             // It may not be allowed to enter the directory where the binary was built.
             let binary = self.base.join("allowexec");
             if !binary.exists() {
-                copy_program(env!("CARGO_BIN_EXE_allowexec"), &binary);
+                put_binary(&binary);
             }
             give(&self.base, NOBODY);
             command = command.run_by(binary, NOBODY);
