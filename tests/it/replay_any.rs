@@ -401,6 +401,28 @@ fn what_a_server_makes_up_is_sent_back_to_it() {
 }
 
 #[test]
+fn another_made_up_name_for_the_same_thing_is_a_difference() {
+    let place = tempfile::tempdir().unwrap();
+    let answer = |id: u32, order: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"order":"{order}"}}}}"#);
+    let ask = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"look"}}"#);
+    let text = format!(
+        "transcript: 1\nserver: sh shop.sh\nmatch: /result/order fresh\n\n--> {}\n<-- {}\n--> {}\n<-- {}\n==> eof\n<== exit 0\n",
+        ask(1),
+        answer(1, "recorded-1"),
+        ask(2),
+        answer(2, "recorded-1")
+    );
+    fs::write(place.path().join("t.transcript"), text).unwrap();
+    for (second, status) in [("made-up-1", 0), ("made-up-2", 1)] {
+        let (first, second) = (answer(1, "made-up-1"), answer(2, second));
+        let shop = format!("read line; echo '{first}'\nread line; echo '{second}'\ncat\n");
+        fs::write(place.path().join("shop.sh"), shop).unwrap();
+        let (ended, shown, _) = allowexec(place.path(), &["replay", "--in", ".", "t.transcript"], "");
+        assert_eq!(ended, status, "{shown}");
+    }
+}
+
+#[test]
 fn what_no_value_holds_is_compared_as_it_came() {
     let place = tempfile::tempdir().unwrap();
     let answer = |result: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}");
