@@ -188,8 +188,8 @@ impl Run<'_> {
         let mut client = self.client(&["--allow", "true,echo"]);
         let [program, echo] = ["true", "echo"].map(limits::program);
         let bound = match self.subject.name {
-            "" => Some(Bound::AtMost(1.15)),
-            "sandbox strict" => Some(Bound::AtMost(1.25)),
+            "" => Some(Bound::AtMost(1.08)),
+            "sandbox strict" => Some(Bound::AtMost(1.12)),
             _ => None,
         };
         let limit = "Command::output() of it";
@@ -199,7 +199,7 @@ impl Run<'_> {
         self.ratio("a call of `echo`", limit, self.rounds(600), work, None);
         let calls = self.rounds(1600).max(64);
         let pair = in_turns(5, || client.in_flight(16, calls), || limits::two_threads(&program, calls));
-        let (name, bound) = (self.name("sixteen calls in flight"), self.plain(Bound::AtLeast(0.9)));
+        let (name, bound) = (self.name("sixteen calls in flight"), self.plain(Bound::AtLeast(0.95)));
         self.report.throughput(&name, "two threads of plain spawns", pair, bound);
     }
 
@@ -211,7 +211,11 @@ impl Run<'_> {
         let program = limits::program("true");
         let subject = self.subject;
         let (limit, rounds) = ("a spawn of `true`", self.rounds(300));
-        let bound = self.plain(Bound::AtMost(3.0));
+        let bound = match subject.name {
+            "" => Some(Bound::AtMost(1.7)),
+            "sandbox strict" => Some(Bound::AtMost(2.5)),
+            _ => None,
+        };
         let work = (|| client::start_to_answer(subject, &ALLOWED, client::INITIALIZE), || limits::spawn(&program, &[]));
         self.ratio("start to `initialize` answered", limit, rounds, work, bound);
         let work = (|| client::start_to_answer(subject, &ALLOWED, client::DISCOVER), || limits::spawn(&program, &[]));
@@ -233,7 +237,8 @@ impl Run<'_> {
         let subject = self.subject;
         let start = || (Client::start(subject, &["--allow", "true"]), limits::Lines::start("cat"));
         cores::on_each(start, |cores, (mut client, mut cat)| {
-            for (method, bound) in [("ping", self.plain(Bound::AtMost(2.5))), ("tools/list", None)] {
+            let bound = |most| self.plain(Bound::AtMost(most));
+            for (method, bound) in [("ping", bound(2.5)), ("tools/list", bound(1.5))] {
                 let line = client::request(1, method, "{}");
                 let name = format!("`{method}`{}", cores.name());
                 let work = (|| client.round_trip(&line), || cat.round_trip(&line));
@@ -252,7 +257,8 @@ impl Run<'_> {
             let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
             let name = format!("`echo hello` on the persistent shell{}", cores.name());
             let work = (|| client.round_trip(&line), || sh.round_trip("echo hello\n"));
-            self.ratio(&name, limit, self.rounds(3000), work, self.plain(Bound::AtMost(2.5)));
+            let bound = self.plain(Bound::AtMost(cores.of(2.2, 1.25)));
+            self.ratio(&name, limit, self.rounds(3000), work, bound);
         });
         let (mut client, mut sh) = start();
         let line = client::request(1, "tools/call", r#"{"name":"env","arguments":{"arguments":"echo hello"}}"#);
@@ -298,7 +304,7 @@ impl Run<'_> {
         let path = file.path().to_str().expect("a path of letters").to_owned();
         let cat = limits::program("cat");
         for (name, bound, limit) in [
-            ("10 MB of output, no bound", "0", Bound::AtMost(12.0)),
+            ("10 MB of output, no bound", "0", Bound::AtMost(4.0)),
             ("10 MB of output, default bound", "64KiB", Bound::AtMost(1.3)),
         ] {
             let mut client = self.client(&["--allow", "cat", "--max-output", bound]);
@@ -317,7 +323,7 @@ impl Run<'_> {
             let (name, bound) = (self.name(what), bound.filter(|_| self.subject.name.is_empty()));
             self.report.memory(&name, megabytes, bound);
         };
-        memory("resident, idle", client.resident(), Some(4.0));
+        memory("resident, idle", client.resident(), Some(3.5));
         for _ in 0..8 {
             client.in_flight(16, 64);
         }

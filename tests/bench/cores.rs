@@ -25,6 +25,14 @@ impl Cores {
             Self::Two => ", two cores",
         }
     }
+
+    /// The bound that is meant for it.
+    pub fn of(self, one: f64, two: f64) -> f64 {
+        match self {
+            Self::Any | Self::One => one,
+            Self::Two => two,
+        }
+    }
 }
 
 /// Does the work once for each choice of cores: first `start` starts what answers, then `work` is done with it.
