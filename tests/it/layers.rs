@@ -219,10 +219,12 @@ fn files_of_a_folder_import_each_other_one_way() {
     }
 }
 
-/// Each file of a folder but its `mod.rs`, and the files of the folder that it imports, by the names of their modules.
+/// Each file of a folder but its `mod.rs`, and the files of the folder that it imports, by the names of their modules. What
+/// lies in a folder of its own belongs to the file that is named like it.
 fn siblings(folder: &str, sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let of_folder = |source: &&Source| source.path.starts_with(&format!("{folder}/"));
-    let name = |source: &Source| source.path[folder.len() + 1..].trim_end_matches(".rs").replace('/', "::");
+    let below = |source: &Source| source.path[folder.len() + 1..].trim_end_matches(".rs").to_owned();
+    let name = |source: &Source| below(source).split('/').next().unwrap_or_default().to_owned();
     let listed = sources.iter().find(|source| source.path == format!("{folder}/mod.rs")).unwrap();
     // What `mod.rs` passes on is its maker's.
     let passed_on = |text: &str| -> Option<String> {
@@ -232,13 +234,16 @@ fn siblings(folder: &str, sources: &[Source]) -> BTreeMap<String, BTreeSet<Strin
             .find(|(_, names)| names.split(|c: char| !c.is_alphanumeric() && c != '_').any(|passed| passed == text));
         found.map(|(module, _)| module.to_owned())
     };
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources.iter().filter(of_folder).filter(|source| name(source) != "mod") {
-        let code = source.code.replace(&format!("crate::{folder}::"), "super::").replace("super::{", "crate::{");
+        // There `super` is that file.
+        let is_deeper = below(source).contains('/');
+        let code = if is_deeper { source.code.replace("super::", "") } else { source.code.clone() };
+        let code = code.replace(&format!("crate::{folder}::"), "super::").replace("super::{", "crate::{");
         let named = imports(&code.replace("super::", "crate::"));
         let modules: BTreeSet<String> =
             named.into_iter().map(|name| passed_on(&name).unwrap_or(name)).filter(|name| *name != "super").collect();
-        found.insert(name(source), modules);
+        found.entry(name(source)).or_default().extend(modules);
     }
     let files: BTreeSet<String> = found.keys().cloned().collect();
     for (file, modules) in &mut found {
@@ -285,6 +290,10 @@ fn the_reader_of_circles_sees_them() {
     folder[3].code.push_str("use super::Other;\n");
     let found = circle(&siblings("server", &folder)).unwrap();
     assert_eq!(found, ["b", "c", "b"]);
+    folder.truncate(3);
+    folder.push(source("server/c.rs", "mod deep;\n"));
+    folder.push(source("server/c/deep.rs", "use super::a;\nuse crate::server::b::B;\n"));
+    assert_eq!(circle(&siblings("server", &folder)).unwrap(), ["b", "c", "b"]);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! How requests of the table end before their time: cancelled, or at the end of the server or of the shell.
+
+use std::collections::BTreeMap;
+
+use super::Requests;
+use super::entries::{Cancelled, CancelledAs, CancelledTask, Entry, LaneName, Pending, Subscription};
+use crate::exec::{Stop, StopReason};
+use crate::jsonrpc::RequestId;
+use crate::server::log::Fields;
+use crate::server::replies::Reply;
+
+impl Requests {
+    /// Ends the command of a call that runs; whether there is one.
+    pub(in crate::server) fn end(&mut self, key: u64, why: StopReason) -> bool {
+        match self.entries.get(&key) {
+            Some(
+                Entry::Running { stop: Some(stop), .. }
+                | Entry::Answered { stop: Some(stop), .. }
+                | Entry::Background { stop, .. },
+            ) => {
+                stop.send(why);
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Ends the commands of all calls in the background: nobody is left to ask about them.
+    pub(in crate::server) fn end_background(&mut self) {
+        for state in self.entries.values() {
+            if let Entry::Background { stop, .. } = state {
+                stop.send(StopReason::Shutdown);
+            }
+        }
+    }
+
+    /// Gives up every request of this id: what waits at once, what runs by ending its command.
+    pub(in crate::server) fn cancel(&mut self, id: &RequestId) -> Vec<Cancelled> {
+        let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.answers(id));
+        let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
+        keys.into_iter().filter_map(|key| self.give_up_request(key)).collect()
+    }
+
+    /// Gives up the call of this task, where it has not ended.
+    pub(in crate::server) fn cancel_task(&mut self, task: u64) -> Option<CancelledTask> {
+        let is_meant = |state: &Entry| state.reply().and_then(Reply::task) == Some(task);
+        let (key, state) = self.entries.iter().find(|(_, state)| is_meant(state))?;
+        let key = *key;
+        // It is the task's still, whoever has wished for the end.
+        if matches!(state, Entry::Running { .. } | Entry::Background { .. }) {
+            self.end(key, StopReason::Cancelled);
+            return Some(CancelledTask::Ends);
+        }
+        self.give_up_request(key).map(|cancelled| CancelledTask::NeverStarts(Box::new(cancelled)))
+    }
+
+    fn give_up_request(&mut self, key: u64) -> Option<Cancelled> {
+        let (reply, call, was) = match self.entries.remove(&key)? {
+            Entry::Held(held) => (held.reply, Some(Fields::default()), CancelledAs::Undecided),
+            Entry::Asked(asked) => {
+                let Pending { reply, description, .. } = asked.pending;
+                (reply, Some(description), CancelledAs::Other)
+            }
+            Entry::Subscribed(Subscription { reply, .. }) | Entry::Awaiting { reply, .. } => {
+                (reply, None, CancelledAs::Other)
+            }
+            Entry::Reading(reading) => (reading.reply, Some(Fields::default()), CancelledAs::Other),
+            Entry::Queued { pending, work } => {
+                self.lane(work.lane()).waiting.retain(|waiting| *waiting != key);
+                (pending.reply, Some(pending.description), CancelledAs::Queued(key))
+            }
+            Entry::Running { lane, pending, stop } => {
+                let reply = self.stop(key, lane, stop, StopReason::Cancelled, pending.reply);
+                (reply, Some(pending.description), CancelledAs::Other)
+            }
+            other @ (Entry::Answered { .. } | Entry::Background { .. }) => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        Some(Cancelled { key, reply, call, was })
+    }
+
+    /// Gives up every call there is, at the server's end, where nothing is answered any more; gives the numbers of those that
+    /// were allowed and never start.
+    pub(in crate::server) fn shut_down(&mut self) -> Vec<u64> {
+        let mut queued = Vec::new();
+        for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
+            lane.waiting.clear();
+        }
+        for (key, state) in std::mem::take(&mut self.entries) {
+            match state {
+                Entry::Running { lane, pending, stop } => {
+                    // It is dropped, and noted as lost.
+                    drop(self.stop(key, lane, stop, StopReason::Shutdown, pending.reply));
+                }
+                Entry::Answered { lane, stop, _charge } => {
+                    if let Some(stop) = &stop {
+                        stop.send(StopReason::Shutdown);
+                    }
+                    self.entries.insert(key, Entry::Answered { lane, stop, _charge });
+                }
+                background @ Entry::Background { .. } => {
+                    if let Entry::Background { stop, .. } = &background {
+                        stop.send(StopReason::Shutdown);
+                    }
+                    self.entries.insert(key, background);
+                }
+                Entry::Queued { .. } => queued.push(key),
+                Entry::Held(_)
+                | Entry::Asked(_)
+                | Entry::Reading(_)
+                | Entry::Awaiting { .. }
+                | Entry::Subscribed(_) => {}
+            }
+        }
+        queued
+    }
+
+    /// Waits for no call of the shell's any more.
+    pub(in crate::server) fn abandon_shell(&mut self) {
+        (self.shell.running, self.in_shell) = (0, None);
+        let entries = std::mem::take(&mut self.entries).into_iter();
+        let (background, rest): (BTreeMap<_, _>, BTreeMap<_, _>) = entries
+            .partition(|(_, state)| matches!(state, Entry::Background { background, .. } if background.is_of_shell));
+        self.background.running -= background.len().min(self.background.running);
+        self.entries = rest;
+        self.entries.retain(|_, state| {
+            !matches!(
+                state,
+                Entry::Running { lane: LaneName::Shell, .. } | Entry::Answered { lane: LaneName::Shell, .. }
+            )
+        });
+    }
+
+    /// Ends the command of a call; what it holds is charged until it has ended.
+    fn stop(&mut self, key: u64, lane: LaneName, stop: Option<Stop>, why: StopReason, mut reply: Reply) -> Reply {
+        if let Some(stop) = &stop {
+            stop.send(why);
+        }
+        self.entries.insert(key, Entry::Answered { lane, stop, _charge: reply.take_charge() });
+        reply
+    }
+}

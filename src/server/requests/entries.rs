@@ -1,0 +1,222 @@
+//! What stands in the request table, and what is taken off it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::Received;
+use crate::exec::Stop;
+use crate::jsonrpc::{Request, RequestId};
+use crate::mcp::Revision;
+use crate::server::approval::CallToApprove;
+use crate::server::budget::Charge;
+use crate::server::feedback::Feedback;
+use crate::server::job::Job;
+use crate::server::log::Fields;
+use crate::server::replies::Reply;
+use crate::server::shell::ShellTurn;
+use crate::tools::ReadOutput;
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+pub(in crate::server) struct Pending {
+    /// The right to answer it, and the charge for what it holds.
+    pub reply: Reply,
+    /// What the log says of it.
+    pub description: Fields,
+    /// What its client hears before the answer.
+    pub feedback: Box<Feedback>,
+}
+
+/// A request that is served, now or once the client has answered what the server asked.
+#[derive(Debug)]
+pub(in crate::server) struct HeldCall {
+    pub request: Request,
+    pub reply: Reply,
+    /// What a person has approved of it.
+    pub approved: Option<Box<ApprovedCall>>,
+    /// What the audit log is to tell of it, if it runs nothing.
+    pub received: Option<Box<Received>>,
+}
+
+/// A call that waits for a person's approval.
+#[derive(Debug)]
+pub(in crate::server) struct AskedCall {
+    /// Its request, to be served anew.
+    pub request: Request,
+    pub pending: Pending,
+    /// The number of the call.
+    pub key: u64,
+    /// The number of the question.
+    pub question: u64,
+}
+
+/// What a person has approved of a call that is served anew.
+#[derive(Debug)]
+pub(in crate::server) struct ApprovedCall {
+    pub asked: Arc<CallToApprove>,
+    /// The number of the call.
+    pub key: u64,
+    /// What its client has heard of it so far.
+    pub feedback: Box<Feedback>,
+}
+
+/// A read of another call's output.
+#[derive(Debug)]
+pub(in crate::server) struct Reading {
+    pub reply: Reply,
+    pub read: Arc<ReadOutput>,
+    pub answers: Answers,
+    pub revision: Revision,
+    /// How much of the output was looked at, in bytes.
+    pub looked_at: u64,
+    /// Whether the thread looks now.
+    pub is_looked_at: bool,
+    /// Whether it waits no more.
+    pub is_due: bool,
+}
+
+/// What a read is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) enum Answers {
+    /// The output.
+    Read,
+    /// How the call has ended that was to end.
+    Stop,
+}
+
+/// A request that its client has cancelled.
+#[derive(Debug)]
+pub(in crate::server) struct Cancelled {
+    /// Its number in the table.
+    pub key: u64,
+    pub reply: Reply,
+    /// What the log says of a call.
+    pub call: Option<Fields>,
+    pub was: CancelledAs,
+}
+
+/// What a cancelled request was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) enum CancelledAs {
+    /// A call on which nothing was decided.
+    Undecided,
+    /// The call of this number, which was allowed and never starts.
+    Queued(u64),
+    /// Anything else: its end is told otherwise.
+    Other,
+}
+
+/// What becomes of a call whose task is cancelled.
+#[derive(Debug)]
+pub(in crate::server) enum CancelledTask {
+    /// It never starts.
+    NeverStarts(Box<Cancelled>),
+    /// Its command is being ended; that end answers it.
+    Ends,
+}
+
+/// What runs when the turn of a call comes.
+#[derive(Debug)]
+pub(in crate::server) enum Work {
+    /// A process of its own.
+    Process(Box<Job>),
+    /// A line for the persistent shell.
+    Shell(Box<ShellTurn>),
+}
+
+impl Work {
+    pub(super) fn lane(&self) -> LaneName {
+        match self {
+            Self::Process(job) if job.is_background => LaneName::Background,
+            Self::Process(_) => LaneName::Processes,
+            Self::Shell(_) => LaneName::Shell,
+        }
+    }
+
+    /// How long it may run.
+    pub(in crate::server) fn timeout(&self) -> Duration {
+        match self {
+            Self::Process(job) => job.limits.timeout,
+            Self::Shell(turn) => turn.limits.timeout,
+        }
+    }
+
+    /// What its result must be valid in.
+    pub(in crate::server) fn revision(&self) -> Revision {
+        match self {
+            Self::Process(job) => job.revision,
+            Self::Shell(turn) => turn.context.revision,
+        }
+    }
+}
+
+/// The part of the queue that a call waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) enum LaneName {
+    /// Calls that start a process each: as many run at once as the operator says.
+    Processes,
+    /// Calls of the persistent shell: one runs at a time.
+    Shell,
+    /// Calls that were answered and go on, with a number of their own.
+    Background,
+}
+
+/// What a request waits for.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Held(Box<HeldCall>),
+    Asked(Box<AskedCall>),
+    Queued { pending: Pending, work: Work },
+    Running { lane: LaneName, pending: Pending, stop: Option<Stop> },
+    Answered { lane: LaneName, stop: Option<Stop>, _charge: Charge },
+    Background { background: Box<InBackground>, stop: Stop, _charge: Charge },
+    Reading(Reading),
+    Awaiting { reply: Reply, task: u64 },
+    Subscribed(Subscription),
+}
+
+/// An open subscription.
+#[derive(Debug)]
+pub(in crate::server) struct Subscription {
+    pub reply: Reply,
+    pub revision: Revision,
+    /// The tasks whose changes it tells, by their numbers.
+    pub tasks: Vec<u64>,
+}
+
+impl Entry {
+    /// The right to answer it, unless it was used.
+    pub(super) fn reply(&self) -> Option<&Reply> {
+        match self {
+            Self::Held(held) => Some(&held.reply),
+            Self::Subscribed(Subscription { reply, .. })
+            | Self::Reading(Reading { reply, .. })
+            | Self::Awaiting { reply, .. } => Some(reply),
+            Self::Asked(asked) => Some(&asked.pending.reply),
+            Self::Queued { pending, .. } | Self::Running { pending, .. } => Some(&pending.reply),
+            Self::Background { background, .. } => background.of_task.as_ref(),
+            Self::Answered { .. } => None,
+        }
+    }
+}
+
+/// A call that was answered before its end.
+#[derive(Debug)]
+pub(in crate::server) struct InBackground {
+    pub id: RequestId,
+    pub description: Fields,
+    pub feedback: Box<Feedback>,
+    /// Whether it is the persistent shell's, which waits for it as well.
+    pub(super) is_of_shell: bool,
+    /// The right to say what its task comes to, where it has one.
+    pub of_task: Option<Reply>,
+}
+
+/// A call whose command has ended.
+#[derive(Debug)]
+pub(in crate::server) enum Finished {
+    /// It has no answer yet.
+    Pending(Pending),
+    /// It was answered before.
+    Background(Box<InBackground>),
+}

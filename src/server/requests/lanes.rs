@@ -1,0 +1,184 @@
+//! The calls of the table: they are queued, run when their turn comes, go on in the background, and finish.
+
+use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
+use super::{Lane, MOST_QUEUED, Requests};
+use crate::exec::Stop;
+use crate::mcp::Revision;
+use crate::server::feedback::Feedback;
+use crate::server::replies::Reply;
+
+impl Requests {
+    /// How many calls run in the background, if that is all that may and this is one more.
+    pub(in crate::server) fn has_no_room_for(&self, work: &Work) -> Option<usize> {
+        let most = self.background.most_running;
+        (work.lane() == LaneName::Background && !self.has_room_in_background()).then_some(most)
+    }
+
+    fn has_room_in_background(&self) -> bool {
+        self.background.running + self.background.waiting.len() < self.background.most_running
+    }
+
+    /// Queues the call of this number.
+    ///
+    /// # Errors
+    /// The call, where the queue is full.
+    pub(in crate::server) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
+        if self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len() >= MOST_QUEUED {
+            return Err(Box::new(pending));
+        }
+        self.lane(work.lane()).waiting.push_back(key);
+        self.entries.insert(key, Entry::Queued { pending, work });
+        Ok(())
+    }
+
+    /// Takes the next call whose turn it is. It counts among the running until [`finish`](Self::finish).
+    pub(in crate::server) fn next(&mut self, name: LaneName) -> Option<(u64, Pending, Work)> {
+        let Self { entries, processes, shell, background, .. } = self;
+        let lane = match name {
+            LaneName::Processes => processes,
+            LaneName::Shell => shell,
+            LaneName::Background => background,
+        };
+        if lane.running >= lane.most_running {
+            return None;
+        }
+        let key = lane.waiting.pop_front()?;
+        // Whoever takes a queued call off the table takes it off its lane, so this never fails.
+        let Entry::Queued { pending, work } = entries.remove(&key)? else { return None };
+        lane.running += 1;
+        Some((key, pending, work))
+    }
+
+    /// The call whose turn it was runs, until somebody uses `stop`; `None` where it has ended already.
+    pub(in crate::server) fn run(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
+        self.entries.insert(key, Entry::Running { lane, pending, stop });
+    }
+
+    /// The call whose turn it was runs in the background; gives the right to answer it, unless a task keeps the answer.
+    pub(in crate::server) fn run_in_background(
+        &mut self,
+        key: u64,
+        pending: Pending,
+        stop: Stop,
+        is_of_shell: bool,
+    ) -> Option<Reply> {
+        let Pending { mut reply, description, feedback } = pending;
+        let (id, charge) = (reply.id().clone(), reply.take_charge());
+        let (of_task, reply) = if reply.task().is_some() { (Some(reply), None) } else { (None, Some(reply)) };
+        let background = Box::new(InBackground { id, description, feedback, is_of_shell, of_task });
+        self.entries.insert(key, Entry::Background { background, stop, _charge: charge });
+        reply
+    }
+
+    /// Whether a call that runs could go on in the background.
+    pub(in crate::server) fn can_go_on(&mut self, key: u64) -> Option<Revision> {
+        let has_room = self.has_room_in_background();
+        self.running(key).filter(|_| has_room).map(|pending| pending.feedback.revision())
+    }
+
+    /// Has a call that runs go on in the background; gives the right to answer it. `None` where it has ended, there is no
+    /// room any more, or a task keeps the answer.
+    pub(in crate::server) fn hand_over(&mut self, key: u64) -> Option<Reply> {
+        self.can_go_on(key)?;
+        let (lane, pending, stop) = match self.entries.remove(&key)? {
+            Entry::Running { lane, pending, stop: Some(stop) } => (lane, pending, stop),
+            other => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        let is_of_shell = lane == LaneName::Shell;
+        // The shell itself is busy on.
+        if is_of_shell {
+            self.in_shell = Some(key);
+        } else {
+            self.give_up(lane);
+        }
+        self.background.running += 1;
+        self.run_in_background(key, pending, stop, is_of_shell)
+    }
+
+    /// The call that the persistent shell runs, where that was handed over.
+    pub(in crate::server) fn shell_is_busy_with(&self) -> Option<u64> {
+        self.in_shell
+    }
+
+    /// Takes the next call off that waits for the persistent shell, with its number and what its result must be valid in.
+    pub(in crate::server) fn take_waiting_for_shell(&mut self) -> Option<(u64, Pending, Revision)> {
+        let key = self.shell.waiting.pop_front()?;
+        // As in `next`.
+        let Entry::Queued { pending, work } = self.entries.remove(&key)? else { return None };
+        Some((key, pending, work.revision()))
+    }
+
+    /// Tells whoever runs a call in the background that there is more for it to read.
+    pub(in crate::server) fn feed(&self, key: u64) {
+        if let Some(Entry::Background { stop, .. }) = self.entries.get(&key) {
+            stop.feed();
+        }
+    }
+
+    /// The call whose turn it was does not run.
+    pub(in crate::server) fn give_up(&mut self, lane: LaneName) {
+        let lane = self.lane(lane);
+        lane.running = lane.running.saturating_sub(1);
+    }
+
+    /// Takes a call off whose command has ended; `None` where nobody wants to hear of it.
+    pub(in crate::server) fn finish(&mut self, key: u64) -> Option<Finished> {
+        let (lane, finished) = match self.entries.remove(&key)? {
+            Entry::Running { lane, pending, .. } => (lane, Some(Finished::Pending(pending))),
+            Entry::Answered { lane, .. } => (lane, None),
+            Entry::Background { background, .. } => {
+                if background.is_of_shell {
+                    self.in_shell = None;
+                    self.give_up(LaneName::Shell);
+                }
+                (LaneName::Background, Some(Finished::Background(background)))
+            }
+            other @ (Entry::Held(_)
+            | Entry::Asked(_)
+            | Entry::Queued { .. }
+            | Entry::Reading(_)
+            | Entry::Awaiting { .. }
+            | Entry::Subscribed(_)) => {
+                self.entries.insert(key, other);
+                return None;
+            }
+        };
+        self.give_up(lane);
+        finished
+    }
+
+    /// A call that runs and whose answer somebody wants.
+    pub(in crate::server) fn running(&mut self, key: u64) -> Option<&mut Pending> {
+        match self.entries.get_mut(&key)? {
+            Entry::Running { pending, .. } => Some(pending),
+            Entry::Held(_)
+            | Entry::Asked(_)
+            | Entry::Queued { .. }
+            | Entry::Answered { .. }
+            | Entry::Background { .. }
+            | Entry::Reading(_)
+            | Entry::Awaiting { .. }
+            | Entry::Subscribed(_) => None,
+        }
+    }
+
+    /// What the client hears of a call that runs: until it is answered, and of a task until its end.
+    pub(in crate::server) fn feedback(&mut self, key: u64) -> Option<&mut Feedback> {
+        match self.entries.get_mut(&key)? {
+            Entry::Running { pending, .. } => Some(&mut *pending.feedback),
+            Entry::Background { background, .. } if background.of_task.is_some() => Some(&mut *background.feedback),
+            _ => None,
+        }
+    }
+
+    pub(super) fn lane(&mut self, name: LaneName) -> &mut Lane {
+        match name {
+            LaneName::Processes => &mut self.processes,
+            LaneName::Shell => &mut self.shell,
+            LaneName::Background => &mut self.background,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The table by itself: cancelling, turns, bounds and the end.
+
+use std::sync::Arc;
+
+use serde_json::{Map, json};
+
+use super::*;
+use crate::exec::{Limits, StopReason, StopSignal, stop};
+use crate::jsonrpc::{Incoming, Message, RequestId};
+use crate::mcp::RequestMeta;
+use crate::mcp::Revision::{self, V2025_06_18};
+use crate::server::feedback::Feedback;
+use crate::server::log::Fields;
+use crate::server::replies::{Called, Destination, Replies};
+use crate::server::session::RequestContext;
+use crate::server::shell::{CallContext, ShellTurn, TurnOf};
+use crate::tools::ShellCommandFacts;
+
+struct Table {
+    requests: Requests,
+    replies: Replies,
+}
+
+impl Table {
+    fn new() -> Self {
+        Self { requests: Requests::new(2, 1), replies: Replies::default() }
+    }
+
+    fn reply(&self, id: u64) -> Reply {
+        self.replies.open(id.into(), Called::default(), Destination::Client)
+    }
+
+    fn pending(&self, id: u64) -> Pending {
+        let params = Map::new();
+        let meta = RequestMeta::of(&params);
+        let context = RequestContext {
+            revision: V2025_06_18,
+            client_capabilities: Arc::default(),
+            client_info: None,
+            progress_token: meta.progress_token(),
+            log_level: None,
+            trace: meta.trace_context(),
+        };
+        let reply = self.reply(id);
+        let feedback = Box::new(Feedback::new(reply.id(), "restart", &context));
+        Pending { reply, description: Fields::default(), feedback }
+    }
+
+    /// Queues a call of the shell with the id; gives its number.
+    fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
+        let (key, pending) = (self.requests.number(), self.pending(id));
+        let context = CallContext {
+            key,
+            facts: ShellCommandFacts::default(),
+            revision: V2025_06_18,
+            is_audited: false,
+            is_kept: false,
+            restarted: None,
+        };
+        let limits =
+            Limits { timeout: Default::default(), grace: Default::default(), max_output: 0, has_digests: false };
+        let turn = ShellTurn {
+            request: TurnOf::Restart,
+            context,
+            limits,
+            directories: None,
+            wants_progress: false,
+            shown: Vec::new(),
+            spool: None,
+        };
+        self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
+    }
+
+    /// Runs the next call of the shell; gives its number and what hears that it is to end.
+    fn run(&mut self) -> Option<(u64, StopSignal)> {
+        let (key, pending, _) = self.requests.next(LaneName::Shell)?;
+        let (stop, signal) = stop().unwrap();
+        self.requests.run(key, LaneName::Shell, pending, Some(stop));
+        Some((key, signal))
+    }
+
+    /// Cancels the requests of this id; says how many there were.
+    fn cancel(&mut self, id: u64) -> usize {
+        let cancelled = self.requests.cancel(&id.into());
+        cancelled
+            .into_iter()
+            .map(|Cancelled { reply, .. }| {
+                assert_eq!(reply.id(), &id.into());
+                assert_eq!(self.replies.withdraw(reply), None);
+            })
+            .count()
+    }
+
+    /// How many requests were dropped without an answer.
+    fn lost(&mut self) -> usize {
+        self.replies.answer_lost().len()
+    }
+}
+
+fn request(id: u64) -> Request {
+    let line = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call"}).to_string();
+    match Incoming::parse(line.as_bytes()) {
+        Ok(Incoming::Single(Message::Request(request))) => request,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn subscription(reply: Reply) -> Subscription {
+    Subscription { reply, revision: Revision::V2026_07_28, tasks: vec![1] }
+}
+
+#[test]
+fn a_request_is_cancelled_in_whatever_state_it_is() {
+    let mut table = Table::new();
+    let reply = table.reply(1);
+    table.requests.hold(request(1), reply, None);
+    let reply = table.reply(2);
+    table.requests.subscribe(subscription(reply)).unwrap();
+    let running = table.queue(3).unwrap();
+    let (key, signal) = table.run().unwrap();
+    let queued = table.queue(4).unwrap();
+    assert_eq!(key, running);
+    assert!(table.run().is_none(), "the shell has one call at a time");
+    assert_eq!([1, 2, 4, 5].map(|id| table.cancel(id)), [1, 1, 1, 0]);
+    assert_eq!(table.requests.release().len() + table.requests.end_subscriptions().len(), 0);
+    assert_eq!(signal.wait(Default::default()).unwrap(), None);
+    assert_eq!(table.cancel(3), 1);
+    assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Cancelled));
+    // Nobody wants its answer, and it still runs.
+    assert!(table.requests.running(running).is_none() && !table.requests.is_idle());
+    assert_eq!(table.cancel(3), 0);
+    assert!(table.requests.finish(queued).is_none());
+    assert!(!table.requests.is_idle());
+    assert!(table.requests.finish(running).is_none());
+    assert!(table.requests.is_empty() && table.lost() == 0);
+}
+
+#[test]
+fn all_requests_of_an_id_are_cancelled() {
+    let mut table = Table::new();
+    let reply = table.reply(7);
+    table.requests.hold(request(7), reply, None);
+    table.queue(7).unwrap();
+    let (key, _signal) = table.run().unwrap();
+    table.queue(7).unwrap();
+    assert_eq!(table.cancel(7), 3);
+    assert!(table.requests.finish(key).is_none() && table.requests.is_empty());
+}
+
+#[test]
+fn held_requests_go_on_in_the_order_of_their_arrival() {
+    let mut table = Table::new();
+    for id in [3, 1, 2] {
+        let reply = table.reply(id);
+        table.requests.hold(request(id), reply, None);
+    }
+    let ids: Vec<_> = table.requests.release().iter().map(|held| held.request.id.clone()).collect();
+    assert_eq!(ids, [3, 1, 2].map(RequestId::from));
+    assert_eq!(table.lost(), 3);
+}
+
+#[test]
+fn the_queue_and_the_subscriptions_are_bounded() {
+    let mut table = Table::new();
+    assert!((0..10_000).all(|id| table.queue(id).is_ok()));
+    assert_eq!(table.queue(1).unwrap_err().reply.id(), &1.into());
+    assert_eq!(table.cancel(9_999), 1);
+    assert!(table.queue(1).is_ok());
+    for id in 0..1_000 {
+        let reply = table.reply(id);
+        table.requests.subscribe(subscription(reply)).unwrap();
+    }
+    let reply = table.reply(1);
+    assert!(table.requests.subscribe(subscription(reply)).is_err());
+}
+
+#[test]
+fn at_the_end_what_runs_is_stopped_and_what_waits_is_dropped() {
+    let mut table = Table::new();
+    table.queue(1).unwrap();
+    let (key, signal) = table.run().unwrap();
+    table.queue(2).unwrap();
+    table.requests.shut_down();
+    assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Shutdown));
+    assert_eq!(table.lost(), 2);
+    assert!(table.run().is_none() && !table.requests.is_idle());
+    table.requests.shut_down();
+    assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Shutdown));
+    table.requests.abandon_shell();
+    assert!(table.requests.is_empty() && table.requests.finish(key).is_none());
+}
