@@ -11,6 +11,7 @@
 //! - [`Feed`] is what a running command reads on its standard input.
 //! - [`Heartbeat`] reports how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of a stop signal.
+//! - `NewFiles` are the files that a call may make although its sandbox grants files alone (Linux).
 //! - `Orphans` finds and ends what left the tree of its command (Linux).
 
 mod capture;
@@ -24,6 +25,8 @@ mod launcher;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_launcher.rs"]
 mod launcher;
+#[cfg(target_os = "linux")]
+mod new_files;
 mod os;
 mod output;
 #[cfg(target_os = "linux")]

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 #[cfg(target_os = "linux")]
+use super::new_files::NewFiles;
+#[cfg(target_os = "linux")]
 use super::own_directory::is_inherited;
 use super::{
     Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError,
     OWN_BINARY, Output, Spool, StopSignal, os,
 };
-use crate::files::{FileState, Reached};
+use crate::files::{FileState, Held, Reached};
 use crate::integrity::{Checked, Guard, Untrusted};
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule};
@@ -271,8 +273,8 @@ impl Processes {
             && !has_own_way
     }
 
-    /// The sandbox for one command.
-    fn sandbox_for(&self, command: &AllowedCommand) -> Option<Arc<Sandbox>> {
+    /// The sandbox for one command, which may write these files too.
+    fn sandbox_for(&self, command: &AllowedCommand, new: impl Iterator<Item = Arc<Held>>) -> Option<Arc<Sandbox>> {
         let sandbox = self.sandbox.as_ref()?;
         if !self.is_claimed {
             return Some(Arc::clone(sandbox));
@@ -284,7 +286,7 @@ impl Processes {
                 Some(Reached::Missing { .. }) | None => None,
             })
         };
-        Some(Arc::new(sandbox.with_claims(claimed(Access::Read), claimed(Access::Write))))
+        Some(Arc::new(sandbox.with_claims(claimed(Access::Read), claimed(Access::Write).chain(new))))
     }
 }
 
@@ -294,7 +296,14 @@ impl Executor for Processes {
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let has_input = input.is_some() || feed.is_some();
-        if let Some(sandbox) = self.sandbox_for(&allowed) {
+        #[cfg(target_os = "linux")]
+        let new_files = if self.is_claimed { NewFiles::of(allowed.claims()) } else { Ok(NewFiles::default()) }
+            .map_err(|source| ExecError::Lost { source })?;
+        #[cfg(target_os = "linux")]
+        let new = new_files.held();
+        #[cfg(not(target_os = "linux"))]
+        let new = std::iter::empty();
+        if let Some(sandbox) = self.sandbox_for(&allowed, new) {
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
             // Making the rules may have taken until after the end of the server.
             if stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {

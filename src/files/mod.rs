@@ -16,6 +16,7 @@
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - `SharedFile` is a file to which several processes append, one at a time.
+//! - `NewFile` is an empty file that somebody else may write, and that is removed if nobody has (Linux).
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;
@@ -24,6 +25,8 @@ mod appended;
 mod beneath;
 mod digest;
 mod held;
+#[cfg(target_os = "linux")]
+mod new_file;
 mod patience;
 mod place;
 mod places;
@@ -45,6 +48,8 @@ pub use appended::open_to_append;
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
 pub use held::{Held, Identity, are_same};
+#[cfg(target_os = "linux")]
+pub(crate) use new_file::NewFile;
 pub use place::{Existing, Place, PlaceError, Replacement};
 pub use places::Places;
 pub use reach::{NotReached, Reached};

@@ -275,6 +275,40 @@ fn a_sandbox_of_a_rule_holds_its_own_program_and_the_paths_of_the_call_alone() {
     assert!(said.contains("exit_code: 0") && said.contains("text of a"), "{said}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_whose_sandbox_grants_the_claimed_paths_alone_makes_the_file_that_it_names_and_no_other() {
+    let project = Project::new();
+    let rule = |operands: &str| {
+        format!("{{syntax: operands, operands: [{operands}], sandbox: {{level: strict, exec: own, paths: claimed}}}}")
+    };
+    let copy = rule("{path: read}, {path: write}");
+    let script = rule("{one_of: [-c]}, {one_of: ['echo x > other; echo y > new; :']}, {path: write}");
+    let policy = project.policy(&format!(
+        "commands:\n  cp: {copy}\n  dash: {script}\n  touch: {0}\n  \"true\": {0}\n  mkdir: {0}\n",
+        rule("{path: write}")
+    ));
+    let at = |name: &str| project.path("project").join(name);
+    for (line, made) in [("cp a new", "new"), ("cp a out", "out/a"), ("touch out/b", "out/b"), ("cp a dangling", "new")]
+    {
+        let said = project.call(&policy, &[], line);
+        assert!(said.contains("exit_code: 0") && at(made).is_file(), "{line}: {said}");
+        fs::remove_file(at(made)).unwrap();
+    }
+    // What a call names and does not use is gone before its answer comes.
+    for line in ["true new", "mkdir new", "cp missing new"] {
+        project.call(&policy, &[], line);
+        assert!(!at("new").exists(), "{line}");
+    }
+    // Beside the file that is named nothing can be made.
+    let said = project.call(&policy, &[], "dash -c 'echo x > other; echo y > new; :' new");
+    assert!(said.contains("cannot create other") && !at("other").exists(), "{said}");
+    assert_eq!(fs::read_to_string(at("new")).unwrap(), "y\n");
+    // What the rule takes no write to is not made.
+    assert!(project.call(&policy, &[], "touch dangling_out").contains("leads outside"));
+    assert!(!project.path("outside/new").exists());
+}
+
 #[test]
 fn a_model_learns_from_the_tools_what_it_may_call() {
     let project = Project::new();

@@ -1,0 +1,106 @@
+//! An empty file that is made so that somebody else may write it, and removed if nobody has (Linux).
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fstat, futimens, openat, unlinkat};
+
+use super::Held;
+use super::held::identity;
+
+/// The time of a file that nobody has written: any write gives it another.
+const NEVER: i64 = 0;
+
+/// An empty file that was not there before.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    directory: Arc<Held>,
+    name: OsString,
+    held: Arc<Held>,
+}
+
+impl NewFile {
+    /// Makes it in a held directory, with the rights that the umask leaves. Its time of change is the beginning of 1970.
+    ///
+    /// # Errors
+    /// The system's error, also if something has the name.
+    pub(crate) fn create(directory: &Arc<Held>, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&**directory, name, flags, Mode::from_raw_mode(0o666))?;
+        let made = || {
+            let last_modification = Timespec { tv_sec: NEVER, tv_nsec: 0 };
+            let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+            futimens(&file, &Timestamps { last_access, last_modification })?;
+            let held = held_at(directory, name)?;
+            if *held.identity() == identity(&file)? { Ok(held) } else { Err(io::ErrorKind::AlreadyExists.into()) }
+        };
+        match made() {
+            Ok(held) => Ok(Self { directory: Arc::clone(directory), name: name.to_owned(), held: Arc::new(held) }),
+            Err(error) => {
+                // What is wrong with it is told; an empty file that stays is worth no second message.
+                let _ = unlinkat(&**directory, name, AtFlags::empty());
+                Err(error)
+            }
+        }
+    }
+
+    /// The file.
+    pub(crate) fn held(&self) -> &Arc<Held> {
+        &self.held
+    }
+
+    /// Removes it if it still has its name and nobody has written, cut or touched it.
+    pub(crate) fn remove_unless_used(self) {
+        let Ok(now) = held_at(&self.directory, &self.name) else { return };
+        let is_unused =
+            fstat(&now).is_ok_and(|now| now.st_size == 0 && now.st_mtime == NEVER && now.st_mtime_nsec == 0);
+        if is_unused && now.identity() == self.held.identity() {
+            // Where it can't be removed an empty file stays.
+            let _ = unlinkat(&*self.directory, &*self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn held_at(directory: &Held, name: &OsStr) -> io::Result<Held> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Held::from_handle(openat(directory, name, flags, Mode::empty())?, &directory.path().join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_new_file_goes_unless_somebody_has_used_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Arc::new(Held::open_directory(dir.path()).unwrap());
+        let path = |name: &str| dir.path().join(name);
+        type Use = fn(&std::path::Path);
+        let uses: [(&str, Use); 5] = [
+            ("unused", |_| {}),
+            ("written", |path| fs::write(path, "x").unwrap()),
+            ("cut", |path| fs::write(path, "").unwrap()),
+            ("touched", |path| {
+                fs::File::options().write(true).open(path).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+            }),
+            ("replaced", |path| {
+                fs::remove_file(path).unwrap();
+                fs::write(path, "").unwrap();
+            }),
+        ];
+        for (name, used) in uses {
+            let file = NewFile::create(&held, name.as_ref()).unwrap();
+            assert_eq!(fs::read(path(name)).unwrap(), b"");
+            used(&path(name));
+            file.remove_unless_used();
+            assert_eq!(path(name).exists(), name != "unused", "{name}");
+        }
+        std::os::unix::fs::symlink("elsewhere", path("link")).unwrap();
+        for taken in ["written", "link"] {
+            assert_eq!(NewFile::create(&held, taken.as_ref()).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert!(!path("elsewhere").exists());
+    }
+}
