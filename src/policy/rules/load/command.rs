@@ -160,7 +160,15 @@ fn level(
         }
     }
     level.arguments = arguments(&level, &fields, &own, base, context, warnings)?;
+    // What takes no arguments at all takes no `--`.
+    let takes_nothing = base.is_none() && !describes_arguments(&fields);
+    level.refuses_double_dash |= takes_nothing && fields.get("double_dash").is_none();
     Ok(level)
+}
+
+fn describes_arguments(fields: &Fields<'_, '_>) -> bool {
+    let keys = ["options", "use", "operands", "after_double_dash", "forms", "subcommands"];
+    keys.into_iter().any(|key| fields.get(key).is_some())
 }
 
 fn arguments(
@@ -171,12 +179,9 @@ fn arguments(
     context: &Context<'_>,
     warnings: &mut Vec<PolicyWarning>,
 ) -> Result<Arguments, PolicyError> {
-    let has_any = ["options", "use", "operands", "after_double_dash", "forms", "subcommands"]
-        .into_iter()
-        .any(|key| fields.get(key).is_some());
     let (base_options, mut forms, mut subcommands) = match base.map(|base| &base.arguments) {
         // A rule that extends a profile and describes no arguments keeps them as they are.
-        Some(arguments) if !has_any => return Ok(arguments.clone()),
+        Some(arguments) if !describes_arguments(fields) => return Ok(arguments.clone()),
         Some(Arguments::Described { options, forms, subcommands }) => {
             (Some(options), forms.clone(), subcommands.clone())
         }
