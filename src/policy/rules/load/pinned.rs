@@ -52,6 +52,37 @@ const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 /// A command, an option of it, and what that does.
 type Escape = (&'static str, &'static str, &'static str);
 
+/// Options whose value names a program that the command starts, or a setting that does.
+const STARTS: [(&str, &[&str]); 15] = [
+    (
+        "tar",
+        &[
+            "--to-command",
+            "-I",
+            "--use-compress-program",
+            "--checkpoint-action",
+            "--rsh-command",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+        ],
+    ),
+    ("cpio", &["--rsh-command"]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("fd", &["-x", "--exec", "-X", "--exec-batch"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("git", &["-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--open-files-in-pager"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("ssh", &["-o", "-F"]),
+    ("scp", &["-o", "-F", "-S"]),
+    ("go", &["-exec", "-toolexec", "-vettool"]),
+    ("cargo", &["--config"]),
+    ("make", &["--eval"]),
+    ("npm", &["--script-shell", "--node-options"]),
+    ("man", &["-P", "--pager", "-H", "--html"]),
+];
+
 /// Options that follow links beneath what a call names, or read names from a file. The empty command is every one.
 const ESCAPES: [Escape; 35] = [
     ("grep", "-R", "follows links"),
@@ -98,6 +129,7 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     let reach = reach_of(name);
     let escaping: Vec<&Escape> =
         ESCAPES.iter().filter(|(command, ..)| command.is_empty() || *command == base).collect();
+    let starting = STARTS.iter().find(|(command, _)| *command == base).map_or(&[][..], |(_, spellings)| spellings);
     let first = warnings.len();
     for level in command.level.levels() {
         let Arguments::Described { options, forms, .. } = &level.arguments else {
@@ -110,7 +142,11 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
         let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
         for option in all {
             escapes(&escaping, option, warnings);
-            if base == "find" && option.spellings.iter().any(|spelling| ACTIONS.contains(&spelling.as_str())) {
+            starts(starting, option, warnings);
+            if base == "find"
+                && !is_pinned(&option.takes)
+                && option.spellings.iter().any(|spelling| ACTIONS.contains(&spelling.as_str()))
+            {
                 return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
             }
         }
@@ -134,6 +170,19 @@ fn escapes(escaping: &[&Escape], option: &OptionRule, warnings: &mut Vec<PolicyW
         );
         warnings.push(PolicyWarning { origin: option.origin.clone(), text });
     }
+}
+
+fn starts(starting: &[&str], option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
+    let found = starting.iter().find(|spelling| option.spellings.iter().any(|own| own == *spelling));
+    if let Some(spelling) = found.filter(|_| option.takes != Takes::Flag && !is_pinned(&option.takes)) {
+        let text = format!("`{spelling}` can start any program that a call names; name its values with `one_of`");
+        warnings.push(PolicyWarning { origin: option.origin.clone(), text });
+    }
+}
+
+/// Whether an option takes a few words alone.
+fn is_pinned(takes: &Takes) -> bool {
+    matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
 }
 
 /// Whether what an interpreter or a wrapper is told to run is one of a few words.

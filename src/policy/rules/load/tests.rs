@@ -376,6 +376,17 @@ fn programs_that_run_others_are_pinned_or_told_of() {
         "commands:\n  find:\n    syntax: single_dash\n    options:\n      -exec: {text: {}}",
         "5: `find` starts the programs that it is told to, and `-exec` does not pin what that is: name what it may run with `one_of`, or say `find: any`",
     );
+    assert!(load("commands:\n  find:\n    syntax: single_dash\n    options: {-exec: {one_of: [wc]}, ;: flag}").is_ok());
+    assert_eq!(
+        warnings(
+            "commands:\n  tar:\n    options:\n      -t: flag\n      -I, --use-compress-program: {text: {}}\n      --to-command: {one_of: [wc]}"
+        ),
+        ["p.yaml:5: `-I` can start any program that a call names; name its values with `one_of`"]
+    );
+    assert_eq!(
+        warnings("commands:\n  x:\n    options: {-I: {text: {}}}\n  go: {syntax: go, options: {-exec: flag}}"),
+        [""; 0]
+    );
     assert!(load("commands:\n  sh:\n    operands: [{one_of: [build.sh]}, {integer: [1, 9]}]").is_ok());
     check(
         "commands:\n  timeout:\n    operands: [{integer: [1, 9]}, {name: COMMAND, text: {}}]",
