@@ -85,6 +85,12 @@ fn test_runs_every_example_and_case_and_names_what_none_uses() {
     let expected = "p.yaml: 2 examples: all as expected\n  p.yaml:4: no example uses `-n, --number` of `ls`\n  p.yaml:7: no \
                     example uses a form of `cat`\n";
     assert_eq!((status, text.as_str()), (0, expected));
+    place
+        .write("odd.yaml", "commands:\n  rg:\n    options: {--pre: {text: {}}}\n    examples: {allow: [rg --pre x]}\n");
+    let (status, text) = run(&place, &["policy", "test", "odd.yaml"]);
+    let warned = "odd.yaml:3: `--pre` can start any program that a call names; name its values with `one_of`";
+    assert_eq!((status, text), (0, format!("odd.yaml: 1 examples: all as expected\n  {warned}\n")));
+    assert_eq!(json(&place, &["policy", "test", "odd.yaml"]).1["files"][0]["warnings"], serde_json::json!([warned]));
     let with_cases = run(&place, &["policy", "test", "--cases", "cases", "--policy", "p.yaml"]);
     assert_eq!(with_cases, (0, "p.yaml: 2 examples, 2 cases: all as expected\n".to_owned()));
     place.write("cases", "{\"argv\":[\"ls\",\"-n\",\"6\"],\"expect\":\"allow\"}\n{\"argv\":[\"cat\",\"x\"],\"expect\":\"ask\",\"input\":\"y\"}\n");

@@ -39,6 +39,8 @@ struct Report {
     cases: usize,
     wrong: Vec<Wrong>,
     unused: Vec<Unused>,
+    /// What the operator should know, each with its place.
+    warnings: Vec<String>,
 }
 
 /// What was used: forms by their place, options by their place and first spelling.
@@ -83,7 +85,8 @@ fn report(file: &str, cases: &[(&str, Case)]) -> Result<Report, CliError> {
         wrong.extend(judge(&rules, case, ((*name).to_owned(), Some(case.line)), &mut used));
     }
     let unused = unused(&rules, file, &used);
-    Ok(Report { file: file.to_owned(), examples, cases: cases.len(), wrong, unused })
+    let warnings = rules.warnings().iter().map(ToString::to_string).collect();
+    Ok(Report { file: file.to_owned(), examples, cases: cases.len(), wrong, unused, warnings })
 }
 
 fn judge(rules: &Rules, case: &Case, at: (String, Option<usize>), used: &mut Used) -> Option<Wrong> {
@@ -138,7 +141,7 @@ fn shown((file, line): &(String, Option<usize>)) -> String {
 
 impl Report {
     fn to_text(&self) -> String {
-        let Self { file, examples, cases, wrong, unused } = self;
+        let Self { file, examples, cases, wrong, unused, warnings } = self;
         let cases = if *cases == 0 { String::new() } else { format!(", {cases} cases") };
         let verdict =
             if wrong.is_empty() { "all as expected".to_owned() } else { format!("{} otherwise", wrong.len()) };
@@ -149,6 +152,7 @@ impl Report {
             lines.push(format!("  {}: `{}`: expected {expected}, came {came}{why}", shown(&wrong.at), wrong.line));
         }
         lines.extend(unused.iter().map(|unused| format!("  {}: no example uses {}", shown(&unused.at), unused.what)));
+        lines.extend(warnings.iter().map(|warning| format!("  {warning}")));
         lines.iter().map(|line| format!("{}\n", escape(line))).collect()
     }
 
@@ -169,6 +173,7 @@ impl Report {
             "examples": self.examples,
             "cases": self.cases,
             "wrong": self.wrong.iter().map(wrong).collect::<Vec<Value>>(),
+            "warnings": self.warnings,
             "unused": self.unused.iter().map(unused).collect::<Vec<Value>>(),
         })
     }
