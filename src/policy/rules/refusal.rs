@@ -194,6 +194,9 @@ fn described_text(text: &TextType) -> String {
 /// The value that is not of a type, with what is wrong where the type alone does not tell.
 fn why_not(value: &ValueType, given: &str) -> String {
     let shown = quoted(given);
+    if given.is_empty() {
+        return format!("{shown}, which is empty");
+    }
     let bad_first = |first: &str| given.chars().next().filter(|c| "-+@".contains(*c) && !first.contains(*c));
     let bad_char = |chars: &Option<CharSet>| {
         let chars = chars.as_ref()?;
@@ -204,10 +207,13 @@ fn why_not(value: &ValueType, given: &str) -> String {
         ValueType::Text(text) => bad_first(&text.first)
             .map(|first| format!("begins with `{first}`"))
             .or_else(|| (given.chars().count() > text.max_length).then(|| "is too long".to_owned()))
-            .or_else(|| bad_char(&text.chars).map(|character| format!("holds {}", quoted(&character.to_string())))),
+            .or_else(|| bad_char(&text.chars).map(|character| format!("holds {}", quoted(&character.to_string()))))
+            .or_else(|| (text.relative && given.starts_with('/')).then(|| "begins with `/`".to_owned()))
+            .or_else(|| {
+                (text.relative && given.split('/').any(|part| part == "..")).then(|| "has a part `..`".to_owned())
+            }),
         ValueType::Path(path) => bad_first("")
             .map(|first| format!("begins with `{first}`"))
-            .or_else(|| given.is_empty().then(|| "is empty".to_owned()))
             .or_else(|| bad_char(&path.chars).map(|character| format!("holds {}", quoted(&character.to_string())))),
     };
     why.map_or_else(|| shown.clone(), |why| format!("{shown}, which {why}"))

@@ -438,6 +438,11 @@ fn what_a_refusal_says_is_enough_to_do_better() {
         let found = found.split("; usage:").next().unwrap();
         assert_eq!(found, expected, "{line}");
     };
+    check("git log --max-count=", "`--max-count` takes a whole number from 1 to 1000, not ``, which is empty");
+    for (revision, why) in [("/x", "begins with `/`"), ("a/../b", "has a part `..`")] {
+        let found = refusal(LOG, &format!("git log {revision}"));
+        assert!(found.contains(&format!("not `{revision}`, which {why};")), "{found}");
+    }
     check("git log --outpu", "`git log` does not take `--outpu`; write options in full");
     check("git log --output=/etc/x", "`git log` does not take `--output`; write options in full");
     check("git log -zF", "`git log` does not take `-F`, a letter of `-zF`");
