@@ -58,7 +58,7 @@ pub use no_landlock::Executed;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use no_landlock::KernelProbe;
 #[cfg(not(target_os = "linux"))]
-use no_landlock::{Domain, executed_anyway, own_grants, system_grants};
+use no_landlock::{Domain, executed_anyway, own_grants, read_anyway, system_grants};
 pub use opened::{Named, NamedPlaces, OpenedPlaces};
 #[cfg(target_os = "linux")]
 pub(crate) use own_domain::OwnDomain;
@@ -67,8 +67,13 @@ pub use preset::Preset;
 pub use programs::Executed;
 pub use sandbox::{Sandbox, SandboxSettings};
 #[cfg(target_os = "linux")]
-use system::{executed_anyway, own_grants, system_grants};
+use system::{executed_anyway, own_grants, read_anyway, system_grants};
 pub use temporary::TemporaryDirectory;
+
+/// Whether a level lets commands read what lies at that path without any grant.
+pub(crate) fn is_read_anyway(level: Level, path: &std::path::Path) -> bool {
+    read_anyway(level).iter().any(|system| path.starts_with(system))
+}
 
 /// Whether a level lets commands execute what lies at that path without any grant.
 pub(crate) fn is_executed_anyway(level: Level, path: &std::path::Path) -> bool {

@@ -52,6 +52,11 @@ pub(super) fn executed_anyway(_level: Level) -> &'static [&'static str] {
     &[]
 }
 
+/// Nothing is granted by a level.
+pub(super) fn read_anyway(_level: Level) -> &'static [&'static str] {
+    &[]
+}
+
 /// Grants nothing, for the same reason.
 pub(super) fn own_grants(_settings: &SandboxSettings) -> Vec<Grant> {
     Vec::new()

@@ -74,6 +74,15 @@ pub(super) fn executed_anyway(level: Level) -> &'static [&'static str] {
     }
 }
 
+/// What a level lets commands read.
+pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
+    match level {
+        Level::Off => &[],
+        Level::Workspace => SYSTEM,
+        Level::Strict => STRICT,
+    }
+}
+
 /// What a sandbox grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
 pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
     let SandboxSettings { level, programs, directories, read, write, exec, .. } = settings;

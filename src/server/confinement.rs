@@ -12,7 +12,7 @@ use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
     Enforcement, Executed, Kernel, Level, Named, NamedPlaces, Network, OpenedPlaces, Preset, Sandbox, SandboxError,
-    SandboxSettings, TemporaryDirectory,
+    SandboxSettings, TemporaryDirectory, is_read_anyway,
 };
 
 /// How commands are confined.
@@ -438,6 +438,7 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
         Some(format!("{what} `{}` {why}, {so}; keep it elsewhere", path.display()))
     };
     // They may not be there before the first start.
+    let real = |path: &Path| crate::files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let logs = [("the log file", &config.log_file.value), ("the audit log", &config.audit.value)];
     let logs = logs.into_iter().filter_map(|(what, file)| Some((what, file.as_ref()?))).filter_map(|(what, file)| {
         let why = opened.writable_way(here.join(file).parent()?)?;
@@ -445,7 +446,8 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
     });
     let locked = config.audit.value.iter().filter(|file| {
         let directory = here.join(file).parent().map(Path::to_owned).unwrap_or_default();
-        opened.writable_way(&directory).is_none() && opened.is_readable(&directory)
+        let is_readable = || opened.is_readable(&directory) || is_read_anyway(config.sandbox.value, &real(&directory));
+        opened.writable_way(&directory).is_none() && is_readable()
     });
     let locked = locked.map(|file| {
         format!(
