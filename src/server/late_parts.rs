@@ -10,10 +10,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::anchor::AnchorSettings;
 use super::auditing::{self, AuditPlan};
+use super::configured;
 use super::event::Event;
 use super::inbox::EventSender;
 use super::observer::{Observer, Unobserved};
-use super::parts::{self, Parts};
+use super::parts::Parts;
 use crate::config::{Config, LogLevel, RootsMode};
 use crate::mcp::TaskSupport;
 use crate::policy::rules::Rules;
@@ -69,7 +70,7 @@ impl LateParts {
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
             audit: auditing::plan(config),
-            anchor: parts::anchor_settings(config),
+            anchor: configured::anchor_settings(config),
         };
         let rules = Arc::clone(&config.rules);
         let config = config.clone();

@@ -16,6 +16,7 @@ mod auditing;
 mod budget;
 mod calls;
 mod cancelling;
+mod configured;
 mod confinement;
 mod deadlines;
 mod dispatch;
@@ -55,6 +56,7 @@ mod task_requests;
 mod tasks;
 mod tool_call;
 mod turns;
+mod warnings;
 mod watches;
 mod workers;
 

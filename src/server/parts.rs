@@ -10,24 +10,22 @@ use thiserror::Error;
 use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::auditing::{self, AuditPlan};
+use super::configured;
 use super::confinement::Confinement;
 use super::examine::{Asked, examine};
 use super::observer::{Observer, Unobserved};
-use crate::config::{Config, EnvEntry, LogLevel, RootsMode, Source};
+use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
-    Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, OperatorProgram, Processes,
-    Variable, since_1970,
+    Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, Processes, since_1970,
 };
-use crate::integrity::{Guard, Lock, Replaceable, Trust, Untrusted};
+use crate::integrity::{Guard, Replaceable, Trust, Untrusted};
 use crate::mcp::TaskSupport;
-use crate::policy::rules::{CommandRule, Expected, SandboxWord, forms_of, synopsis};
-use crate::policy::{
-    AllowList, Directories, DirectorySettings, Policy, Program, Programs, Refusal, Roots, SearchPath, Verdict, wrappers,
-};
-use crate::sandbox::{Level, Sandbox};
+use crate::policy::rules::{CommandRule, SandboxWord};
+use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
+use crate::sandbox::Sandbox;
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
-use crate::tools::{BackgroundSettings, DescribedCommand, ReportSettings, ToolSettings, Toolbox};
+use crate::tools::{BackgroundSettings, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
 pub struct Parts {
@@ -68,9 +66,9 @@ pub struct Parts {
     /// Whether some rule bounds the paths among the words of its command.
     pub(super) bounds_paths: bool,
     /// Whether the allow-list is the one of the tools of the shell, since nobody named a command.
-    allows_by_default: bool,
+    pub(super) allows_by_default: bool,
     /// What is to be said of variables that other servers read.
-    settings_of_others: Vec<String>,
+    pub(super) settings_of_others: Vec<String>,
     /// What keeps the output of calls, for the tools that read it; `None` without them.
     keeper: Option<Keeper>,
     /// How many calls were made without a client.
@@ -91,7 +89,7 @@ impl Parts {
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = config.allow_list();
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-        let directories = Directories::new(directory_settings(config));
+        let directories = Directories::new(configured::directory_settings(config));
         let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
         let (mut confinement, sandbox, rules) = Confinement::new(config, &allow, &directories, &programs, &launcher);
         let toolbox = Toolbox::new(ToolSettings {
@@ -99,8 +97,8 @@ impl Parts {
             which: config.tools.value,
             entries: allow.names().to_vec(),
             allows_any: allow.allows_any() || config.allow_project_commands.value,
-            described: described(&allow),
-            read_only: read_only(config, &allow),
+            described: configured::described(&allow),
+            read_only: configured::read_only(config, &allow),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
             max_output: config.max_output.value,
@@ -117,15 +115,15 @@ impl Parts {
         let mut environment = Environment::new(&EnvironmentSettings {
             inherited: config.surroundings.variables.clone(),
             inherit_all: config.inherit_env.value,
-            variables: config.env.value.iter().map(variable).collect(),
+            variables: config.env.value.iter().map(configured::variable).collect(),
             path: search_path.to_variable(),
         });
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
         }
-        let guard = guard(config, &search_path);
+        let guard = configured::guard(config, &search_path);
         let shell = config.tools.value.has_shell().then(|| {
-            let program = shell_program(&config.shell.value, &programs);
+            let program = configured::shell_program(&config.shell.value, &programs);
             let limits = launcher.as_ref().map_err(ToString::to_string);
             let (program, launcher) = match limits {
                 Ok(launcher) => (program, launcher.clone()),
@@ -141,7 +139,7 @@ impl Parts {
         });
         let processes =
             Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
-        let ask = ask_settings(config, &programs, &search_path);
+        let ask = configured::ask_settings(config, &programs, &search_path);
         let asks = allow.rules().iter().any(|rule| rule.asks());
         Self {
             shell,
@@ -168,7 +166,7 @@ impl Parts {
             max_concurrent: config.max_concurrent.value,
             max_background_calls: config.max_background_calls.value,
             max_background: config.max_background.value,
-            hand_over: hand_over(config),
+            hand_over: configured::hand_over(config),
             log_level: config.log.value,
             confinement,
             launcher,
@@ -180,10 +178,10 @@ impl Parts {
             keeper: config
                 .background
                 .value
-                .then(|| Keeper::new(temporary_directories(config), config.keep_output.value)),
+                .then(|| Keeper::new(configured::temporary_directories(config), config.keep_output.value)),
             calls: AtomicU64::new(0),
             audit: auditing::plan(config),
-            anchor: anchor_settings(config),
+            anchor: configured::anchor_settings(config),
         }
     }
 
@@ -297,7 +295,7 @@ impl Parts {
         self.untrusted_by(|guard, program| guard.check(program, since_1970()).map(drop))
     }
 
-    fn untrusted_by(&self, look: impl Fn(&Guard, &Path) -> Result<(), Untrusted>) -> Vec<String> {
+    pub(super) fn untrusted_by(&self, look: impl Fn(&Guard, &Path) -> Result<(), Untrusted>) -> Vec<String> {
         let Some(guard) = self.policy.guard() else { return Vec::new() };
         let mut untrusted = Vec::new();
         for (_, program) in self.programs() {
@@ -310,107 +308,6 @@ impl Parts {
     /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
     pub fn is_built_in(&self, name: &str) -> bool {
         self.shell.is_some() && dialect::is_builtin(name)
-    }
-
-    /// What the operator should know before anything runs, one sentence each.
-    pub fn warnings(&self) -> Vec<String> {
-        let allow = self.policy.allow_list();
-        let mut warnings = Vec::new();
-        if allow.allows_any() {
-            warnings.push("the allow-list holds `*`: every command is allowed".to_owned());
-        }
-        if self.allows_by_default {
-            warnings.push(format!(
-                "no command is named, so `--tools shell` allows the set `@shell`: {}; name your own with `--allow`, or these \
-                 with `--allow @shell`",
-                allow.names().join(", ")
-            ));
-        }
-        warnings.extend(self.settings_of_others.iter().cloned());
-        warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
-        for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
-            if let Some(reach) = wrappers::reach_of(name) {
-                warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
-            }
-        }
-        if self.shell.is_some() {
-            let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
-            warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
-            let unheld = allow.rules().iter().filter(|rule| !rule.has_no_settings());
-            warnings.extend(unheld.map(|rule| {
-                format!(
-                    "on the persistent shell every call of `{}` is refused: its rule in {} sets a sandbox, an environment or \
-                     limits of its own",
-                    rule.name, rule.origin
-                )
-            }));
-        }
-        for name in self.toolbox.read_only().filter(|name| !allow.has_entry(name)) {
-            warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));
-        }
-        let directories = self.policy.directories();
-        if directories.allow_project_commands() {
-            warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
-        }
-        if directories.withholds_from_clients_roots() && self.roots != RootsMode::Ignore {
-            let is_refused = self.confinement.is_on() || self.confinement.confines_rules();
-            let consequence = if is_refused { "calls in them are refused" } else { "commands in them are not allowed" };
-            warnings.push(format!(
-                "a client's roots count only inside directories that you name, and none is named, so {consequence}; name one \
-                 with `--workspace-dir`, `--project-dir` or `--cwd-root`, or say `--roots ignore`"
-            ));
-        }
-        let limits = self.launcher.iter().flatten().flat_map(Launcher::describe);
-        let of_user = limits.filter(|(flag, how)| *flag == "max-processes" && how.contains("RLIMIT_NPROC"));
-        warnings.extend(
-            of_user.map(|(flag, how)| format!("`--{flag}` bounds the number {how}: no cgroup can be made here")),
-        );
-        warnings.extend(self.confinement.warnings());
-        if self.policy.guard().and_then(|guard| guard.locks_libraries()) == Some(false) && self.locks_libraries() {
-            warnings.push(
-                "the lock file was written without `--sandbox strict`, so it holds no loaders and libraries; write it anew with \
-                 `allowexec lock --sandbox strict`"
-                    .to_owned(),
-            );
-        }
-        if self.asks && self.ask.program.is_none() {
-            let asked = allow.rules().iter().filter(|rule| rule.asks()).map(|rule| format!("`{}`", rule.name));
-            warnings.push(format!(
-                "calls of {} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
-                 program that asks with `--ask-with`",
-                asked.collect::<Vec<_>>().join(", ")
-            ));
-        }
-        if self.ask.program.is_some() && !self.asks {
-            warnings.push(
-                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
-            );
-        }
-        if allow.allows_any() && self.asks {
-            warnings.push(
-                "the allow-list holds `*`, which allows a command that has to be approved by its path without approval"
-                    .to_owned(),
-            );
-        }
-        warnings
-    }
-
-    /// What keeps calls from being served, one sentence each.
-    pub fn problems(&self) -> Vec<String> {
-        let directories = self.policy.directories().problems();
-        let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
-        problems.extend(self.policy.directories().contradictions());
-        problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
-        let allow = self.policy.allow_list();
-        if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
-            problems.push(NOTHING_ALLOWED.to_owned());
-        }
-        problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
-        // What takes long to find out the first call says, and `doctor`.
-        problems.extend(self.untrusted_by(Guard::glance));
-        problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
-        problems.extend(self.confinement.problems());
-        problems
     }
 }
 
@@ -429,131 +326,4 @@ pub(crate) enum NotStarted {
     /// What happens can't be recorded as the operator asked.
     #[error("the audit log (`--audit`) can't be opened: {0}")]
     Audit(String),
-}
-
-/// What is demanded of programs; `None` for nothing.
-fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
-    let guard = || Guard::new(config.trust.value, search_path.entries().to_vec());
-    match (&config.lock.value, config.trust.value) {
-        (None, Trust::Any) => None,
-        (None, Trust::Owner) => Some(Arc::new(guard())),
-        (Some(file), _) => {
-            let file = config.surroundings.directory.join(file);
-            let lock = Lock::read(&file).map_err(|error| error.to_string());
-            Some(Arc::new(guard().with_lock(&file, lock)))
-        }
-    }
-}
-
-/// What models are told of the commands that policies describe.
-fn described(allow: &AllowList) -> Vec<DescribedCommand> {
-    let is_told = |rule: &&Arc<CommandRule>| !rule.is_plain_any();
-    let command = |rule: &Arc<CommandRule>| DescribedCommand {
-        name: rule.name.clone(),
-        synopsis: synopsis(rule),
-        forms: forms_of(rule),
-        examples: allowed_examples(rule),
-    };
-    allow.rules().iter().filter(is_told).map(command).collect()
-}
-
-/// The commands that change nothing: those that the operator names, and those whose rules say so.
-fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
-    let of_rules = allow.rules().iter().filter(|rule| rule.read_only).map(|rule| rule.name.clone());
-    config.read_only.value.iter().cloned().chain(of_rules).collect()
-}
-
-/// How many examples of a command a model is shown.
-const MOST_EXAMPLES: usize = 12;
-
-fn allowed_examples(rule: &CommandRule) -> Vec<String> {
-    let allowed = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
-    allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
-}
-
-fn directory_settings(config: &Config) -> DirectorySettings {
-    DirectorySettings {
-        server: config.surroundings.directory.clone(),
-        cwd: config.cwd.value.clone(),
-        project: config.project_dir.value.clone(),
-        workspace: config.workspace_dir.value.clone(),
-        roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
-        project_commands: config.allow_project_commands.value,
-        writable: config.write.value.clone(),
-        is_confined: config.sandbox.value != Level::Off || config.rules.iter().any(|rule| rule.sandbox.is_confining()),
-    }
-}
-
-/// Where nothing is kept a call is not handed over: what it has printed would be lost.
-fn hand_over(config: &Config) -> Option<Duration> {
-    let is_on = config.background.value && config.keep_output.value > 0;
-    Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
-}
-
-/// Where files without a name can be made.
-fn temporary_directories(config: &Config) -> Vec<PathBuf> {
-    let variables = if cfg!(windows) { ["TMP", "TEMP"].as_slice() } else { &["TMPDIR"] };
-    let named = variables.iter().filter_map(|name| config.surroundings.variable(name)).map(PathBuf::from);
-    let usual = ["/tmp", "/var/tmp"].iter().filter(|_| cfg!(unix)).map(PathBuf::from);
-    named.filter(|directory| directory.is_absolute()).chain(usual).collect()
-}
-
-/// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a
-/// terminal by that.
-fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
-    let words = config.ask_with.value.as_ref();
-    let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
-    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
-}
-
-/// Who keeps the head of the audit log elsewhere, where there is one and the other.
-pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
-    let log = config.surroundings.directory.join(config.audit.value.as_ref()?);
-    let words = config.audit_anchor.value.as_ref()?;
-    let search_path =
-        SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
-    let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-    let program = operators_program(config, words, "--audit-anchor", &programs, &search_path);
-    Some(AnchorSettings { program, log, changeable: config.changeable_directories() })
-}
-
-/// Finds a program of the operator's own, as an entry of the allow-list is found.
-fn operators_program(
-    config: &Config,
-    words: &[String],
-    flag: &str,
-    programs: &Programs,
-    search_path: &SearchPath,
-) -> Result<Arc<OperatorProgram>, String> {
-    let mut environment = config.surroundings.variables.clone();
-    environment.insert("PATH".into(), search_path.to_variable());
-    // It names the directory of the server, in which the program does not run.
-    environment.remove(std::ffi::OsStr::new("PWD"));
-    let name = words.first().map_or("", String::as_str);
-    let program = programs.find_listed(name).filter(Program::is_executable);
-    let program = program.ok_or_else(|| format!("`{name}` of `{flag}` was not found, or can't be executed"))?;
-    Ok(Arc::new(OperatorProgram {
-        program: program.path().to_owned(),
-        words: words.to_vec(),
-        environment,
-        directory: super::confinement::directory_of_operators_programs(config),
-    }))
-}
-
-/// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
-fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
-    let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
-    let wrong = match program {
-        Some(program) if program.is_executable() => return Ok(program.path().to_owned()),
-        Some(_) => "can't be executed",
-        None => "was not found",
-    };
-    Err(format!("the shell `{}` of `--shell` {wrong}; name a program in PATH, or its path", shell.display()))
-}
-
-fn variable(entry: &EnvEntry) -> Variable {
-    match entry {
-        EnvEntry::Pass(name) => Variable::Pass(name.clone()),
-        EnvEntry::Set(name, value) => Variable::Set(name.clone(), value.into()),
-    }
 }

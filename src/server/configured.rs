@@ -1,0 +1,143 @@
+//! What single settings of the configuration come to in the parts of a server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::anchor::AnchorSettings;
+use super::asker::AskSettings;
+use super::confinement::directory_of_operators_programs;
+use crate::config::{Config, EnvEntry};
+use crate::exec::{OperatorProgram, Variable};
+use crate::integrity::{Guard, Lock, Trust};
+use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
+use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath};
+use crate::sandbox::Level;
+use crate::tools::DescribedCommand;
+
+/// What is demanded of programs; `None` for nothing.
+pub(super) fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
+    let guard = || Guard::new(config.trust.value, search_path.entries().to_vec());
+    match (&config.lock.value, config.trust.value) {
+        (None, Trust::Any) => None,
+        (None, Trust::Owner) => Some(Arc::new(guard())),
+        (Some(file), _) => {
+            let file = config.surroundings.directory.join(file);
+            let lock = Lock::read(&file).map_err(|error| error.to_string());
+            Some(Arc::new(guard().with_lock(&file, lock)))
+        }
+    }
+}
+
+/// What models are told of the commands that policies describe.
+pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
+    let is_told = |rule: &&Arc<CommandRule>| !rule.is_plain_any();
+    let command = |rule: &Arc<CommandRule>| DescribedCommand {
+        name: rule.name.clone(),
+        synopsis: synopsis(rule),
+        forms: forms_of(rule),
+        examples: allowed_examples(rule),
+    };
+    allow.rules().iter().filter(is_told).map(command).collect()
+}
+
+/// The commands that change nothing: those that the operator names, and those whose rules say so.
+pub(super) fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
+    let of_rules = allow.rules().iter().filter(|rule| rule.read_only).map(|rule| rule.name.clone());
+    config.read_only.value.iter().cloned().chain(of_rules).collect()
+}
+
+/// How many examples of a command a model is shown.
+const MOST_EXAMPLES: usize = 12;
+
+fn allowed_examples(rule: &CommandRule) -> Vec<String> {
+    let allowed = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
+    allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
+}
+
+pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
+    DirectorySettings {
+        server: config.surroundings.directory.clone(),
+        cwd: config.cwd.value.clone(),
+        project: config.project_dir.value.clone(),
+        workspace: config.workspace_dir.value.clone(),
+        roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
+        project_commands: config.allow_project_commands.value,
+        writable: config.write.value.clone(),
+        is_confined: config.sandbox.value != Level::Off || config.rules.iter().any(|rule| rule.sandbox.is_confining()),
+    }
+}
+
+/// Where nothing is kept a call is not handed over: what it has printed would be lost.
+pub(super) fn hand_over(config: &Config) -> Option<Duration> {
+    let is_on = config.background.value && config.keep_output.value > 0;
+    Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
+}
+
+/// Where files without a name can be made.
+pub(super) fn temporary_directories(config: &Config) -> Vec<PathBuf> {
+    let variables = if cfg!(windows) { ["TMP", "TEMP"].as_slice() } else { &["TMPDIR"] };
+    let named = variables.iter().filter_map(|name| config.surroundings.variable(name)).map(PathBuf::from);
+    let usual = ["/tmp", "/var/tmp"].iter().filter(|_| cfg!(unix)).map(PathBuf::from);
+    named.filter(|directory| directory.is_absolute()).chain(usual).collect()
+}
+
+/// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a
+/// terminal by that.
+pub(super) fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
+    let words = config.ask_with.value.as_ref();
+    let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
+    AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
+}
+
+/// Who keeps the head of the audit log elsewhere, where there is one and the other.
+pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
+    let log = config.surroundings.directory.join(config.audit.value.as_ref()?);
+    let words = config.audit_anchor.value.as_ref()?;
+    let search_path =
+        SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
+    let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
+    let program = operators_program(config, words, "--audit-anchor", &programs, &search_path);
+    Some(AnchorSettings { program, log, changeable: config.changeable_directories() })
+}
+
+/// Finds a program of the operator's own, as an entry of the allow-list is found.
+fn operators_program(
+    config: &Config,
+    words: &[String],
+    flag: &str,
+    programs: &Programs,
+    search_path: &SearchPath,
+) -> Result<Arc<OperatorProgram>, String> {
+    let mut environment = config.surroundings.variables.clone();
+    environment.insert("PATH".into(), search_path.to_variable());
+    // It names the directory of the server, in which the program does not run.
+    environment.remove(std::ffi::OsStr::new("PWD"));
+    let name = words.first().map_or("", String::as_str);
+    let program = programs.find_listed(name).filter(Program::is_executable);
+    let program = program.ok_or_else(|| format!("`{name}` of `{flag}` was not found, or can't be executed"))?;
+    Ok(Arc::new(OperatorProgram {
+        program: program.path().to_owned(),
+        words: words.to_vec(),
+        environment,
+        directory: directory_of_operators_programs(config),
+    }))
+}
+
+/// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
+pub(super) fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
+    let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
+    let wrong = match program {
+        Some(program) if program.is_executable() => return Ok(program.path().to_owned()),
+        Some(_) => "can't be executed",
+        None => "was not found",
+    };
+    Err(format!("the shell `{}` of `--shell` {wrong}; name a program in PATH, or its path", shell.display()))
+}
+
+pub(super) fn variable(entry: &EnvEntry) -> Variable {
+    match entry {
+        EnvEntry::Pass(name) => Variable::Pass(name.clone()),
+        EnvEntry::Set(name, value) => Variable::Set(name.clone(), value.into()),
+    }
+}

@@ -1,0 +1,111 @@
+//! What is told of the parts of a server before anything runs: warnings, and problems that keep calls from being served.
+
+use super::parts::{NOTHING_ALLOWED, Parts};
+use crate::config::RootsMode;
+use crate::exec::Launcher;
+use crate::integrity::Guard;
+use crate::policy::wrappers;
+use crate::shell::dialect::current as dialect;
+
+impl Parts {
+    /// What the operator should know before anything runs, one sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let allow = self.policy.allow_list();
+        let mut warnings = Vec::new();
+        if allow.allows_any() {
+            warnings.push("the allow-list holds `*`: every command is allowed".to_owned());
+        }
+        if self.allows_by_default {
+            warnings.push(format!(
+                "no command is named, so `--tools shell` allows the set `@shell`: {}; name your own with `--allow`, or these \
+                 with `--allow @shell`",
+                allow.names().join(", ")
+            ));
+        }
+        warnings.extend(self.settings_of_others.iter().cloned());
+        warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
+        for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
+            if let Some(reach) = wrappers::reach_of(name) {
+                warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
+            }
+        }
+        if self.shell.is_some() {
+            let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
+            warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
+            let unheld = allow.rules().iter().filter(|rule| !rule.has_no_settings());
+            warnings.extend(unheld.map(|rule| {
+                format!(
+                    "on the persistent shell every call of `{}` is refused: its rule in {} sets a sandbox, an environment or \
+                     limits of its own",
+                    rule.name, rule.origin
+                )
+            }));
+        }
+        for name in self.toolbox.read_only().filter(|name| !allow.has_entry(name)) {
+            warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));
+        }
+        let directories = self.policy.directories();
+        if directories.allow_project_commands() {
+            warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
+        }
+        if directories.withholds_from_clients_roots() && self.roots != RootsMode::Ignore {
+            let is_refused = self.confinement.is_on() || self.confinement.confines_rules();
+            let consequence = if is_refused { "calls in them are refused" } else { "commands in them are not allowed" };
+            warnings.push(format!(
+                "a client's roots count only inside directories that you name, and none is named, so {consequence}; name one \
+                 with `--workspace-dir`, `--project-dir` or `--cwd-root`, or say `--roots ignore`"
+            ));
+        }
+        let limits = self.launcher.iter().flatten().flat_map(Launcher::describe);
+        let of_user = limits.filter(|(flag, how)| *flag == "max-processes" && how.contains("RLIMIT_NPROC"));
+        warnings.extend(
+            of_user.map(|(flag, how)| format!("`--{flag}` bounds the number {how}: no cgroup can be made here")),
+        );
+        warnings.extend(self.confinement.warnings());
+        if self.policy.guard().and_then(|guard| guard.locks_libraries()) == Some(false) && self.locks_libraries() {
+            warnings.push(
+                "the lock file was written without `--sandbox strict`, so it holds no loaders and libraries; write it anew with \
+                 `allowexec lock --sandbox strict`"
+                    .to_owned(),
+            );
+        }
+        if self.asks && self.ask.program.is_none() {
+            let asked = allow.rules().iter().filter(|rule| rule.asks()).map(|rule| format!("`{}`", rule.name));
+            warnings.push(format!(
+                "calls of {} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
+                 program that asks with `--ask-with`",
+                asked.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if self.ask.program.is_some() && !self.asks {
+            warnings.push(
+                "`--ask-with` asks nobody: no rule says `decision: ask`, and `--ask` names no command".to_owned(),
+            );
+        }
+        if allow.allows_any() && self.asks {
+            warnings.push(
+                "the allow-list holds `*`, which allows a command that has to be approved by its path without approval"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+
+    /// What keeps calls from being served, one sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let directories = self.policy.directories().problems();
+        let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        problems.extend(self.policy.directories().contradictions());
+        problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
+        let allow = self.policy.allow_list();
+        if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
+            problems.push(NOTHING_ALLOWED.to_owned());
+        }
+        problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
+        // What takes long to find out the first call says, and `doctor`.
+        problems.extend(self.untrusted_by(Guard::glance));
+        problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
+        problems.extend(self.confinement.problems());
+        problems
+    }
+}
