@@ -10,7 +10,7 @@ use super::error::ConfigError;
 use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::given::Given;
-use super::table::{Spec, Takes};
+use super::spec::{Spec, Takes};
 use super::variables::Surroundings;
 
 /// The arguments that mean what `flags` mean in the directory of `surroundings`, from any other directory. A relative path

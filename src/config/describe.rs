@@ -2,7 +2,8 @@
 
 use super::config::Config;
 use super::setting::Source;
-use super::table::{Group, SETTINGS, Spec};
+use super::spec::{Group, Spec};
+use super::table::SETTINGS;
 
 /// Where the explanations begin, and where their lines end at the latest.
 const COLUMN: usize = 28;

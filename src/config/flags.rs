@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::setting::SettingPlace;
-use super::table::{SETTINGS, Spec, Takes, by_flag};
+use super::spec::{Spec, Takes};
+use super::table::{SETTINGS, by_flag};
 use crate::text::nearest;
 
 /// The settings' flags that were met so far. A flag for a list adds to the list each time; of the others the last holds.

@@ -3,7 +3,7 @@
 use super::entry::entries;
 use super::error::{ConfigError, Wrong};
 use super::setting::{Setting, SettingPlace};
-use super::table::{Spec, Takes};
+use super::spec::{Spec, Takes};
 
 /// The longest text of a value in bytes; lists have it for each entry.
 const LONGEST: usize = 64 * 1024;

@@ -10,7 +10,7 @@
 //! `policy`.
 //!
 //! - `config`: `Config`, and how the sources are laid over each other
-//! - `table`: `SETTINGS`, the one list of what can be set
+//! - `table`: `SETTINGS`, the one list of what can be set; `spec`: one row of it
 //! - `flags`, `variables`, `file`: what each source gives, as text
 //! - `builder`: a configuration made in code
 //! - `replayable`: the settings as a replay of the session needs them
@@ -36,6 +36,7 @@ mod given;
 mod log_level;
 mod replayable;
 mod setting;
+mod spec;
 mod table;
 mod variables;
 mod words;
@@ -52,7 +53,8 @@ pub use flags::{Flags, unknown_flag};
 pub use log_level::LogLevel;
 pub use replayable::Replayable;
 pub use setting::{Setting, SettingPlace, Source};
-pub use table::{Group, SETTINGS, Shown, Spec, Takes};
+pub use spec::{Group, Shown, Spec, Takes};
+pub use table::SETTINGS;
 pub use variables::{ASK_TEXT, Surroundings};
 pub use words::{LogFormat, RootsMode};
 

@@ -7,7 +7,8 @@ use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::given::Given;
 use super::setting::SettingPlace;
-use super::table::{CONFIG, Takes};
+use super::spec::Takes;
+use super::table::CONFIG;
 
 /// What is not part of what a client meets: where settings come from, and where the session and the log are written.
 const LEFT_OUT: [&str; 10] = [

@@ -10,7 +10,8 @@ use super::error::{ConfigError, printable};
 use super::flags::utf8;
 use super::given::Given;
 use super::setting::SettingPlace;
-use super::table::{SETTINGS, Spec};
+use super::spec::Spec;
+use super::table::SETTINGS;
 use crate::text::nearest;
 
 /// Variables that begin so are settings or mistakes; other unknown ones are not ours to judge.

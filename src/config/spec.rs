@@ -1,0 +1,107 @@
+//! One row of the table of settings: what the flag, the help, the completions and `doctor` know of a setting.
+
+use super::config::Config;
+use super::error::ConfigError;
+use super::given::Given;
+use super::setting::Source;
+
+/// One setting.
+#[derive(Debug)]
+pub struct Spec {
+    /// The flag without its dashes. With `_` for `-` it is the key in the file.
+    pub flag: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What the value is called in the help; empty for a switch.
+    pub value: &'static str,
+    /// The environment variable.
+    pub variable: &'static str,
+    /// Where it stands in the help.
+    pub group: Group,
+    /// What holds where nobody sets it: a value as it would be written, or words where there is none.
+    pub default: &'static str,
+    /// One sentence for the help, without the default.
+    pub help: &'static str,
+    /// Parses what a source gives and replaces the setting in the configuration.
+    pub(super) set: fn(&mut Config, &Given) -> Result<(), ConfigError>,
+    /// The resolved value as text, with its source.
+    pub show: fn(&Config) -> Shown<'_>,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// On or off: a flag without a value.
+    Switch,
+    /// One text.
+    Text,
+    /// One number, mostly with a unit.
+    Number,
+    /// A list: comma-separated in flags, which may be repeated, and in variables.
+    List,
+}
+
+/// The parts of the help, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// What is allowed.
+    Commands,
+    /// Where it runs.
+    Directories,
+    /// What it can touch.
+    Sandbox,
+    /// How much of it.
+    Limits,
+    /// How much of the machine.
+    Resources,
+    /// With which variables.
+    Environment,
+    /// What clients get.
+    Results,
+    /// What the operator gets, and from where settings come.
+    Operation,
+}
+
+impl Group {
+    /// All groups in their order.
+    pub const ALL: [Group; 8] = [
+        Group::Commands,
+        Group::Directories,
+        Group::Sandbox,
+        Group::Limits,
+        Group::Resources,
+        Group::Environment,
+        Group::Results,
+        Group::Operation,
+    ];
+
+    /// The heading in the help.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Group::Commands => "What may run",
+            Group::Directories => "Where it runs",
+            Group::Sandbox => "What commands can touch (Linux)",
+            Group::Limits => "How long and how much",
+            Group::Resources => "How much of the machine commands can use (Linux)",
+            Group::Environment => "What commands get",
+            Group::Results => "What clients get",
+            Group::Operation => "What the operator gets",
+        }
+    }
+}
+
+/// A value as `doctor` prints it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown<'a> {
+    /// The value, or `None` where there is none: then the words of [`Spec::default`] stand for it.
+    pub text: Option<String>,
+    /// Where it came from.
+    pub source: &'a Source,
+}
+
+impl Spec {
+    /// The key in the file.
+    pub fn key(&self) -> String {
+        self.flag.replace('-', "_")
+    }
+}
