@@ -38,8 +38,11 @@ impl NewFile {
         match made() {
             Ok(held) => Ok(Self { directory: Arc::clone(directory), name: name.to_owned(), held: Arc::new(held) }),
             Err(error) => {
-                // What is wrong with it is told; an empty file that stays is worth no second message.
-                let _ = unlinkat(&**directory, name, AtFlags::empty());
+                // Only where the name is still its own: what a command has put in its place meanwhile stays.
+                if held_at(directory, name).is_ok_and(|now| identity(&file).is_ok_and(|own| *now.identity() == own)) {
+                    // What is wrong with it is told; an empty file that stays is worth no second message.
+                    let _ = unlinkat(&**directory, name, AtFlags::empty());
+                }
                 Err(error)
             }
         }
