@@ -5,13 +5,13 @@
 //! first; each uses only layers before it:
 //!
 //! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
-//! - [`text`]: makes text from outside safe to show in a log, a message or on a terminal.
-//! - [`files`]: files and directories, held open from the check to the use.
+//! - `text`: makes text from outside safe to show in a log, a message or on a terminal.
+//! - `files`: files and directories, held open from the check to the use.
 //! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
 //! - [`policy`]: the decision. [`Policy::examine`](policy::Policy::examine) alone makes an
 //!   [`AllowedCommand`](policy::AllowedCommand).
 //! - [`exec`]: runs one, once, with its whole tree bounded in time and output.
-//! - [`tools`], [`prompts`]: what a client can call.
+//! - [`tools`], `prompts`: what a client can call.
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
 //! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
@@ -65,20 +65,20 @@ mod audit;
 pub mod cli;
 pub mod config;
 pub mod exec;
-pub mod files;
-pub mod integrity;
+mod files;
+mod integrity;
 pub mod jsonrpc;
-pub mod lint;
+mod lint;
 pub mod mcp;
 pub mod policy;
 #[cfg(unix)]
 mod poll;
-pub mod prompts;
+mod prompts;
 mod report;
-pub mod sandbox;
+mod sandbox;
 pub mod server;
-pub mod shell;
-pub mod text;
+mod shell;
+mod text;
 pub mod tools;
 pub mod transcript;
 

@@ -74,7 +74,7 @@ pub struct Config {
     pub sandbox: Setting<Level>,
     /// Whether commands run where the kernel can't enforce all of that; off by default.
     pub sandbox_best_effort: Setting<bool>,
-    /// Whether commands in the sandbox have a network; by default what [`Network::of`] says of the level.
+    /// Whether commands in the sandbox have a network; by default what `Network::of` says of the level.
     pub network: Setting<Option<Network>>,
     /// What else commands in the sandbox may read; nothing by default.
     pub read: Setting<Vec<PathBuf>>,

@@ -52,7 +52,7 @@ impl Reached {
     /// Walks to what a path leads to from `directory`, following links, and opens each part of it once.
     ///
     /// # Errors
-    /// [`NotReached`].
+    /// `NotReached`.
     pub fn from(directory: &Arc<Held>, path: &Path) -> Result<Self, NotReached> {
         if is_special(&lexical(&directory.path_now(), path)) {
             return Err(NotReached::Special);

@@ -34,5 +34,5 @@ pub use lock::LockError;
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::{needed_by, read as read_head};
-pub use replaceable::{By, Replaceable};
+pub use replaceable::Replaceable;
 pub use untrusted::Untrusted;

@@ -13,5 +13,5 @@ mod session;
 mod tests;
 
 pub use finding::{Finding, Side};
-pub use schema::{Schema, SchemaError};
+pub use schema::Schema;
 pub use session::lint;

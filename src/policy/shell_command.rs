@@ -11,7 +11,7 @@ use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
 
 /// A command that may be given to the persistent shell, once, where [`check_in`](Self::check_in) has nothing against it.
-/// Only [`shell::decide`](crate::shell::decide) makes one.
+/// Only `decide` in `shell` makes one.
 #[derive(Debug)]
 pub struct ShellCommand {
     words: Vec<String>,

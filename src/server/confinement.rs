@@ -202,7 +202,7 @@ impl Confinement {
     /// Whether the server may start.
     ///
     /// # Errors
-    /// [`SandboxError`] where the kernel can't enforce the level, a command can have prepared what a path of the operator's
+    /// `SandboxError` where the kernel can't enforce the level, a command can have prepared what a path of the operator's
     /// leads to, or the commands have no place for temporary files.
     pub fn check(&self) -> Result<(), &SandboxError> {
         self.enforcement.as_ref()?;

@@ -22,7 +22,5 @@ mod worker;
 pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 pub use decision::{ShellArguments, ShellDecision, decide};
 pub use directories::ShellDirectories;
-pub use error::ShellError;
 pub use handle::{First, Shell};
 pub use marker::Marker;
-pub use worker::Work;

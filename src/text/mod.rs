@@ -26,4 +26,4 @@ pub use nearest::nearest;
 
 mod quote;
 
-pub use quote::{Quoted, quote};
+pub use quote::quote;

@@ -302,7 +302,6 @@ fn a_program_that_embeds_the_crate_cannot_make_a_command_of_its_own_choice() {
             "allowexec::policy::Policy::evaluate",
             "allowexec::policy::Policy::examine",
             "allowexec::policy::Programs::find_listed",
-            "allowexec::shell::decide",
         ]
     );
     // What may run holds nothing that others can name, and what was decided once runs once.
