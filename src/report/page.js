@@ -269,7 +269,20 @@
       if (entries.some((entry) => entry.isIntersecting) && shown > 0 && shown < found.length) more(CHUNK);
     }, { rootMargin: '600px' }).observe(at('more'));
   }
-  window.addEventListener('beforeprint', () => more(Math.max(0, MOST_PRINTED - shown)));
+  // On paper nothing can be chosen, so it says what was.
+  window.addEventListener('beforeprint', () => {
+    more(Math.max(0, MOST_PRINTED - shown));
+    const chosen = [
+      view.q && 'search: ' + view.q,
+      view.show !== 'all' && 'shown: ' + NAMES[view.show],
+      view.session !== '' && 'session: ' + data.sessions[view.session].name,
+      view.sort !== 'time' && (view.sort === 'duration' ? 'longest first' : 'most output first'),
+    ].filter(Boolean);
+    at('printed').textContent = [
+      shown < found.length ? 'The first ' + counted(shown) + ' of ' + counted(found.length) + ' entries are printed.' : counted(found.length) + ' of ' + counted(rows.length) + ' entries.',
+      ...chosen,
+    ].join(' · ');
+  });
   window.addEventListener('hashchange', () => { read(); update(); });
   read();
   update();

@@ -97,6 +97,42 @@ fn hostile_files_make_a_page_all_the_same() {
     }
 }
 
+/// The relative luminance of a colour, as WCAG 2.2 defines it.
+fn luminance(colour: &str) -> f64 {
+    let digits = colour.trim_start_matches('#');
+    let channel = |at: usize| {
+        let pair = if digits.len() == 3 { digits[at..=at].repeat(2) } else { digits[2 * at..2 * at + 2].to_owned() };
+        let value = f64::from(u8::from_str_radix(&pair, 16).unwrap()) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2)
+}
+
+/// WCAG AA: 4.5 to 1 for each colour of text on each ground that it may stand on, on light and dark screens and on paper.
+#[test]
+fn each_text_of_the_page_has_enough_contrast() {
+    let style = include_str!("../../src/report/page.css");
+    let schemes: Vec<Vec<(&str, &str)>> = style
+        .split(":root {")
+        .skip(1)
+        .map(|block| {
+            let block = block.split_once('}').unwrap().0;
+            block.split(';').filter_map(|line| line.trim().strip_prefix("--")?.split_once(": ")).collect()
+        })
+        .collect();
+    assert_eq!(schemes.len(), 3, "light, dark and paper");
+    for scheme in schemes {
+        let of = |name: &str| luminance(scheme.iter().find(|(key, _)| *key == name).unwrap().1);
+        for ground in ["ground", "raised", "faint"] {
+            for text in ["text", "dim", "allowed", "failed", "refused", "asked", "other"] {
+                let (one, other) = (of(text), of(ground));
+                let contrast = (one.max(other) + 0.05) / (one.min(other) + 0.05);
+                assert!(contrast >= 4.5, "{text} on {ground}: {contrast:.2} in {scheme:?}");
+            }
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod in_a_browser {
     use std::path::Path;
@@ -109,6 +145,18 @@ mod in_a_browser {
 
     /// What a browser makes of a page at this fragment of its address; `None` where there is no browser.
     fn browsed(page: &Path, fragment: &str) -> Option<String> {
+        let dom = run(page, fragment, |_| vec!["--dump-dom".to_owned()])?;
+        Some(fs::read_to_string(dom.path().join("dom")).unwrap())
+    }
+
+    /// The page on paper, as a PDF; `None` where there is no browser.
+    fn printed(page: &Path) -> Option<Vec<u8>> {
+        let made = run(page, "", |directory| vec![format!("--print-to-pdf={}", directory.join("pdf").display())])?;
+        Some(fs::read(made.path().join("pdf")).unwrap())
+    }
+
+    /// Runs a browser with these arguments in a directory of its own.
+    fn run(page: &Path, fragment: &str, arguments: impl Fn(&Path) -> Vec<String>) -> Option<tempfile::TempDir> {
         static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
             ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
                 let mut version = Command::new(name);
@@ -128,7 +176,8 @@ mod in_a_browser {
                 "--virtual-time-budget=10000",
             ])
             .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
-            .args(["--dump-dom", &format!("file://{}#{fragment}", page.display())])
+            .args(arguments(profile.path()))
+            .arg(format!("file://{}#{fragment}", page.display()))
             .stdin(Stdio::null())
             .stdout(fs::File::create(&dom).unwrap())
             .stderr(fs::File::create(&log).unwrap())
@@ -147,7 +196,7 @@ mod in_a_browser {
             }
         };
         assert!(status.success(), "{}", fs::read_to_string(&log).unwrap());
-        Some(fs::read_to_string(&dom).unwrap())
+        Some(profile)
     }
 
     /// The value of an attribute of the root.
@@ -156,15 +205,59 @@ mod in_a_browser {
         root.split_once(&format!("{name}=\"")).unwrap_or_else(|| panic!("{name}: {root}")).1.split_once('"').unwrap().0
     }
 
+    fn write(log: &Log, page: &Path) {
+        let file = page.with_extension("log");
+        fs::write(&file, log.bytes()).unwrap();
+        assert_eq!(report(&[file.to_str().unwrap(), "-o", page.to_str().unwrap(), "--force"]).0, 0);
+    }
+
+    #[test]
+    fn paper_has_all_entries_or_says_how_many() {
+        let directory = tempfile::tempdir().unwrap();
+        let page = directory.path().join("page.html");
+        let of = |calls: u64| {
+            let mut log = Log::default();
+            log.add("s", 0, &json!(["event", "session_started", "version", "0.1.0"]));
+            for call in 1..=calls {
+                let argv = json!(["ls", format!("number-{call}")]);
+                log.add("s", call, &json!(["event", "decided", "call", call, "argv", argv, "decision", "refused"]));
+            }
+            write(&log, &page);
+        };
+        of(600);
+        let Some(paper) = printed(&page) else {
+            return eprintln!("chromium is missing, so the page was not printed");
+        };
+        // The 200 entries of the first screen would take seven pages.
+        let pages = |paper: &[u8]| String::from_utf8_lossy(paper).matches("/Type /Page\n").count();
+        assert!((15..60).contains(&pages(&paper)), "{}", pages(&paper));
+        // What is on it, as its elements tell: the page is told that it is printed, by a script that its policy would refuse.
+        let to_be_printed = |fragment: &str| {
+            let html = fs::read_to_string(&page).unwrap();
+            let (before, policy) = html.split_once("<meta http-equiv=\"Content-Security-Policy\"").unwrap();
+            let (_, after) = policy.split_once('>').unwrap();
+            let tells =
+                "<script>addEventListener('load', () => dispatchEvent(new Event('beforeprint')))</script></body>";
+            let told = page.with_extension("told.html");
+            fs::write(&told, format!("{before}{}", after.replacen("</body>", tells, 1))).unwrap();
+            let dom = browsed(&told, fragment).unwrap();
+            let note = dom.split_once("id=\"printed\">").unwrap().1.split_once('<').unwrap().0.to_owned();
+            (dom.matches("<li").count(), note)
+        };
+        assert_eq!(to_be_printed(""), (600, "600 of 600 entries.".to_owned()));
+        assert_eq!(
+            to_be_printed("q=number-59&show=refused&sort=output"),
+            (11, "11 of 600 entries. · search: number-59 · shown: Refused · most output first".to_owned())
+        );
+        of(5100);
+        assert_eq!(to_be_printed(""), (5000, "The first 5,000 of 5,100 entries are printed.".to_owned()));
+    }
+
     #[test]
     fn a_browser_shows_it_without_errors_and_its_filters_work() {
         let directory = tempfile::tempdir().unwrap();
         let page = directory.path().join("page.html");
-        let write = |log: &Log| {
-            let file = directory.path().join("log");
-            fs::write(&file, log.bytes()).unwrap();
-            assert_eq!(report(&[file.to_str().unwrap(), "-o", page.to_str().unwrap(), "--force"]).0, 0);
-        };
+        let write = |log: &Log| write(log, &page);
         // Ten thousand calls.
         let mut log = Log::default();
         log.add("s", 0, &json!(["event", "session_started", "version", "0.1.0"]));
