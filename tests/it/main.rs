@@ -16,6 +16,7 @@ mod support;
 mod approval;
 mod ask_scripts;
 mod audit;
+mod audit_disks;
 mod audited;
 mod background;
 mod book;
