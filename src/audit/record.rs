@@ -154,6 +154,9 @@ pub(crate) struct FileIdentity {
     pub size: u64,
     /// When its contents were changed last.
     pub modified: String,
+    /// Where it was read before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// The end of a call that was allowed.

@@ -2,7 +2,7 @@
 //! costs a part of a spawn.
 //!
 //! The loop must never wait, so it starts only what starts at once: a native program on a file system of this machine,
-//! which nothing confines, limits or has to check first. It watches only what runs: whoever has to be ended, prints much
+//! which nothing confines or limits, and of which nothing has to be read first to check it. It watches only what runs: whoever has to be ended, prints much
 //! or runs for long is given to a thread ([`Running::run_to_end`]).
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use super::os::{Over, SOURCES, Starting, Watched};
 use super::run::{result, spawn_error};
 use super::{ExecError, Invocation, Output, Processes, StartedCommand, StopSignal, Told};
 use crate::files::{FileState, Held, open_without_waiting};
-use crate::integrity::read_head;
+use crate::integrity::{Checked, Untrusted, read_head};
 use crate::policy::AllowedCommand;
 
 /// How long a command is watched here. A loop that something holds up keeps no deadline.
@@ -51,6 +51,10 @@ pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, bool)>);
 pub(crate) struct QuickStart<'a> {
     processes: &'a Processes,
     starting: Starting,
+    /// What the program was a moment ago.
+    state: FileState,
+    /// The program, if something is demanded of it.
+    checked: Option<Checked>,
     /// Held until it has started.
     _opened: File,
 }
@@ -76,24 +80,36 @@ pub(crate) struct Running {
 impl QuickStarts {
     /// Whether the loop may start the command; `None` leaves it to a thread.
     pub(crate) fn of<'a>(&mut self, processes: &'a Processes, command: &AllowedCommand) -> Option<QuickStart<'a>> {
-        if !processes.runs_plainly(command) || !self.starts_at_once(command.program()) {
+        if !processes.runs_plainly(command) {
+            return None;
+        }
+        // What would have to be read first is read by a thread.
+        let checked = match processes.guard() {
+            None => None,
+            Some(guard) => Some(guard.check_known(command.program())?),
+        };
+        let state = match &checked {
+            None => FileState::of(command.program()).ok()?,
+            Some(checked) => checked.state().clone(),
+        };
+        if !self.starts_at_once(command.program(), &state) {
             return None;
         }
         // Where somebody has a lease on it, who executes it would wait. As long as it is open nobody gets one.
         let opened = open_without_waiting(command.program()).ok()?;
-        Some(QuickStart { processes, starting: Starting::of_main_thread()?, _opened: opened })
+        let starting = Starting::of_main_thread()?;
+        Some(QuickStart { processes, starting, state, checked, _opened: opened })
     }
 
-    fn starts_at_once(&mut self, program: &Path) -> bool {
-        let Ok(state) = FileState::of(program) else { return false };
-        if let Some((_, starts)) = self.0.get(program).filter(|(known, _)| *known == state) {
+    fn starts_at_once(&mut self, program: &Path, state: &FileState) -> bool {
+        if let Some((_, starts)) = self.0.get(program).filter(|(known, _)| known == state) {
             return *starts;
         }
         if self.0.len() >= MOST {
             self.0.clear();
         }
         let starts = state.is_file() && is_local_and_native(program).unwrap_or(false);
-        self.0.insert(program.to_owned(), (state, starts));
+        self.0.insert(program.to_owned(), (state.clone(), starts));
         starts
     }
 }
@@ -123,11 +139,20 @@ impl QuickStart<'_> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start: _ } = invocation;
         let started = Instant::now();
         let program = allowed.program().to_owned();
-        let mut command = Processes::of_words(program.clone(), &allowed, input.is_some() || feed.is_some());
+        let path = self.checked.as_ref().map_or_else(|| program.clone(), Checked::spawn_path);
+        let mut command = Processes::of_words(path, &allowed, input.is_some() || feed.is_some());
         self.processes.surround(&mut command, &allowed);
-        let file = is_recorded.then(|| FileState::of(&program).ok()).flatten();
+        // As late as can be: what was checked is what runs.
+        if self.checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
+            return Err(ExecError::Untrusted { source: Untrusted::Changed { program } });
+        }
         let child = self.starting.start(|| command.spawn()).map_err(|source| spawn_error(program.clone(), source))?;
-        let start = is_recorded.then(|| StartedCommand { pid: Some(child.id()), program: program.clone(), file });
+        let start = is_recorded.then(|| StartedCommand {
+            pid: Some(child.id()),
+            program: program.clone(),
+            file: Some(self.state),
+            sha256: self.checked.as_ref().and_then(Checked::known_sha256),
+        });
         let told = Told { heartbeat, spool, feed };
         let watched = Watched::new(child, input.unwrap_or_default(), stop, limits, started, told, None);
         let watched = watched.map_err(|source| ExecError::Lost { source })?;

@@ -85,6 +85,8 @@ pub struct StartedCommand {
     pub program: PathBuf,
     /// What that file was just before.
     pub file: Option<FileState>,
+    /// Its SHA-256, if it was read to be checked.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// Who hears of a command while it runs, and who gives it more to read.
@@ -262,15 +264,17 @@ impl Processes {
         os::prepare(command, allowed.words());
     }
 
-    /// Whether nothing confines the command, limits it or demands something of its program.
+    /// What is demanded of programs.
+    #[cfg(target_os = "linux")]
+    pub(super) fn guard(&self) -> Option<&Guard> {
+        self.guard.as_deref()
+    }
+
+    /// Whether nothing confines the command or limits it, and nobody has approved it.
     #[cfg(target_os = "linux")]
     pub(super) fn runs_plainly(&self, allowed: &AllowedCommand) -> bool {
         let has_own_way = allowed.rule().is_some_and(|rule| self.rules.contains_key(&rule.name));
-        self.sandbox.is_none()
-            && matches!(self.limits, Ok(None))
-            && self.guard.is_none()
-            && !allowed.is_approved()
-            && !has_own_way
+        self.sandbox.is_none() && matches!(self.limits, Ok(None)) && !allowed.is_approved() && !has_own_way
     }
 
     /// The sandbox for one command, which may write these files too.
@@ -347,7 +351,8 @@ impl Executor for Processes {
             launch.attach_input(&mut child);
         }
         if let Some(OnStart(tell)) = on_start {
-            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file });
+            let sha256 = checked.as_ref().and_then(Checked::known_sha256);
+            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file, sha256 });
         }
         // The child has its directory now; nothing needs to be held for it while it runs.
         drop(allowed);

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+use std::fs::File;
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -52,7 +54,7 @@ pub struct Held {
     path: PathBuf,
     identity: Identity,
     #[cfg(target_os = "linux")]
-    handle: OwnedFd,
+    handle: File,
 }
 
 impl Held {
@@ -94,7 +96,7 @@ impl Held {
             Err(error) if error.kind() == io::ErrorKind::NotFound => super::canonicalize(asked)?,
             Err(error) => return Err(error),
         };
-        Ok(Self { path, identity, handle })
+        Ok(Self { path, identity, handle: handle.into() })
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -118,7 +120,7 @@ impl Held {
         #[cfg(target_os = "linux")]
         {
             let handle = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-            Ok(Self { path: known.to_owned(), identity: identity(&handle)?, handle })
+            Ok(Self { path: known.to_owned(), identity: identity(&handle)?, handle: handle.into() })
         }
         #[cfg(not(target_os = "linux"))]
         {
@@ -133,7 +135,7 @@ impl Held {
     /// The error of asking the kernel about it.
     pub(crate) fn state(&self) -> io::Result<FileState> {
         #[cfg(target_os = "linux")]
-        return std::fs::File::from(self.handle.try_clone()?).metadata().map(FileState::from);
+        return self.handle.metadata().map(FileState::from);
         #[cfg(not(target_os = "linux"))]
         return FileState::of(&self.path);
     }
@@ -246,7 +248,7 @@ impl Held {
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return Ok(opened?),
         }
-        let mut here = self.handle.try_clone()?;
+        let mut here = OwnedFd::from(self.handle.try_clone()?);
         let mut parts = path.components().peekable();
         while let Some(part) = parts.next() {
             let Component::Normal(name) = part else { return Err(Errno::XDEV.into()) };
@@ -307,13 +309,13 @@ static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {
 const DESCRIPTORS_OF_SELF: &str = "/proc/self/fd";
 
 #[cfg(target_os = "linux")]
-fn proc_path(handle: &OwnedFd) -> PathBuf {
+fn proc_path(handle: &impl AsRawFd) -> PathBuf {
     Path::new(DESCRIPTORS_OF_SELF).join(handle.as_raw_fd().to_string())
 }
 
 /// The path that it has now.
 #[cfg(target_os = "linux")]
-fn path_of(handle: &OwnedFd) -> io::Result<PathBuf> {
+fn path_of(handle: &impl AsRawFd) -> io::Result<PathBuf> {
     match &*DESCRIPTORS {
         Some((process, descriptors)) if *process == getpid() => {
             let path = readlinkat(descriptors, handle.as_raw_fd().to_string(), Vec::with_capacity(256))?;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::contents::{Known, Seen};
-use crate::files::{FileState, Held};
+use super::contents::{Contents, Known, Seen};
+use crate::files::{FileState, Held, Sha256};
 
 /// A program as it was when it was checked.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct Checked {
     path: PathBuf,
     held: Arc<Held>,
     state: FileState,
-    is_native: bool,
+    contents: Arc<Contents>,
 }
 
 impl Checked {
@@ -30,7 +30,7 @@ impl Checked {
 
     pub(super) fn of(path: &Path, seen: Seen) -> Self {
         let Seen { held, state, contents } = seen;
-        Self { path: path.to_owned(), held, state, is_native: contents.is_native }
+        Self { path: path.to_owned(), held, state, contents }
     }
 
     /// The path of the handle, which leads to the file that was looked at, wherever its own path leads by now (Linux).
@@ -41,18 +41,29 @@ impl Checked {
     /// What is executed: the handle where the kernel executes the file itself (Linux), so that what was checked is what
     /// runs, whatever its path leads to by then. A script keeps its path, which its interpreter opens again.
     pub fn spawn_path(&self) -> PathBuf {
-        if self.is_native { self.held.spawn_path() } else { self.path.clone() }
+        if self.contents.is_native { self.held.spawn_path() } else { self.path.clone() }
     }
 
     /// The handle, for who executes it in another process; `None` where it is executed by its path.
     #[cfg(target_os = "linux")]
     pub fn handle(&self) -> Option<BorrowedFd<'_>> {
-        self.is_native.then(|| self.held.as_fd())
+        self.contents.is_native.then(|| self.held.as_fd())
+    }
+
+    /// What the file was when it was checked.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn state(&self) -> &FileState {
+        &self.state
+    }
+
+    /// The SHA-256 of the program, where it was read for the check.
+    pub(crate) fn known_sha256(&self) -> Option<[u8; 32]> {
+        self.contents.known_sha256().map(Sha256::to_bytes)
     }
 
     /// Whether what will be executed is still what was checked: the last look before the start.
     pub fn is_unchanged(&self) -> bool {
-        if self.is_native {
+        if self.contents.is_native {
             return self.held.state().is_ok_and(|now| now == self.state);
         }
         self.state.is_still_at(&self.path)

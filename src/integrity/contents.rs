@@ -59,11 +59,8 @@ impl Known {
     /// The system's, and `InvalidInput` for what is no regular file. A file that must not be read, but may be executed, has
     /// contents that tell nothing.
     pub fn open(&self, path: &Path, now: Duration) -> io::Result<Seen> {
-        if let Some(Entry { state, contents, real_path }) = self.get(path) {
-            let held = Held::open_again(path, &real_path)?;
-            if held.state()? == state {
-                return Ok(Seen { held: Arc::new(held), state, contents });
-            }
+        if let Some(seen) = self.open_known(path)? {
+            return Ok(seen);
         }
         let held = Arc::new(Held::open(path)?);
         let state = held.state()?;
@@ -92,11 +89,20 @@ impl Known {
         Ok(Seen { held, state, contents })
     }
 
+    /// Opens what the path leads to, if it was read before and has not changed since.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open_known(&self, path: &Path) -> io::Result<Option<Seen>> {
+        let Some(Entry { state, contents, real_path }) = self.get(path) else { return Ok(None) };
+        let held = Held::open_again(path, &real_path)?;
+        Ok((held.state()? == state).then(|| Seen { held: Arc::new(held), state, contents }))
+    }
+
     /// Whether a file is known to have this SHA-256, and has not changed since that was found out.
     pub fn is_still(&self, path: &Path, sha256: Sha256) -> bool {
         let Some(Entry { state, contents, .. }) = self.get(path) else { return false };
-        let known = contents.sha256.try_lock().ok().and_then(|known| *known);
-        known == Some(sha256) && state.is_still_at(path)
+        contents.known_sha256() == Some(sha256) && state.is_still_at(path)
     }
 
     fn get(&self, path: &Path) -> Option<Entry> {
@@ -124,7 +130,7 @@ impl Seen {
 
     /// The same, where that is known already and nobody is reading it.
     pub fn known_sha256(&self) -> Option<Sha256> {
-        self.contents.sha256.try_lock().ok().and_then(|known| *known)
+        self.contents.known_sha256()
     }
 }
 
@@ -135,6 +141,11 @@ impl fmt::Debug for Known {
 }
 
 impl Contents {
+    /// The SHA-256, where somebody has asked for it and nobody is reading it.
+    pub fn known_sha256(&self) -> Option<Sha256> {
+        self.sha256.try_lock().ok().and_then(|known| *known)
+    }
+
     /// `None` where it must not be read.
     #[cfg(unix)]
     fn of(held: &Held) -> io::Result<Option<Self>> {

@@ -392,12 +392,13 @@ fn described(DescribedAt { level, origin }: &DescribedAt) -> String {
     format!("the rule for `{level}` in {origin}")
 }
 
-fn started_event(call: u64, StartedCommand { pid, program, file }: &StartedCommand) -> Event {
+fn started_event(call: u64, StartedCommand { pid, program, file, sha256 }: &StartedCommand) -> Event {
     let program = Some(escape_os(program.as_os_str()).into_owned());
     let identity = file.as_ref().map(|file| {
         let numbers = file.numbers();
         let modified = numbers.modified.map(time::extended).unwrap_or_default();
-        FileIdentity { device: numbers.device, inode: numbers.inode, size: numbers.size, modified }
+        let sha256 = sha256.map(|sha256| Sha256::from_bytes(sha256).to_string());
+        FileIdentity { device: numbers.device, inode: numbers.inode, size: numbers.size, modified, sha256 }
     });
     Event::Started(Started { call, program, identity, pid: *pid })
 }

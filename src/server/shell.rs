@@ -44,7 +44,7 @@ impl ShellTurn {
         // What is built into the shell is the shell's own program.
         let program = command.program()?.to_owned();
         let file = FileState::of(&program).ok();
-        Some(StartedCommand { pid: None, program, file })
+        Some(StartedCommand { pid: None, program, file, sha256: None })
     }
 }
 

@@ -128,9 +128,12 @@ fn a_call_that_left_the_loop_is_recorded_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("audit.jsonl");
     let mut server = initialized(&["--allow", "sleep,true", "--audit", log.to_str().unwrap()]);
-    for command in ["true", "sleep 0.4"] {
-        server.call("execute_command", json!({"command": command}));
-    }
+    server.call("execute_command", json!({"command": "true"}));
+    let lasts = json!({"name": "execute_command", "arguments": {"command": "sleep 0.4"}});
+    let id = server.send_request("tools/call", lasts);
+    // Its start does not wait for its end.
+    wait_until("the start is recorded", || events(&log).ends_with(&["decided".to_owned(), "started".to_owned()]));
+    server.response(&json!(id));
     server.close_stdin();
     assert_eq!(server.wait_exit(), 0);
     assert_eq!(events(&log), ["decided", "started", "ended", "decided", "started", "ended"]);
@@ -140,5 +143,32 @@ fn events(log: &Path) -> Vec<String> {
     let text = fs::read_to_string(log).unwrap();
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let names = records.map(|record| record["event"].as_str().unwrap().to_owned());
-    names.filter(|name| !name.starts_with("session")).collect()
+    names.filter(|name| ["decided", "started", "ended"].contains(&&**name)).collect()
+}
+
+#[test]
+fn a_locked_program_is_checked_by_the_loop_and_its_digest_is_recorded() {
+    if !is_local() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (log, lock) = (dir.path().join("audit.jsonl"), dir.path().join("lock"));
+    let locked = Command::new(env!("CARGO_BIN_EXE_allowexec"))
+        .args(["lock", "--allow", "true", "-o", lock.to_str().unwrap()])
+        .status()
+        .unwrap();
+    assert!(locked.success());
+    let mut server =
+        initialized(&["--allow", "true", "--lock", lock.to_str().unwrap(), "--audit", log.to_str().unwrap()]);
+    wait_until("the locked files are read", || !threads(server.pid()).iter().any(|name| name == "lock"));
+    let result = server.call("execute_command", json!({"command": "true"}));
+    assert_eq!(result["isError"], json!(false), "{result}");
+    assert!(!has_worker(server.pid()), "{:?}", threads(server.pid()));
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    let text = fs::read_to_string(&log).unwrap();
+    let started = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let started = started.filter(|record| record["event"] == "started").next_back().unwrap();
+    let sha256 = started["identity"]["sha256"].as_str().unwrap().to_owned();
+    assert!(fs::read_to_string(&lock).unwrap().contains(&sha256), "{sha256}");
 }
