@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use thiserror::Error;
@@ -89,6 +89,17 @@ pub(super) struct Turn<'a> {
     sync: bool,
     continues: &'a mut Option<String>,
     damage: &'a mut Option<Damage>,
+    added: Added,
+}
+
+/// The lines that are added and not written yet.
+#[derive(Debug, Default)]
+struct Added {
+    /// Where the file ends without them.
+    behind: Option<End>,
+    bytes: Vec<u8>,
+    /// Where each line ends among them.
+    ends: Vec<usize>,
 }
 
 impl Chain {
@@ -135,7 +146,7 @@ impl Chain {
         }
         let (max_size, sync) = (self.max_size, self.sync);
         let Self { name, seen, continues, damage, .. } = self;
-        Ok(Turn { locked, name, seen, max_size, sync, continues, damage })
+        Ok(Turn { locked, name, seen, max_size, sync, continues, damage, added: Added::default() })
     }
 }
 
@@ -150,30 +161,32 @@ impl Turn<'_> {
         *self.damage
     }
 
-    /// Appends the line that tells of the damage.
-    ///
-    /// # Errors
-    /// As [`Self::append`].
-    pub(super) fn append_damage(&mut self, line: &[u8]) -> Result<(), AuditError> {
-        self.append(line)?;
+    /// Forgets the damage: the file tells of it.
+    pub(super) fn is_recovered(&mut self) {
         *self.damage = None;
-        Ok(())
     }
 
     /// The name that the file before has got, where the next line is the first one of this file.
     pub(super) fn continues(&self) -> Option<&str> {
-        self.continues.as_deref()
+        self.continues.as_deref().filter(|_| self.added.ends.is_empty())
     }
 
-    /// Begins a new file where this one has no room for so many bytes more, and says whether it did.
+    /// How many lines are added and not written.
+    pub(super) fn added(&self) -> usize {
+        self.added.ends.len()
+    }
+
+    /// Whether this file has no room for so many bytes more.
+    pub(super) fn is_full_for(&self, length: usize) -> bool {
+        let is_full = |max: u64| self.seen.at > 0 && self.seen.at + length as u64 > max;
+        !self.seen.is_torn && self.max_size.is_some_and(is_full)
+    }
+
+    /// Begins a new file. Nothing may be added that is not written.
     ///
     /// # Errors
     /// [`AuditError`].
-    pub(super) fn make_room(&mut self, length: usize) -> Result<bool, AuditError> {
-        let is_full = |max: u64| self.seen.at > 0 && self.seen.at + length as u64 > max;
-        if self.seen.is_torn || !self.max_size.is_some_and(is_full) {
-            return Ok(false);
-        }
+    pub(super) fn begin_anew(&mut self) -> Result<(), AuditError> {
         for number in 1..MOST_FILES {
             let mut name = self.name.clone();
             name.push(format!(".{number}"));
@@ -181,7 +194,7 @@ impl Turn<'_> {
                 Ok(()) => {
                     *self.continues = Some(name.to_string_lossy().into_owned());
                     self.seen.at = 0;
-                    return Ok(true);
+                    return Ok(());
                 }
                 Err(SharedFileError::System { source }) if source.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
@@ -190,19 +203,39 @@ impl Turn<'_> {
         Err(io::Error::from(io::ErrorKind::AlreadyExists).into())
     }
 
-    /// Appends one line, which has no end yet.
+    /// Adds one line, which has no end yet.
+    pub(super) fn add(&mut self, line: &[u8]) {
+        let Added { behind, bytes, ends } = &mut self.added;
+        behind.get_or_insert(*self.seen);
+        let before = bytes.len();
+        bytes.extend(self.seen.is_torn.then_some(b'\n'));
+        bytes.extend_from_slice(line);
+        bytes.push(b'\n');
+        ends.push(bytes.len());
+        let at = self.seen.at + (bytes.len() - before) as u64;
+        *self.seen = End { at, last: Sha256::of(line), is_torn: false };
+    }
+
+    /// Writes the lines that are added, at once.
     ///
     /// # Errors
-    /// [`AuditError`]. Part of the line may stand in the file then, which the next turn finds.
-    pub(super) fn append(&mut self, line: &[u8]) -> Result<(), AuditError> {
-        let mut written = Vec::with_capacity(line.len() + 2);
-        written.extend(self.seen.is_torn.then_some(b'\n'));
-        written.extend_from_slice(line);
-        written.push(b'\n');
-        self.locked.file().write_all(&written)?;
-        *self.continues = None;
-        *self.seen = End { at: self.seen.at + written.len() as u64, last: Sha256::of(line), is_torn: false };
-        Ok(())
+    /// [`AuditError`], and how many of the lines are in the file. Part of the next one may be there too, which the next turn
+    /// finds.
+    pub(super) fn write(&mut self) -> Result<(), (usize, AuditError)> {
+        let Added { behind, bytes, ends } = std::mem::take(&mut self.added);
+        let Some(behind) = behind else { return Ok(()) };
+        let before = self.locked.size;
+        let written = self.locked.append(&bytes);
+        let length = self.locked.size.saturating_sub(before);
+        let whole = ends.iter().filter(|end| **end as u64 <= length).count();
+        if whole > 0 {
+            *self.continues = None;
+        }
+        written.map_err(|source| {
+            // The next turn finds out where it ends now.
+            *self.seen = behind;
+            (whole, source.into())
+        })
     }
 
     /// Has the disk take what was appended, where that is wanted.

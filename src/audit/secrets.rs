@@ -23,6 +23,11 @@ impl Secrets {
         Self { salt, values }
     }
 
+    /// Whether there are no values to be replaced.
+    pub(super) fn are_none(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// The salt, in hexadecimal digits.
     pub(super) fn salt(&self) -> String {
         self.salt.iter().map(|byte| format!("{byte:02x}")).collect()

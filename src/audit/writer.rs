@@ -1,7 +1,7 @@
 //! Writes the records of one session.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -81,7 +81,7 @@ impl AuditLog {
         let Some(facts) = self.facts.take() else { return Ok(()) };
         let facts = facts();
         let record = SessionStarted::new(&facts, client.as_ref(), self.secrets.salt());
-        let written = self.write("session_started", &record);
+        let written = self.append(&[("session_started", to_json(&record))]);
         if written.is_err() {
             self.facts = Some(Box::new(move || facts));
         } else {
@@ -95,38 +95,48 @@ impl AuditLog {
         self.facts.is_some()
     }
 
-    /// Writes a record. It is in the file once this returns.
+    /// Writes records, together. They are in the file once this returns.
     ///
     /// # Errors
-    /// [`AuditError`].
-    pub(crate) fn record(&mut self, event: &Event, client: Option<AuditedClient>) -> Result<(), AuditError> {
-        if let Err(error) = self.begin(client.clone()) {
-            self.lost += 1;
-            return Err(error);
+    /// [`AuditError`]; those that are not in the file are lost.
+    pub(crate) fn record(&mut self, events: &[Event], client: Option<&AuditedClient>) -> Result<(), AuditError> {
+        if self.is_to_begin() {
+            if let Err(error) = self.begin(client.cloned()) {
+                self.lost += events.len() as u64;
+                return Err(error);
+            }
         }
-        let name = event.name();
+        let records: Vec<_> = events.iter().map(|event| (event.name(), self.members(event, client))).collect();
+        self.calls += events.iter().filter(|event| matches!(event, Event::Decided(_))).count() as u64;
+        self.append(&records)
+    }
+
+    /// What a record tells, as an object in JSON.
+    fn members(&self, event: &Event, client: Option<&AuditedClient>) -> Vec<u8> {
         match event {
             Event::Decided(decided) => {
-                self.calls += 1;
                 let client = client.filter(|client| self.client.as_ref() != Some(client));
-                let hidden = self.without_secrets(decided, client);
-                self.write(name, &hidden)
+                if client.is_none() && decided.secrets.is_empty() && self.secrets.are_none() {
+                    return to_json(decided);
+                }
+                to_json(&self.without_secrets(decided, client.cloned()))
             }
             Event::Asked(asked) => {
                 let text = self.secrets.hide(&asked.text, &[]).into_owned();
-                self.write(name, &super::record::Asked { text, ..asked.clone() })
+                to_json(&super::record::Asked { text, ..asked.clone() })
             }
-            Event::Answered(answered) => self.write(name, answered),
-            Event::Started(started) => self.write(name, started),
+            Event::Answered(answered) => to_json(answered),
+            Event::Started(started) => to_json(started),
+            Event::Ended(ended) if ended.error.is_none() => to_json(ended),
             Event::Ended(ended) => {
                 let error = ended.error.as_ref().map(|error| self.secrets.hide(error, &[]).into_owned());
-                self.write(name, &super::record::Ended { error, ..ended.clone() })
+                to_json(&super::record::Ended { error, ..ended.clone() })
             }
-            Event::Roots(roots) => self.write(name, roots),
-            Event::Received(received) => self.write(name, received),
+            Event::Roots(roots) => to_json(roots),
+            Event::Received(received) => to_json(received),
             Event::RefusedRequest(refused) => {
                 let reason = self.secrets.hide(&refused.reason, &[]).into_owned();
-                self.write(name, &super::record::RefusedRequest { reason, ..refused.clone() })
+                to_json(&super::record::RefusedRequest { reason, ..refused.clone() })
             }
         }
     }
@@ -141,7 +151,7 @@ impl AuditLog {
         if self.lost > 0 {
             record = json!({"calls": self.calls, "lost": self.lost});
         }
-        self.write("session_ended", &record)
+        self.append(&[("session_ended", to_json(&record))])
     }
 
     fn without_secrets(&self, decided: &Decided, client: Option<AuditedClient>) -> Decided {
@@ -169,15 +179,16 @@ impl AuditLog {
         hidden
     }
 
-    fn write(&mut self, name: &str, fields: &impl Serialize) -> Result<(), AuditError> {
-        let written = serde_json::to_vec(fields).map_err(io::Error::from);
-        let written = written.map_err(AuditError::from).and_then(|members| self.append(name, &members));
-        self.lost += u64::from(written.is_err());
+    /// Appends records with these members, each an object in JSON. Those that can't be written are lost.
+    fn append(&mut self, records: &[(&str, Vec<u8>)]) -> Result<(), AuditError> {
+        let mut left = records.len() as u64;
+        let written = self.append_in_turn(records, &mut left);
+        self.lost += left;
         written
     }
 
-    /// Appends a record with these members, an object in JSON.
-    fn append(&mut self, name: &str, members: &[u8]) -> Result<(), AuditError> {
+    /// The same; `left` is how many are not written.
+    fn append_in_turn(&mut self, records: &[(&str, Vec<u8>)], left: &mut u64) -> Result<(), AuditError> {
         let Self { chain, session, clock, next, .. } = self;
         let mut turn = chain.turn()?;
         if let Some(damage) = turn.damage() {
@@ -187,30 +198,54 @@ impl AuditLog {
                 Damage::Emptied { last } => json!({"emptied_last": last.to_string()}),
             };
             let line = encode(&turn, *next, clock(), session, "recovered", members.to_string().as_bytes());
-            turn.append_damage(&line)?;
+            turn.add(&line);
+            turn.write().map_err(|(_, error)| error)?;
+            turn.is_recovered();
             *next += 1;
         }
-        let time = clock();
-        let mut line = encode(&turn, *next, time, session, name, members);
-        if turn.make_room(line.len() + 1)? {
-            line = encode(&turn, *next, time, session, name, members);
+        let mut write = |turn: &mut Turn<'_>, next: &mut u64| {
+            let added = turn.added();
+            let written = turn.write();
+            let whole = written.as_ref().map_or_else(|(whole, _)| *whole, |()| added) as u64;
+            *next += whole;
+            *left -= whole;
+            written.map_err(|(_, error)| error)
+        };
+        for (name, members) in records {
+            let time = clock();
+            let mut line = encode(&turn, *next + turn.added() as u64, time, session, name, members);
+            if turn.is_full_for(line.len() + 1) {
+                write(&mut turn, next)?;
+                turn.begin_anew()?;
+                line = encode(&turn, *next, time, session, name, members);
+            }
+            turn.add(&line);
         }
-        turn.append(&line)?;
-        *next += 1;
+        write(&mut turn, next)?;
         turn.sync()
     }
+}
+
+/// The members of a record.
+fn to_json(fields: &impl Serialize) -> Vec<u8> {
+    let mut members = Vec::with_capacity(512);
+    // Writing to memory fails for keys alone that are no texts, and there are none.
+    serde_json::to_writer(&mut members, fields).ok();
+    members
 }
 
 /// A record, without a line end: its place in the chain, and then what it tells.
 fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str, members: &[u8]) -> Vec<u8> {
     let (time, prev) = (time::extended(time), turn.prev());
-    let mut line = format!(r#"{{"seq":{seq},"time":"{time}","session":"{session}","prev":"{prev}","#).into_bytes();
+    let mut line = Vec::with_capacity(256 + members.len());
+    // Writing to memory can't fail.
+    write!(line, r#"{{"seq":{seq},"time":"{time}","session":"{session}","prev":"{prev}","#).ok();
     if let Some(file) = turn.continues() {
         line.extend_from_slice(br#""continues":"#);
         write_json_string(&mut line, file);
         line.push(b',');
     }
-    line.extend_from_slice(format!(r#""event":"{name}""#).as_bytes());
+    write!(line, r#""event":"{name}""#).ok();
     // The members of an object, with the comma before them and its end.
     if let Some(members) = members.strip_prefix(b"{").filter(|members| *members != b"}") {
         line.push(b',');

@@ -63,7 +63,12 @@ impl Sha256 {
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Several for each record of the audit log, so not by a format for each byte.
+        let mut digits = String::with_capacity(64);
+        for half in self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]) {
+            digits.push(char::from_digit(half.into(), 16).unwrap_or_default());
+        }
+        f.write_str(&digits)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ pub(crate) struct SharedFile {
     /// On Windows none: the file is opened for each append, as that alone keeps others from writing to it.
     #[cfg(unix)]
     file: File,
+    /// Its device and inode, which stay the same as long as it is open.
+    #[cfg(unix)]
+    identity: (rustix::fs::Dev, u64),
 }
 
 /// The file, and the right to append to it until this is dropped.
@@ -86,7 +89,8 @@ impl SharedFile {
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
         let file = super::appended::open_regular(&place, super::appended::Opened::Both, true)?;
-        Ok(Self { place, patience: Patience::new(), file })
+        let identity = identity_of(&file).map_err(|source| PlaceError::System { source })?;
+        Ok(Self { place, patience: Patience::new(), file, identity })
     }
 
     /// Waits for the right to append, at most a second while nobody appends; see [`Patience`].
@@ -109,38 +113,56 @@ impl SharedFile {
                 Err(error) => return Err(io::Error::from(error).into()),
             }
             // From here on the lock is held, and dropped with what follows.
-            let named = rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW);
-            let own = rustix::fs::fstat(&self.file).map_err(io::Error::from);
-            let size = own.as_ref().map_or(0, |own| size_of(*own));
-            let is_same = match (named, &own) {
-                (Ok(named), Ok(own)) => Ok((named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)),
-                (Err(Errno::NOENT), _) => Err(SharedFileError::Gone),
-                (Err(error), _) => Err(io::Error::from(error).into()),
-                (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
-            };
-            match is_same {
-                Ok(true) => {
+            match rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(named) if (named.st_dev, named.st_ino) == self.identity => {
+                    let size = size_of(named);
                     self.patience.had(&wait, size);
                     return Ok(Locked { shared: self, is_another, size });
                 }
-                Ok(false) => {
+                Ok(_) => {
                     // Another process has begun a new file. The old one is unlocked as it is closed.
                     let opened = super::appended::Opened::Both;
                     self.file = super::appended::open_regular(&self.place, opened, false)?;
+                    self.identity = identity_of(&self.file)?;
                     is_another = true;
                 }
                 Err(error) => {
                     unlock(&self.file);
-                    return Err(error);
+                    return Err(if error == Errno::NOENT {
+                        SharedFileError::Gone
+                    } else {
+                        io::Error::from(error).into()
+                    });
                 }
             }
         }
     }
 }
 
+impl Locked<'_> {
+    /// Appends to the file.
+    ///
+    /// # Errors
+    /// The system's. Part of it may stand in the file then.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.file().write_all(bytes);
+        self.size = match written {
+            Ok(()) => self.size + bytes.len() as u64,
+            Err(_) => self.file().metadata().map_or(0, |metadata| metadata.len()),
+        };
+        written
+    }
+}
+
 #[cfg(unix)]
 fn size_of(stat: rustix::fs::Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or_default()
+}
+
+#[cfg(unix)]
+fn identity_of(file: &File) -> io::Result<(rustix::fs::Dev, u64)> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 #[cfg(unix)]
@@ -166,6 +188,7 @@ impl Locked<'_> {
         let file = super::appended::create_new(&self.shared.place)?;
         flock(&file, FlockOperation::LockExclusive).map_err(io::Error::from)?;
         // The old one is unlocked as it is closed; who waits for it finds the new one by its name.
+        (self.shared.identity, self.size) = (identity_of(&file)?, 0);
         self.shared.file = file;
         Ok(())
     }
@@ -191,7 +214,7 @@ fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         // What this append has added is not of others.
-        self.shared.patience.appended(rustix::fs::fstat(&self.shared.file).map_or(0, size_of));
+        self.shared.patience.appended(self.size);
         unlock(&self.shared.file);
     }
 }
@@ -256,7 +279,7 @@ impl Locked<'_> {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
         }
         std::fs::rename(from, to)?;
-        self.file = super::appended::open_alone(&self.shared.place, true)?;
+        (self.file, self.size) = (super::appended::open_alone(&self.shared.place, true)?, 0);
         Ok(())
     }
 }
@@ -265,7 +288,7 @@ impl Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         // What this append has added is not of others.
-        self.shared.patience.appended(self.file.metadata().map_or(0, |metadata| metadata.len()));
+        self.shared.patience.appended(self.size);
     }
 }
 
@@ -273,7 +296,6 @@ impl Drop for Locked<'_> {
 #[cfg(unix)]
 mod tests {
     use std::fs;
-    use std::io::Write;
     use std::time::Instant;
 
     use super::*;
@@ -289,7 +311,7 @@ mod tests {
             Err(SharedFileError::Busy { waited }) if waited >= Patience::LEAST => Patience::LEAST,
             other => panic!("{other:?}"),
         };
-        own.lock().unwrap().file().write_all(b"own\n").unwrap();
+        own.lock().unwrap().append(b"own\n").unwrap();
         // A descriptor for reading is enough.
         let reader = File::open(&path).unwrap();
         let lock = || rustix::fs::flock(&reader, rustix::fs::FlockOperation::NonBlockingLockShared).unwrap();
@@ -299,7 +321,7 @@ mod tests {
         assert_eq!(waited(&mut own), Patience::LEAST);
         // Let go for a moment, it does not begin anew.
         unlock(&reader);
-        own.lock().unwrap().file().write_all(b"own\n").unwrap();
+        own.lock().unwrap().append(b"own\n").unwrap();
         lock();
         assert_eq!(waited(&mut own), Patience::LEAST);
         // Somebody else has appended, and so can still be at it.
@@ -319,17 +341,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let [mut own, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
-        let locked = other.lock().unwrap();
+        let mut locked = other.lock().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 // As several servers do that append in turn: the lock is never free, and the file grows.
                 let end = Instant::now() + 2 * Patience::MOST;
                 while Instant::now() < end {
-                    locked.file().write_all(b"other\n").unwrap();
+                    locked.append(b"other\n").unwrap();
                     std::thread::sleep(Patience::MOST / 20);
                 }
             });
-            own.lock().unwrap().file().write_all(b"own\n").unwrap();
+            own.lock().unwrap().append(b"own\n").unwrap();
         });
         assert!(fs::read_to_string(&path).unwrap().ends_with("other\nown\n"));
     }
@@ -352,15 +374,15 @@ mod tests {
         let path = directory.path().join("log");
         let [mut one, mut other] = [(), ()].map(|()| SharedFile::open(&path, &[]).unwrap());
         let mut locked = one.lock().unwrap();
-        locked.file().write_all(b"old\n").unwrap();
+        locked.append(b"old\n").unwrap();
         fs::write(directory.path().join("log.1"), "taken").unwrap();
         assert!(locked.begin_anew(&"log.1".into()).is_err());
         locked.begin_anew(&"log.2".into()).unwrap();
-        locked.file().write_all(b"new\n").unwrap();
+        locked.append(b"new\n").unwrap();
         drop(locked);
-        let locked = other.lock().unwrap();
+        let mut locked = other.lock().unwrap();
         assert!(locked.is_another);
-        locked.file().write_all(b"newer\n").unwrap();
+        locked.append(b"newer\n").unwrap();
         drop(locked);
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\nnewer\n");
         assert_eq!(fs::read_to_string(directory.path().join("log.2")).unwrap(), "old\n");

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -28,6 +29,8 @@ pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + S
 
 /// The longest name of a method or a tool that is recorded. No tool has one of a hundred characters.
 const LONGEST_NAME: usize = 256;
+/// How long the record of a start waits for that of the end, with which it is written at once.
+pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
 /// How many messages wait to be recorded as long as nobody knows whose they are.
 const MOST_WAITING: usize = 16;
 
@@ -52,9 +55,11 @@ impl<'a> ReceivedLine<'a> {
 pub(super) struct Auditor {
     log: Option<Result<AuditLog, AuditError>>,
     /// The client that was heard last.
-    client: Option<Arc<Implementation>>,
+    client: Option<(Arc<Implementation>, AuditedClient)>,
     /// What is recorded behind the answer, which need not wait for it.
-    waiting: Vec<Received>,
+    waiting: Vec<Event>,
+    /// The starts of commands that may end soon.
+    starting: Vec<Event>,
     /// Whether the last record could not be written.
     is_failing: bool,
     /// What the server's own log is to say of it.
@@ -130,25 +135,33 @@ impl Auditor {
 
     /// Takes note of who has sent a request.
     pub(super) fn hears(&mut self, client: Option<&Arc<Implementation>>) {
-        if self.is_on() && client.is_some() {
-            self.client = client.cloned();
+        let Some(client) = client.filter(|_| self.is_on()) else { return };
+        if !self.client.as_ref().is_some_and(|(heard, _)| Arc::ptr_eq(heard, client)) {
+            let Implementation { name, version, .. } = &**client;
+            let audited = AuditedClient { name: name.clone(), version: version.clone() };
+            self.client = Some((Arc::clone(client), audited));
         }
     }
 
-    /// Writes what came with a line, behind its answer. The session's first record is written once it is known who the
-    /// client is; else it comes with the first event.
-    pub(super) fn line_ends(&mut self) {
-        let Some(client) = self.client() else {
-            if self.waiting.len() >= MOST_WAITING {
-                self.write_waiting();
-            }
+    /// Writes what waits for an answer, now that there are no more to be sent. The session's first record is written once it
+    /// is known who the client is; else it comes with the first event.
+    pub(super) fn answers_sent(&mut self) {
+        if !self.is_on() {
             return;
-        };
+        }
         if let Some(Ok(log)) = self.log.as_mut().filter(|log| log.as_ref().is_ok_and(AuditLog::is_to_begin)) {
-            let begun = log.begin(Some(client));
+            let Some((_, client)) = &self.client else {
+                if self.waiting.len() >= MOST_WAITING {
+                    self.write_waiting();
+                }
+                return;
+            };
+            let begun = log.begin(Some(client.clone()));
             self.note(begun.err().map(|error| error.to_string()));
         }
-        self.write_waiting();
+        if self.has_waiting() {
+            self.write_waiting();
+        }
     }
 
     /// Writes the session's last record.
@@ -245,7 +258,7 @@ impl Auditor {
     /// Records such a request once it is answered.
     pub(super) fn received_and_answered(&mut self, received: Received) {
         if self.is_on() {
-            self.waiting.push(received);
+            self.waiting.push(Event::Received(received));
         }
     }
 
@@ -266,7 +279,8 @@ impl Auditor {
         }
         let (id, method) = (id.map_or(Value::Null, |id| id.as_value().clone()), method.and_then(name));
         let (tool, call, input) = (None, None, None);
-        self.waiting.push(Received { message, id, method, tool, call, input, line: line.digest() });
+        let line = line.digest();
+        self.waiting.push(Event::Received(Received { message, id, method, tool, call, input, line }));
     }
 
     /// Records that a call which was allowed never starts.
@@ -280,12 +294,23 @@ impl Auditor {
         self.record(|| started_event(call, started));
     }
 
-    /// Records the end of a call.
-    pub(super) fn ended(&mut self, ended: &CallEnded) {
-        if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
-            self.started(ended.key, started);
+    /// Records the start of a command with its end, if that comes within [`STARTED_WITHIN`]; says whether to wait for that.
+    pub(super) fn starts(&mut self, call: u64, started: &StartedCommand) -> bool {
+        if self.is_on() {
+            self.starting.push(started_event(call, started));
         }
-        self.record(|| Event::Ended(ended_record(ended)));
+        self.is_on()
+    }
+
+    /// Records the end of a call, once it is answered.
+    pub(super) fn ended(&mut self, ended: &CallEnded) {
+        if !self.is_on() {
+            return;
+        }
+        if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
+            self.waiting.push(started_event(ended.key, started));
+        }
+        self.waiting.push(Event::Ended(ended_record(ended)));
     }
 
     /// What the server's own log is to say.
@@ -293,31 +318,34 @@ impl Auditor {
         std::mem::take(&mut self.told)
     }
 
-    fn write_waiting(&mut self) {
-        for received in std::mem::take(&mut self.waiting) {
-            self.write_next(&Event::Received(received));
+    /// Whether something waits for an answer to be sent.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Writes what waits.
+    pub(super) fn write_waiting(&mut self) {
+        let mut events = std::mem::take(&mut self.starting);
+        events.append(&mut self.waiting);
+        if !events.is_empty() {
+            self.write_all(&events);
         }
     }
 
-    /// Writes a record; says why it can't.
+    /// Writes a record, behind those that wait; says why it can't.
     fn write(&mut self, event: Event) -> Option<String> {
         self.write_waiting();
-        self.write_next(&event)
+        self.write_all(&[event])
     }
 
-    fn write_next(&mut self, event: &Event) -> Option<String> {
-        let client = self.client();
+    fn write_all(&mut self, events: &[Event]) -> Option<String> {
+        let client = self.client.as_ref().map(|(_, client)| client);
         let why = match self.log.as_mut()? {
-            Ok(log) => log.record(event, client).err().map(|error| error.to_string()),
+            Ok(log) => log.record(events, client).err().map(|error| error.to_string()),
             Err(error) => Some(error.to_string()),
         };
         self.note(why.clone());
         why
-    }
-
-    fn client(&self) -> Option<AuditedClient> {
-        let Implementation { name, version, .. } = &**self.client.as_ref()?;
-        Some(AuditedClient { name: name.clone(), version: version.clone() })
     }
 
     /// Tells the operator of the first record that can't be written, and of the first that can again.

@@ -82,6 +82,8 @@ pub(crate) enum Deadline {
     Read(u64),
     /// The task of this number is kept no longer.
     Task(u64),
+    /// The records of commands that have started wait no longer for those of their ends.
+    Started,
 }
 
 /// A call whose command has ended, or could not be run.

@@ -32,7 +32,8 @@ pub(super) enum Destination {
 #[must_use = "a request that is not answered here is answered with an error"]
 pub(super) struct Reply {
     id: RequestId,
-    called: Called,
+    /// Behind a pointer, since each state of a request holds its reply.
+    called: Box<Called>,
     to: Destination,
     /// What is held for the request.
     charge: Charge,
@@ -156,7 +157,7 @@ struct Batch {
 impl Replies {
     /// Makes the right to answer the request of this id.
     pub(super) fn open(&self, id: RequestId, called: Called, to: Destination) -> Reply {
-        Reply { id, called, to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
+        Reply { id, called: Box::new(called), to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
     }
 
     /// A charge of nothing yet, for what no request holds.

@@ -255,9 +255,9 @@ impl<'o> Server<'o> {
             }
             let is_line = matches!(event, Event::Line(_));
             let handled = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost());
+            // The answers need not wait for it.
+            self.state.audit.answers_sent();
             if is_line {
-                // The answer need not wait for it.
-                self.state.audit.line_ends();
                 self.prepare_worker();
             }
             self.tell_of_audit();
@@ -356,6 +356,10 @@ impl<'o> Server<'o> {
             }
             Event::Deadline(Deadline::State(number)) => {
                 in_results::expired(&*parts.opening.observer, &mut state.outgoing, number)
+            }
+            Event::Deadline(Deadline::Started) => {
+                state.audit.write_waiting();
+                Effects::default()
             }
             Event::Deadline(Deadline::Asking(number)) => state.questions.tick(number, &mut state.requests),
             Event::Deadline(Deadline::Ended) => {
@@ -639,10 +643,17 @@ impl<'o> Server<'o> {
             return Ok(());
         }
         #[cfg(unix)]
-        if self.runners.workers.in_loop().has_some() && !self.inbox.takes(line.len()) {
-            // Their deadlines hold while this waits for the client.
-            self.runners.workers.leave_loop(true);
+        {
+            let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_waiting());
+            if (runs || waits) && !self.inbox.takes(line.len()) {
+                // The log need not wait for a client that does not read.
+                self.state.audit.write_waiting();
+                // Their deadlines hold while this waits for the client.
+                self.runners.workers.leave_loop(true);
+            }
         }
+        #[cfg(not(unix))]
+        self.state.audit.write_waiting();
         self.output.write_all(line)?;
         self.output.flush()
     }

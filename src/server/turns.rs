@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::anchor::Anchor;
 use super::asker::Asker;
-use super::auditing::Auditor;
+use super::auditing::{Auditor, STARTED_WITHIN};
 use super::effects::{Effect, Effects};
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::kept::KeptCalls;
@@ -66,8 +66,8 @@ pub(super) fn start(
                         .filter(|_| job.is_fed())
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
                     runners.workers.run(job).map(|begun| {
-                        if let Some(started) = begun.started {
-                            audit.started(key, &started);
+                        if begun.started.is_some_and(|started| audit.starts(key, &started)) {
+                            effects.push(Effect::Wait(STARTED_WITHIN, Deadline::Started));
                         }
                         Started::Runs(begun.stop)
                     })
@@ -192,6 +192,9 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
     }
     if parts.hand_over.is_some() {
         effects.push(Effect::Forget(Deadline::HandOver(key)));
+    }
+    if audit.is_on() {
+        effects.push(Effect::Forget(Deadline::Started));
     }
     let pending = match requests.finish(key) {
         Some(Finished::Pending(pending)) => pending,

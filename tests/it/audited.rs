@@ -301,6 +301,27 @@ fn long_output_is_told_by_its_whole_length_and_digest() {
 }
 
 #[test]
+fn the_end_of_a_call_is_recorded_also_if_the_client_does_not_read_its_answer() {
+    let log = Log::new();
+    let mut child = log.command(&["--allow", "seq", "--max-output", "1MiB", "--log", "off"]).spawn();
+    let mut stdin = child.stdin.take().unwrap();
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+    let call = json!({"name": "execute_command", "arguments": {"command": "seq 100000"}});
+    for (id, method, params) in [(1, "initialize", params), (2, "tools/call", call)] {
+        writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).unwrap();
+    }
+    let until = Instant::now() + Duration::from_secs(20);
+    while !fs::read_to_string(log.path()).is_ok_and(|text| text.contains("\"event\":\"ended\"")) {
+        assert!(Instant::now() < until, "the answer fills the pipe, and its call has no end");
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    drop((stdin, child.stdout.take()));
+    assert!(child.wait().unwrap().success());
+    log.records();
+}
+
+#[test]
 fn a_cancelled_call_and_one_that_never_started_have_an_end() {
     let log = Log::new();
     let mut server = log.server(&["--allow", "sleep,true", "--max-concurrent", "1", "--log", "off"]);

@@ -167,8 +167,8 @@ fn a_locked_program_is_checked_by_the_loop_and_its_digest_is_recorded() {
     server.close_stdin();
     assert_eq!(server.wait_exit(), 0);
     let text = fs::read_to_string(&log).unwrap();
-    let started = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let started = started.filter(|record| record["event"] == "started").next_back().unwrap();
+    let mut records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let started = records.rfind(|record| record["event"] == "started").unwrap();
     let sha256 = started["identity"]["sha256"].as_str().unwrap().to_owned();
     assert!(fs::read_to_string(&lock).unwrap().contains(&sha256), "{sha256}");
 }
