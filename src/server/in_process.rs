@@ -65,6 +65,31 @@ impl Parts {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// A call that a person has to approve is refused, and nobody is asked: no client is there, and the program of `--ask-with` is
+    /// a server's. The error holds the [`Proposal`](crate::policy::Proposal), which is everything that would run. Whoever has
+    /// asked a person hands it to the decision on the same command, and gets what an [`Executor`](crate::exec::Executor) runs if
+    /// the decision comes to the same:
+    ///
+    /// ```
+    /// use allowexec::config::{Config, Surroundings};
+    /// use allowexec::policy::{Approved, CommandLine, Refusal, Requested};
+    /// use allowexec::server::{CallError, Parts};
+    ///
+    /// let config = Config::builder(Surroundings::of_this_process()?).setting("ask", ["whoami"]).build()?;
+    /// let parts = Parts::new(&config);
+    /// let arguments = serde_json::json!({"command": "whoami"});
+    /// let refused = parts.call("execute_command", arguments.as_object().cloned().unwrap_or_default());
+    /// let Err(CallError::Refused(Refusal::NeedsApproval(proposal))) = refused else { panic!("{refused:?}") };
+    /// println!("run {:?} of {:?} in {:?}?", proposal.words(), proposal.program(), proposal.directory());
+    ///
+    /// let command = CommandLine::parse("whoami");
+    /// let approved = Approved { now: Some(&proposal), before: &[] };
+    /// let requested = Requested { command, cwd: None, has_input: false, approved };
+    /// let allowed = parts.policy.evaluate(parts.policy.directories(), requested).outcome?;
+    /// assert!(allowed.is_approved());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`CallError`], where nothing ran or what ran was lost.
     pub fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResult, CallError> {
