@@ -25,10 +25,10 @@ pub(super) enum NotRun {
     )]
     NoRoots { why: &'static str },
     /// A person would have to approve it, and nobody can be asked.
-    #[error("{sentence}; nobody can be asked here, so do it without, or ask the user to do it")]
+    #[error("{sentence}; nobody can be asked here, so go on without it, or ask the user to do it")]
     NobodyToAsk { sentence: String },
     /// The operator's program could not ask.
-    #[error("{sentence}; nobody could be asked ({why}), so do it without, or ask the user to do it")]
+    #[error("{sentence}; nobody could be asked ({why}), so go on without it, or ask the user to do it")]
     NotAsked { sentence: String, why: String },
     /// What a person would be shown is too long.
     #[error(
@@ -43,10 +43,10 @@ pub(super) enum NotRun {
     #[error("{sentence}; {most} calls exactly like it wait for a person's answer already, so wait for that first")]
     TooManyEqual { sentence: String, most: usize },
     /// A person has said no.
-    #[error("{sentence}; it was declined, so do it without, or ask the user what to do instead")]
+    #[error("{sentence}; it was declined, so go on without it, or ask the user what to do instead")]
     Declined { sentence: String },
     /// A person has said neither yes nor no.
-    #[error("{sentence}; nobody has answered, so do it without, or ask the user what to do instead")]
+    #[error("{sentence}; nobody has answered, so go on without it, or ask the user what to do instead")]
     Unanswered { sentence: String },
     /// Too many calls run in the background.
     #[error("{most} calls run in the background already; end one with `stop_call`, or wait for one with `read_output`")]
