@@ -144,9 +144,23 @@ fn is_test(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/")
 }
 
-fn without_tests(text: &str) -> String {
-    let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
-    lines.filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+/// Code without comments and without its tests: those at the end of a file, and modules that stand for files of tests.
+pub fn without_tests(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "#[cfg(test)]" {
+            let named = lines.by_ref().find(|line| !line.starts_with("#["));
+            if named.is_some_and(|line| line.starts_with("mod ") && line.ends_with(';')) {
+                continue;
+            }
+            break;
+        }
+        if !line.trim_start().starts_with("//") {
+            kept.extend([line, "\n"]);
+        }
+    }
+    kept
 }
 
 /// The layers that a piece of code names: each `crate::name` and each name in `crate::{…}`.
@@ -374,5 +388,7 @@ fn the_reader_of_imports_sees_each_form() {
         "use crate::policy::{A, B};\nuse crate::{exec::{C, D}, mcp};\nlet x = crate::server::y();\npub(crate) use z;";
     assert_eq!(imports(code).into_iter().collect::<Vec<_>>(), ["exec", "mcp", "policy", "server"]);
     assert_eq!(without_tests("a\n  // crate::b\n#[cfg(test)]\nmod tests {}\n"), "a\n");
+    assert_eq!(without_tests("#[cfg(test)]\n#[cfg(unix)]\nmod tests;\na\n"), "a\n");
+    assert_eq!(without_tests("#[cfg(test)]\nmod tests;\na\n"), "a\n");
     assert_eq!((layer("cli/mod.rs"), layer("lib.rs"), layer("shell.rs")), (Some("cli"), None, Some("shell")));
 }

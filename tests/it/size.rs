@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::layers::without_tests;
+
 const ARCHITECTURE: &str = include_str!("../../spec/architecture.md");
 
 /// Lines of code: without comments, blank lines, and the tests at the end of files and in files of their own.
@@ -14,9 +16,8 @@ fn lines_of_code(path: &Path) -> usize {
     if path.ends_with("tests.rs") || path.extension().is_none_or(|extension| extension != "rs") {
         return 0;
     }
-    let text = fs::read_to_string(path).unwrap();
-    let code = text.lines().take_while(|line| *line != "#[cfg(test)]").map(str::trim);
-    code.filter(|line| !line.is_empty() && !line.starts_with("//")).count()
+    let code = without_tests(&fs::read_to_string(path).unwrap());
+    code.lines().filter(|line| !line.trim().is_empty()).count()
 }
 
 #[test]
