@@ -18,7 +18,7 @@ use rustix::fs::statfs;
 use super::os::{Over, SOURCES, Starting, Watched};
 use super::run::{result, spawn_error};
 use super::{ExecError, Invocation, Output, Processes, StartedCommand, StopSignal, Told};
-use crate::files::{FileState, Held, open_without_waiting};
+use crate::files::{FileState, Held, is_of_this_machine, open_without_waiting};
 use crate::integrity::{Checked, Untrusted, read_head};
 use crate::policy::AllowedCommand;
 
@@ -28,20 +28,6 @@ const LONGEST: Duration = Duration::from_millis(200);
 const MUCH: u64 = 16 * 1024;
 /// How many programs are remembered. A client can name many, where everything is allowed.
 const MOST: usize = 1024;
-
-/// The file systems of which this machine has the contents, by their numbers in statfs(2): a read of any other may have to
-/// wait for somebody else.
-const OF_THIS_MACHINE: [i64; 9] = [
-    0x9123_683e, // btrfs
-    0xe0f5_e1e2, // erofs
-    0xef53,      // ext2, ext3, ext4
-    0xf2f5_2010, // f2fs
-    0x794c_7630, // overlayfs
-    0x7371_7368, // squashfs
-    0x0102_1994, // tmpfs
-    0x5846_5342, // xfs
-    0x2fc1_2fc1, // zfs
-];
 
 /// Finds out which commands start at once.
 #[derive(Debug, Default)]
@@ -116,7 +102,7 @@ impl QuickStarts {
 
 /// Whether the program and its loader are files of this machine. A script needs its interpreter, and that can be anything.
 fn is_local_and_native(program: &Path) -> io::Result<bool> {
-    let is_local = |path: &Path| Ok::<_, io::Error>(OF_THIS_MACHINE.contains(&statfs(path)?.f_type));
+    let is_local = |path: &Path| Ok::<_, io::Error>(is_of_this_machine(statfs(path)?.f_type));
     if !is_local(program)? {
         return Ok(false);
     }

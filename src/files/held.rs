@@ -25,11 +25,6 @@ use super::{Ancestry, FileState};
 #[cfg(target_os = "linux")]
 pub(super) const DEEPEST: usize = 4096;
 
-/// The file systems that give a file new times with each write through a mapping that comes after it was written to the disk:
-/// ext2 to ext4, XFS, Btrfs and F2FS, by their numbers in statfs(2).
-#[cfg(target_os = "linux")]
-const ON_DISKS: [rustix::fs::FsWord; 4] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010];
-
 /// The identity of a file or directory while it exists: its device and inode number on Linux, its canonical path
 /// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -149,12 +144,13 @@ impl Held {
     pub(crate) fn notes_changes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
+            use super::file_systems::renews_times;
             use rustix::fs::{fstatfs, fsync};
             let path = proc_path(&self.handle);
             if !self.state().is_ok_and(|state| state.may_be_written(&path)) {
                 return true;
             }
-            let is_on_disk = fstatfs(&self.handle).is_ok_and(|system| ON_DISKS.contains(&system.f_type));
+            let is_on_disk = fstatfs(&self.handle).is_ok_and(|system| renews_times(system.f_type));
             is_on_disk && super::open_without_waiting(&path).is_ok_and(|file| fsync(file).is_ok())
         }
         #[cfg(not(target_os = "linux"))]

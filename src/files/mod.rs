@@ -13,6 +13,7 @@
 //! - [`Beneath`] is a directory in which files are made and read without ever following a link.
 //! - [`AnonymousFile`] is a file without a name, which is gone with its last handle.
 //! - [`open_to_append`] opens a file that grows over many runs.
+//! - `file_systems` is what is known of file systems (Linux).
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - `SharedFile` is a file to which several processes append, one at a time.
@@ -24,6 +25,8 @@ mod anonymous;
 mod appended;
 mod beneath;
 mod digest;
+#[cfg(target_os = "linux")]
+mod file_systems;
 mod held;
 #[cfg(target_os = "linux")]
 mod new_file;
@@ -47,6 +50,8 @@ pub(crate) use appended::open_appended;
 pub use appended::open_to_append;
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
+#[cfg(target_os = "linux")]
+pub(crate) use file_systems::is_of_this_machine;
 pub use held::{Held, Identity, are_same};
 #[cfg(target_os = "linux")]
 pub(crate) use new_file::NewFile;
