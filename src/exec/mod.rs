@@ -4,11 +4,11 @@
 //! MCP. `Command::new` is used in `run.rs`, and in the launcher, which becomes the command.
 //!
 //! - [`Processes`] is the [`Executor`] of the server.
-//! - [`Environment`] is the environment of commands, built once.
-//! - [`Launcher`] starts commands with [`ResourceLimits`].
-//! - [`Capture`] keeps the head and the tail of a stream.
-//! - [`Keeper`] keeps the whole output of calls, each in a [`Spool`].
-//! - [`Feed`] is what a running command reads on its standard input.
+//! - `Environment` is the environment of commands, built once.
+//! - `Launcher` starts commands with [`ResourceLimits`].
+//! - `Capture` keeps the head and the tail of a stream.
+//! - `Keeper` keeps the whole output of calls, each in a `Spool`.
+//! - `Feed` is what a running command reads on its standard input.
 //! - [`Heartbeat`] reports how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of a stop signal.
 //! - `NewFiles` are the files that a call may make although its sandbox grants files alone (Linux).
@@ -38,18 +38,20 @@ mod run;
 mod spool;
 mod stop;
 
-pub use capture::{Capture, Captured};
-pub use environment::{Environment, EnvironmentSettings, Variable};
-pub use feed::{Feed, NotFed};
+pub(crate) use capture::Capture;
+pub use capture::Captured;
+pub(crate) use environment::{Environment, EnvironmentSettings, Variable};
+pub(crate) use feed::Feed;
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
 #[cfg(target_os = "linux")]
 pub(crate) use in_loop::{QuickStarts, Running, Step};
+pub(crate) use launcher::Launcher;
 pub(crate) use launcher::OWN_BINARY;
+pub use launcher::launched;
 #[cfg(unix)]
 use launcher::processor_times;
 pub(crate) use launcher::{Failure, Launch};
-pub use launcher::{Launcher, launched};
 #[cfg(unix)]
 pub(crate) use os::ProcessTree;
 pub use os::own_descendants;
@@ -69,7 +71,7 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub use resources::{Limit, LimitsError, ResourceLimits};
 use run::Told;
-pub use run::{Executor, Invocation, Limits, OnStart, Processes, RuleExecution, StartedCommand};
-pub(crate) use run::{OperatorProgram, since_1970};
-pub use spool::{Keeper, Part, Spool, StreamName};
+pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
+pub(crate) use run::{OperatorProgram, RuleExecution, since_1970};
+pub(crate) use spool::{Keeper, Part, Spool, StreamName};
 pub use stop::{Stop, StopReason, StopSignal, stop};

@@ -12,7 +12,7 @@ pub const MAX_LINE: usize = 16 * 1024 * 1024;
 pub enum Line {
     /// The bytes of a line that is not blank, without its end (`\n` or `\r\n`).
     Text(Vec<u8>),
-    /// A line of more than [`MAX_LINE`] bytes; all of it was read and dropped, but for what tells how to answer it.
+    /// A line of more than `MAX_LINE` bytes; all of it was read and dropped, but for what tells how to answer it.
     TooLong(LongLine),
 }
 
@@ -28,7 +28,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: BufRead> LineReader<R> {
-    /// Reads from `input`, with the limit of [`MAX_LINE`].
+    /// Reads from `input`, with the limit of `MAX_LINE`.
     pub fn new(input: R) -> Self {
         Self { input, limit: MAX_LINE, line: Vec::new(), too_long: None }
     }

@@ -10,7 +10,7 @@ pub const LONGEST_ID: usize = 1024;
 
 /// A string, or an integer of 64 bits (signed or unsigned). Zero with a sign is zero.
 ///
-/// Null, fractions, larger numbers, strings of more than [`LONGEST_ID`] bytes and everything else are not ids: MCP
+/// Null, fractions, larger numbers, strings of more than `LONGEST_ID` bytes and everything else are not ids: MCP
 /// forbids null, a number that does not fit 64 bits could not be returned as it came, and a string of megabytes would
 /// be repeated in every message about its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]

@@ -65,7 +65,7 @@ pub enum Incoming {
 pub struct Malformed {
     /// The id, if there was one that can be returned.
     pub id: Option<RequestId>,
-    /// [`PARSE_ERROR`], [`INVALID_REQUEST`] or, for parameters that can't be stored, [`INVALID_PARAMS`], and why.
+    /// `PARSE_ERROR`, `INVALID_REQUEST` or, for parameters that can't be stored, `INVALID_PARAMS`, and why.
     pub error: ErrorObject,
 }
 
@@ -80,8 +80,8 @@ impl Incoming {
     /// what they are, and a request is malformed, with its id.
     ///
     /// # Errors
-    /// [`Malformed`], with [`PARSE_ERROR`] for text that is not JSON (or not UTF-8), [`INVALID_REQUEST`] for JSON that
-    /// is not a message or takes too much memory, and [`INVALID_PARAMS`] for a request whose parameters can't be
+    /// [`Malformed`], with `PARSE_ERROR` for text that is not JSON (or not UTF-8), `INVALID_REQUEST` for JSON that
+    /// is not a message or takes too much memory, and `INVALID_PARAMS` for a request whose parameters can't be
     /// stored.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
         if weight::of_line(line) > MOST_WEIGHT {

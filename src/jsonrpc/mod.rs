@@ -6,7 +6,7 @@
 //!
 //! - [`LineReader`] splits a stream into lines, and skips those that are too long.
 //! - [`Incoming::parse`] makes a [`Message`] of a line, or a [`Malformed`] that contains the answer to it.
-//! - [`MOST_WEIGHT`] bounds the memory for the values of a line, before any is made.
+//! - `MOST_WEIGHT` bounds the memory for the values of a line, before any is made.
 //! - [`encode`] makes the lines that are sent.
 
 pub mod encode;
@@ -19,9 +19,11 @@ mod outline;
 mod shape;
 mod weight;
 
-pub use error::{ErrorObject, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
-pub use framing::{Line, LineReader, MAX_LINE};
-pub use id::{LONGEST_ID, RequestId};
+pub use error::ErrorObject;
+pub(crate) use error::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
+pub(crate) use framing::MAX_LINE;
+pub use framing::{Line, LineReader};
+pub(crate) use id::LONGEST_ID;
+pub use id::RequestId;
 pub use long_line::LongLine;
 pub use message::{Incoming, Malformed, Message, Notification, Request, Response};
-pub use weight::MOST_WEIGHT;

@@ -16,21 +16,24 @@ mod subscription;
 mod task;
 mod tool;
 
-pub use completion::{CompleteParams, complete_result};
-pub use elicitation::{Approval, ELICITATION_CREATE, approval_params, has_form_elicitation, input_required_result};
-pub use lifecycle::{Implementation, InitializeParams, TaskSupport, discover_result, initialize_result};
-pub use logging::{LoggingLevel, message_params};
-pub use meta::{Envelope, EnvelopeError, RequestMeta, TraceContext};
-pub use progress::{ProgressToken, progress_params};
-pub use prompt::{Prompt, PromptArgument, prompt_result};
+pub(crate) use completion::{CompleteParams, complete_result};
+pub(crate) use elicitation::{
+    Approval, ELICITATION_CREATE, approval_params, has_form_elicitation, input_required_result,
+};
+pub(crate) use lifecycle::{Implementation, InitializeParams, TaskSupport, discover_result, initialize_result};
+pub(crate) use logging::{LoggingLevel, message_params};
+pub(crate) use meta::{RequestMeta, TraceContext};
+pub(crate) use progress::{ProgressToken, progress_params};
+pub(crate) use prompt::{Prompt, PromptArgument, prompt_result};
 pub use revision::Revision;
-pub use roots::{ROOTS_LIST, has_roots, root_uris, roots_required_capabilities};
-pub use subscription::{acknowledged_params, check_listen_params, listen_result, wanted_tasks};
-pub use task::{
+pub(crate) use roots::{ROOTS_LIST, has_roots, root_uris, roots_required_capabilities};
+pub(crate) use subscription::{acknowledged_params, check_listen_params, listen_result, wanted_tasks};
+pub(crate) use task::{
     TASKS_EXTENSION, Task, TaskPayload, TaskStatus, list_tasks_result, related_task_meta, requested_task, takes_tasks,
     task_id, tasks_required_capabilities, with_related_task,
 };
-pub use tool::{CallToolResult, Tool, ToolAnnotations, says_error};
+pub use tool::CallToolResult;
+pub(crate) use tool::{Tool, ToolAnnotations, says_error};
 
 use serde_json::{Value, json};
 

@@ -16,19 +16,19 @@ mod shell_report;
 mod text;
 mod yaml;
 
-pub use arguments::{ArgumentError, Arguments};
-pub use calls::{
-    BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, Start, StopCall,
-    WriteInput, list_result, read_output, stop_result,
+pub(crate) use arguments::{ArgumentError, Arguments};
+pub(crate) use calls::{
+    BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, StopCall, WriteInput,
+    list_result, read_output, stop_result,
 };
 pub(crate) use command_result::signal_name;
 pub(crate) use describe::shortened_list;
-pub use list::DescribedCommand;
-pub use name::{ToolNameError, WhichTools, tool_names};
-pub use report::{ReportSettings, execute_result, running_result};
-pub use shell::{ShellCall, ShellRequest, ShellTool};
-pub use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
-pub use yaml::{write_text, write_value};
+pub(crate) use list::DescribedCommand;
+pub(crate) use name::{ToolNameError, WhichTools, tool_names};
+pub(crate) use report::running_result;
+pub use report::{ReportSettings, execute_result};
+pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
+pub(crate) use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -198,7 +198,7 @@ impl Toolbox {
     /// Reads the arguments of a call.
     ///
     /// # Errors
-    /// [`ArgumentError`] if they violate the tool's schema.
+    /// `ArgumentError` if they violate the tool's schema.
     pub fn read(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
         self.read_for(Place::AsItSays, kind, arguments)
     }
