@@ -233,7 +233,7 @@ pub(crate) struct Received {
     pub tool: Option<String>,
     /// The call that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<u64>,
+    pub about_call: Option<u64>,
     /// What it gives that call to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,

@@ -40,7 +40,10 @@ impl Filter {
         let is_of_program = self.is_of_program(record);
         is_of_program
             && (!self.refused || is_refusal(record))
-            && self.call.is_none_or(|call| record.get("call").and_then(Value::as_u64) == Some(call))
+            && self.call.is_none_or(|call| {
+                let of = record.get("call").or(record.get("about_call"));
+                of.and_then(Value::as_u64) == Some(call)
+            })
             && self.since.as_deref().is_none_or(|since| text("time") >= since)
     }
 
@@ -111,7 +114,7 @@ pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
     Row {
         time: time.chars().take(19).collect(),
         session: shown.text("session").unwrap_or_default().chars().take(8).collect(),
-        call: shown.number("call").unwrap_or_default(),
+        call: shown.number("call").or(shown.number("about_call")).unwrap_or_default(),
         event: match event.as_str() {
             "decided" => shown.text("decision").unwrap_or(event),
             _ => event,

@@ -166,7 +166,7 @@ impl Report {
                 row.command = record.text("tool").or(record.text("method")).unwrap_or_else(|| "an answer".to_owned());
                 row.fact("Request", record.any("id"));
                 row.fact("Method", record.text("method"));
-                row.fact("About call", record.any("call"));
+                row.fact("About call", record.any("about_call"));
                 row.fact("Input", digest(record.within("input")));
                 row.fact("Line", digest(record.within("line")));
             }

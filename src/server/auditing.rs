@@ -229,7 +229,7 @@ impl Auditor {
         if !self.is_on() {
             return None;
         }
-        let (mut tool, mut call, mut input) = (None, None, None);
+        let (mut tool, mut about_call, mut input) = (None, None, None);
         if request.method == "tools/call" {
             let named = request.params.get("name").and_then(Value::as_str)?;
             let kind = find(named)?;
@@ -238,13 +238,13 @@ impl Auditor {
             }
             let argument = |key: &str| request.params.get("arguments").and_then(|arguments| arguments.get(key));
             tool = name(named);
-            call = argument("call").and_then(Value::as_u64);
+            about_call = argument("call").and_then(Value::as_u64);
             let given = argument("text").filter(|_| kind == ToolKind::Calls(CallTool::WriteInput));
             input = given.and_then(Value::as_str).map(|text| Digest::of(text.as_bytes()));
         }
         let (id, method) = (request.id.as_value().clone(), name(&request.method));
         let line = line.digest();
-        Some(Box::new(Received { message: MessageKind::Request, id, method, tool, call, input, line }))
+        Some(Box::new(Received { message: MessageKind::Request, id, method, tool, about_call, input, line }))
     }
 
     /// Records such a request before it is served.
@@ -278,9 +278,9 @@ impl Auditor {
             return;
         }
         let (id, method) = (id.map_or(Value::Null, |id| id.as_value().clone()), method.and_then(name));
-        let (tool, call, input) = (None, None, None);
+        let (tool, about_call, input) = (None, None, None);
         let line = line.digest();
-        self.waiting.push(Event::Received(Received { message, id, method, tool, call, input, line }));
+        self.waiting.push(Event::Received(Received { message, id, method, tool, about_call, input, line }));
     }
 
     /// Records that a call which was allowed never starts.

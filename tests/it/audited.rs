@@ -250,8 +250,11 @@ fn each_message_of_the_client_leaves_a_record() {
     assert_eq!(facts(&decided[1]), [json!(null), json!(null), json!(true)]);
     let received = log.of("received");
     let of_tool = |tool: &str| received.iter().find(|record| record["tool"] == tool).unwrap();
-    assert_eq!((&of_tool("write_input")["call"], &of_tool("write_input")["input"]), (&json!(2), &digest("planted-2")));
-    assert_eq!(of_tool("read_output")["call"], 2);
+    assert_eq!(
+        (&of_tool("write_input")["about_call"], &of_tool("write_input")["input"]),
+        (&json!(2), &digest("planted-2"))
+    );
+    assert_eq!(of_tool("read_output")["about_call"], 2);
     assert_eq!((&received.last().unwrap()["id"], &received.last().unwrap()["line"]), (&json!("last"), &digest(&last)));
     let named = |method: &str| received.iter().find(|record| record["method"] == method).unwrap();
     assert_eq!(named("notifications/cancelled")["id"], 77);
