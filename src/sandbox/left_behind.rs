@@ -41,7 +41,7 @@ pub(super) fn remove_from(parent: &Arc<Held>) {
     drop(std::thread::Builder::new().name("left-behind".into()).spawn(move || remove_all(&parent)));
 }
 
-fn remove_all(parent: &Held) {
+pub(super) fn remove_all(parent: &Held) {
     for name in names(parent).unwrap_or_default() {
         // What can't be removed stays.
         let _ = remove(parent, &name);

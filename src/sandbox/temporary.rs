@@ -69,11 +69,6 @@ impl TemporaryDirectory {
 
     #[cfg(target_os = "linux")]
     fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
-        // Between the two, another server may take it for one that was left behind.
-        let gone = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => io::ErrorKind::AlreadyExists.into(),
-            _ => error,
-        };
         let held = make(parent.held(), &name)?;
         let lock = super::left_behind::lock(&held).map_err(gone)?;
         if held.is_removed() {
@@ -124,11 +119,21 @@ fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
     use rustix::fs::{Mode, OFlags, fstat, mkdirat, openat};
     mkdirat(parent, name, Mode::RWXU)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = openat(parent, name, flags, Mode::empty())?;
+    let made = openat(parent, name, flags, Mode::empty()).map_err(|error| gone(error.into()))?;
     if !is_private(&fstat(&made)?) {
         return Err(io::Error::other("somebody else has put another directory in its place"));
     }
-    Held::from_handle(made, &parent.path().join(name))
+    Held::from_handle(made, &parent.path().join(name)).map_err(gone)
+}
+
+/// Until it is locked, another server may take it for one that was left behind, and remove it. Then it is made under
+/// another name.
+#[cfg(target_os = "linux")]
+fn gone(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => io::ErrorKind::AlreadyExists.into(),
+        _ => error,
+    }
 }
 
 /// Whether it is this user's own, and for nobody else.
@@ -171,6 +176,27 @@ fn remove(_parent: &Held, _name: &OsStr, held: &Held) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn it_is_made_while_other_servers_remove_what_was_left_behind() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let parent = Walked::to(dir.path()).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    crate::sandbox::left_behind::remove_all(parent.held());
+                }
+            });
+            let made: Vec<_> = (0..2000).map(|_| TemporaryDirectory::make(&parent).map(drop)).collect();
+            is_over.store(true, Ordering::Relaxed);
+            for made in made {
+                made.unwrap();
+            }
+        });
+    }
 
     #[test]
     fn it_is_for_its_owner_alone_and_goes_with_what_is_in_it() {
