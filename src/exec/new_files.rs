@@ -15,9 +15,9 @@ use crate::policy::rules::{Access, HeldClaim};
 /// The files that were made for one call.
 #[derive(Debug, Default)]
 pub(super) struct NewFiles {
-    held: Vec<Arc<Held>>,
+    files: Vec<NewFile>,
     /// Removes what was not used. The thread that runs the command confines itself, and could not.
-    remover: Option<(Sender<()>, JoinHandle<()>)>,
+    remover: Option<(Sender<Vec<NewFile>>, JoinHandle<()>)>,
 }
 
 impl NewFiles {
@@ -38,20 +38,20 @@ impl NewFiles {
         if files.is_empty() {
             return Ok(Self::default());
         }
-        let held = files.iter().map(|file| Arc::clone(file.held())).collect();
-        let (over, is_over) = channel::<()>();
-        let remove = move || {
-            // It ends when the sender is dropped.
-            let _ = is_over.recv();
-            files.into_iter().for_each(NewFile::remove_unless_used);
-        };
-        let remover = std::thread::Builder::new().name("new-files".into()).spawn(remove)?;
-        Ok(Self { held, remover: Some((over, remover)) })
+        let (over, is_over) = channel::<Vec<NewFile>>();
+        let remove = move || is_over.into_iter().flatten().for_each(NewFile::remove_unless_used);
+        match std::thread::Builder::new().name("new-files".into()).spawn(remove) {
+            Ok(remover) => Ok(Self { files, remover: Some((over, remover)) }),
+            Err(error) => {
+                files.into_iter().for_each(NewFile::remove_unless_used);
+                Err(error)
+            }
+        }
     }
 
     /// The files.
     pub(super) fn held(&self) -> impl Iterator<Item = Arc<Held>> {
-        self.held.iter().cloned()
+        self.files.iter().map(|file| Arc::clone(file.held()))
     }
 }
 
@@ -59,6 +59,8 @@ impl NewFiles {
 impl Drop for NewFiles {
     fn drop(&mut self) {
         if let Some((over, remover)) = self.remover.take() {
+            // Where nobody receives them, it has panicked.
+            let _ = over.send(std::mem::take(&mut self.files));
             drop(over);
             // A panic there leaves empty files behind and nothing else.
             let _ = remover.join();

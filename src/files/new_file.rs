@@ -2,12 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, fstat, futimens, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, futimens, openat, statat, unlinkat,
+};
 
 use super::Held;
-use super::held::identity;
 
 /// The time of a file that nobody has written: any write gives it another.
 const NEVER: i64 = 0;
@@ -32,14 +34,18 @@ impl NewFile {
             let last_modification = Timespec { tv_sec: NEVER, tv_nsec: 0 };
             let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
             futimens(&file, &Timestamps { last_access, last_modification })?;
-            let held = held_at(directory, name)?;
-            if *held.identity() == identity(&file)? { Ok(held) } else { Err(io::ErrorKind::AlreadyExists.into()) }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let held = openat(&**directory, name, flags, Mode::empty())?;
+            if !is_same(&fstat(&held)?, &fstat(&file)?) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            Held::from_handle(held, &directory.path().join(name))
         };
         match made() {
             Ok(held) => Ok(Self { directory: Arc::clone(directory), name: name.to_owned(), held: Arc::new(held) }),
             Err(error) => {
                 // Only where the name is still its own: what a command has put in its place meanwhile stays.
-                if held_at(directory, name).is_ok_and(|now| identity(&file).is_ok_and(|own| *now.identity() == own)) {
+                if named(directory, name, &file).is_some() {
                     // What is wrong with it is told; an empty file that stays is worth no second message.
                     let _ = unlinkat(&**directory, name, AtFlags::empty());
                 }
@@ -55,19 +61,22 @@ impl NewFile {
 
     /// Removes it if it still has its name and nobody has written, cut or touched it.
     pub(crate) fn remove_unless_used(self) {
-        let Ok(now) = held_at(&self.directory, &self.name) else { return };
-        let is_unused =
-            fstat(&now).is_ok_and(|now| now.st_size == 0 && now.st_mtime == NEVER && now.st_mtime_nsec == 0);
-        if is_unused && now.identity() == self.held.identity() {
+        let Some(now) = named(&self.directory, &self.name, &*self.held) else { return };
+        if now.st_size == 0 && now.st_mtime == NEVER && now.st_mtime_nsec == 0 {
             // Where it can't be removed an empty file stays.
             let _ = unlinkat(&*self.directory, &*self.name, AtFlags::empty());
         }
     }
 }
 
-fn held_at(directory: &Held, name: &OsStr) -> io::Result<Held> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Held::from_handle(openat(directory, name, flags, Mode::empty())?, &directory.path().join(name))
+/// What has the name, if it is this file. Opens nothing: where no descriptor is left, a file must go all the same.
+fn named(directory: &Held, name: &OsStr, file: impl AsFd) -> Option<Stat> {
+    let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    fstat(file).is_ok_and(|own| is_same(&own, &now)).then_some(now)
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use allowexec::server::{Asked, Parts};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
+use crate::support::server::bound_descriptors;
 use crate::support::{Server, modern_meta};
 
 /// A project beside what lies outside of it.
@@ -307,6 +309,25 @@ fn a_call_whose_sandbox_grants_the_claimed_paths_alone_makes_the_file_that_it_na
     // What the rule takes no write to is not made.
     assert!(project.call(&policy, &[], "touch dangling_out").contains("leads outside"));
     assert!(!project.path("outside/new").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_made_for_a_call_go_where_no_descriptor_is_left_for_it() {
+    let project = Project::new();
+    let policy = project.policy(
+        "commands:\n  touch:\n    syntax: operands\n    operands: [{path: write, count: \"0..\"}]\n    sandbox: {level: strict, exec: own, paths: claimed}\n",
+    );
+    let mut server = Server::command(&["--policy", &policy]).dir(project.path("project")).start();
+    server.initialize("2025-11-25");
+    bound_descriptors(server.pid(), 100);
+    let line = (0..200).fold("touch".to_owned(), |line, number| line + &format!(" new{number}"));
+    let id = server.send_request("tools/call", json!({"name": "execute_command", "arguments": {"command": line}}));
+    let result = server.response(&json!(id))["result"].clone();
+    assert_eq!(result["isError"], json!(true), "{result}");
+    let names = fs::read_dir(project.path("project")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("new")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
