@@ -161,9 +161,22 @@ fn level(
     }
     level.arguments = arguments(&level, &fields, &own, base, context, warnings)?;
     // What takes no arguments at all takes no `--`.
-    let takes_nothing = base.is_none() && !describes_arguments(&fields);
-    level.refuses_double_dash |= takes_nothing && fields.get("double_dash").is_none();
+    let is_own = base.is_none() && fields.get("double_dash").is_none();
+    level.refuses_double_dash |= is_own && takes_nothing(&level.arguments);
     Ok(level)
+}
+
+/// Whether nothing may follow, however that is described: by no key at all, `operands: []`, `options: {}` or a form of neither.
+fn takes_nothing(arguments: &Arguments) -> bool {
+    let has_none = |options: &Options| options.iter().next().is_none();
+    match arguments {
+        Arguments::Any { .. } => false,
+        Arguments::Described { options, forms, subcommands } => {
+            let is_bare =
+                |form: &Form| has_none(&form.options) && form.operands.is_empty() && form.after_double_dash.is_none();
+            has_none(options) && forms.iter().all(is_bare) && subcommands.is_empty()
+        }
+    }
 }
 
 fn describes_arguments(fields: &Fields<'_, '_>) -> bool {
