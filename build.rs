@@ -1,7 +1,7 @@
-//! Links the unwinder of `libgcc_eh.a` into the binary, where the C compiler brings it, in place of the shared `libgcc_s.so.1`.
+//! Links the unwinder of `libgcc_eh.a` into the binary, in place of the shared `libgcc_s.so.1`, if the C compiler has it.
 //!
 //! std asks the linker for `-lgcc_s`, and the loader then looks for that library at each start, maps it and runs its
-//! constructor: a tenth of a start. The binary is all that changes: a program that embeds the crate is linked as it likes.
+//! constructor, which takes a tenth of the start. This affects only the binary, not programs that embed the crate.
 
 use std::env::var;
 use std::path::{Path, PathBuf};
@@ -16,23 +16,23 @@ fn main() {
         && !is("CARGO_CFG_TARGET_FEATURE", "crt-static");
     let Some(directory) = var("OUT_DIR").ok().filter(|_| is_shared) else { return };
     let Some(library) = unwinder() else { return };
-    // What the linker finds first under the name that std asks for: a script for it, which names the other file.
+    // A linker script with the name that std asks for. The linker finds it first, and it names the other file.
     let script = format!("INPUT(\"{}\")\n", library.display());
     if std::fs::write(Path::new(&directory).join("libgcc_s.so"), script).is_ok() {
         println!("cargo:rustc-link-arg-bins=-L{directory}");
     }
 }
 
-/// The file of the C compiler that links; `None` where it has none, or is none of its kind.
+/// Finds `libgcc_eh.a` of the C compiler that links; `None` if it has none, or if the compiler is not known.
 fn unwinder() -> Option<PathBuf> {
-    // Another compiler than the target's own has another file.
+    // When cross-compiling, `cc` is the host's compiler, whose file is for another target.
     let linker = match var("RUSTC_LINKER") {
         Ok(linker) => linker,
         Err(_) if var("HOST") == var("TARGET") => "cc".to_owned(),
         Err(_) => return None,
     };
     let asked = Command::new(linker).arg("-print-file-name=libgcc_eh.a").output().ok()?;
-    // A compiler that has no such file repeats the name.
+    // If the compiler has no such file, it prints the bare name.
     let file = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
     (asked.status.success() && file.is_absolute() && file.is_file()).then_some(file)
 }

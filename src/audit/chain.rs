@@ -92,13 +92,13 @@ pub(super) struct Turn<'a> {
     added: Added,
 }
 
-/// The lines that are added and not written yet.
+/// Lines that were added but are not written yet.
 #[derive(Debug, Default)]
 struct Added {
-    /// Where the file ends without them.
+    /// Where the file ends before them; `None` if there are none.
     behind: Option<End>,
     bytes: Vec<u8>,
-    /// Where each line ends among them.
+    /// Where each line ends in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -161,7 +161,7 @@ impl Turn<'_> {
         *self.damage
     }
 
-    /// Forgets the damage: the file tells of it.
+    /// Forgets the damage, which is recorded in the file now.
     pub(super) fn is_recovered(&mut self) {
         *self.damage = None;
     }
@@ -171,18 +171,18 @@ impl Turn<'_> {
         self.continues.as_deref().filter(|_| self.added.ends.is_empty())
     }
 
-    /// How many lines are added and not written.
+    /// How many lines were added but are not written yet.
     pub(super) fn added(&self) -> usize {
         self.added.ends.len()
     }
 
-    /// Whether this file has no room for so many bytes more.
+    /// Whether this many more bytes would make the file too large.
     pub(super) fn is_full_for(&self, length: usize) -> bool {
         let is_full = |max: u64| self.seen.at > 0 && self.seen.at + length as u64 > max;
         !self.seen.is_torn && self.max_size.is_some_and(is_full)
     }
 
-    /// Begins a new file. Nothing may be added that is not written.
+    /// Begins a new file. All added lines must have been written.
     ///
     /// # Errors
     /// [`AuditError`].
@@ -203,7 +203,7 @@ impl Turn<'_> {
         Err(io::Error::from(io::ErrorKind::AlreadyExists).into())
     }
 
-    /// Adds one line, which has no end yet.
+    /// Adds one line, given without its line end.
     pub(super) fn add(&mut self, line: &[u8]) {
         let Added { behind, bytes, ends } = &mut self.added;
         behind.get_or_insert(*self.seen);
@@ -216,11 +216,11 @@ impl Turn<'_> {
         *self.seen = End { at, last: Sha256::of(line), is_torn: false };
     }
 
-    /// Writes the lines that are added, at once.
+    /// Writes all added lines in one write.
     ///
     /// # Errors
-    /// [`AuditError`], and how many of the lines are in the file. Part of the next one may be there too, which the next turn
-    /// finds.
+    /// [`AuditError`], and how many of the lines are in the file. A part of the next line may be there too; the next turn
+    /// finds it.
     pub(super) fn write(&mut self) -> Result<(), (usize, AuditError)> {
         let Added { behind, bytes, ends } = std::mem::take(&mut self.added);
         let Some(behind) = behind else { return Ok(()) };
@@ -232,7 +232,7 @@ impl Turn<'_> {
             *self.continues = None;
         }
         written.map_err(|source| {
-            // The next turn finds out where it ends now.
+            // The next turn finds out where the file ends now.
             *self.seen = behind;
             (whole, source.into())
         })

@@ -24,7 +24,7 @@ pub(crate) enum Event {
     Roots(Roots),
     /// A request was refused before anything was decided on it.
     RefusedRequest(RefusedRequest),
-    /// The client has sent a message that runs nothing.
+    /// The client sent a message that runs nothing.
     Received(Received),
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Decided {
     /// The timeout that the client asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether the client asks for a call in the background.
+    /// Whether the client asks for the call to run in the background.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
     pub decision: Verdict,
@@ -154,7 +154,7 @@ pub(crate) struct FileIdentity {
     pub size: u64,
     /// When its contents were changed last.
     pub modified: String,
-    /// Where it was read before.
+    /// Its SHA-256, if the file was read to be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -217,27 +217,27 @@ pub(crate) struct RefusedRequest {
     /// The code of the JSON-RPC error; `None` where it was answered with a tool error.
     pub code: Option<i32>,
     pub reason: String,
-    /// Its line, where nothing else tells what it was.
+    /// The line, if it is not a message, so that nothing else tells what it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Digest>,
 }
 
-/// A message that runs nothing, and of which no other record tells.
+/// A message that runs nothing and has no other record.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Received {
     pub message: MessageKind,
-    /// The id of the request or of the response; of a cancellation, the request that it names.
+    /// The id of the request or response; for a cancellation, the id of the request that it names.
     pub id: Value,
     pub method: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The call that it is about.
+    /// The call that the tool is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about_call: Option<u64>,
-    /// What it gives that call to read.
+    /// The text that `write_input` gives that call to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,
-    /// The line with which it came.
+    /// The whole line that it came in.
     pub line: Digest,
 }
 
@@ -250,7 +250,7 @@ pub(crate) enum MessageKind {
     Response,
 }
 
-/// What stands in the place of a text that may be long, or secret.
+/// The length and SHA-256 of a text, recorded in its place because it may be long or secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Digest {
     pub bytes: u64,
@@ -258,7 +258,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// The one of a text.
+    /// Computes the digest of a text.
     pub(crate) fn of(text: &[u8]) -> Self {
         Self { bytes: text.len() as u64, sha256: Sha256::of(text).to_string() }
     }

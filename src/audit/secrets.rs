@@ -23,7 +23,7 @@ impl Secrets {
         Self { salt, values }
     }
 
-    /// Whether there are no values to be replaced.
+    /// Whether there are no secret values to replace.
     pub(super) fn are_none(&self) -> bool {
         self.values.is_empty()
     }

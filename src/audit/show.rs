@@ -84,7 +84,7 @@ pub(crate) fn is_refusal(record: &Value) -> bool {
     }
 }
 
-/// Whether the answer to a question lets the call run.
+/// Whether this answer to a question lets the call run.
 pub(crate) fn is_approval(answer: &str) -> bool {
     matches!(answer, "once" | "session")
 }

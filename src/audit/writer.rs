@@ -95,7 +95,7 @@ impl AuditLog {
         self.facts.is_some()
     }
 
-    /// Writes records, together. They are in the file once this returns.
+    /// Writes records together. They are in the file when this returns `Ok`.
     ///
     /// # Errors
     /// [`AuditError`]; those that are not in the file are lost.
@@ -111,7 +111,7 @@ impl AuditLog {
         self.append(&records)
     }
 
-    /// What a record tells, as an object in JSON.
+    /// The members of a record, as a JSON object.
     fn members(&self, event: &Event, client: Option<&AuditedClient>) -> Vec<u8> {
         match event {
             Event::Decided(decided) => {
@@ -179,7 +179,7 @@ impl AuditLog {
         hidden
     }
 
-    /// Appends records with these members, each an object in JSON. Those that can't be written are lost.
+    /// Appends records, each given as its name and its members (a JSON object). Those that can't be written are lost.
     fn append(&mut self, records: &[(&str, Vec<u8>)]) -> Result<(), AuditError> {
         let mut left = records.len() as u64;
         let written = self.append_in_turn(records, &mut left);
@@ -187,7 +187,7 @@ impl AuditLog {
         written
     }
 
-    /// The same; `left` is how many are not written.
+    /// The same; when it returns, `left` is how many were not written.
     fn append_in_turn(&mut self, records: &[(&str, Vec<u8>)], left: &mut u64) -> Result<(), AuditError> {
         let Self { chain, session, clock, next, .. } = self;
         let mut turn = chain.turn()?;
@@ -226,10 +226,10 @@ impl AuditLog {
     }
 }
 
-/// The members of a record.
+/// Encodes the members of a record as a JSON object.
 fn to_json(fields: &impl Serialize) -> Vec<u8> {
     let mut members = Vec::with_capacity(512);
-    // Writing to memory fails for keys alone that are no texts, and there are none.
+    // Writing to memory fails only for keys that are not strings, and there are none.
     serde_json::to_writer(&mut members, fields).ok();
     members
 }

@@ -16,9 +16,9 @@ pub struct Spec {
     pub value: &'static str,
     /// The environment variable.
     pub variable: &'static str,
-    /// Where it stands in the help.
+    /// The part of the help that it is in.
     pub group: Group,
-    /// What holds where nobody sets it: a value as it would be written, or words where there is none.
+    /// What applies if nobody sets it: a value as one would write it, or words if there is no such value.
     pub default: &'static str,
     /// One sentence for the help, without the default.
     pub help: &'static str,
@@ -44,21 +44,21 @@ pub enum Takes {
 /// The parts of the help, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What is allowed.
+    /// Which commands are allowed.
     Commands,
-    /// Where it runs.
+    /// Where commands run.
     Directories,
-    /// What it can touch.
+    /// What commands can touch.
     Sandbox,
-    /// How much of it.
+    /// How long commands run and how much they print.
     Limits,
-    /// How much of the machine.
+    /// How much of the machine commands can use.
     Resources,
-    /// With which variables.
+    /// Which environment variables commands get.
     Environment,
     /// What clients get.
     Results,
-    /// What the operator gets, and from where settings come.
+    /// What the operator gets, and where settings come from.
     Operation,
 }
 

@@ -2,8 +2,8 @@
 //! costs a part of a spawn.
 //!
 //! The loop must never wait, so it starts only what starts at once: a native program on a file system of this machine,
-//! which nothing confines or limits, and of which nothing has to be read first to check it. It watches only what runs: whoever has to be ended, prints much
-//! or runs for long is given to a thread ([`Running::run_to_end`]).
+//! which nothing confines or limits, and which can be checked without reading a file. It only watches commands that run
+//! undisturbed: one that has to be ended, prints much or runs for long is given to a thread ([`Running::run_to_end`]).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -37,9 +37,9 @@ pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, bool)>);
 pub(crate) struct QuickStart<'a> {
     processes: &'a Processes,
     starting: Starting,
-    /// What the program was a moment ago.
+    /// The state of the program's file shortly before the start.
     state: FileState,
-    /// The program, if something is demanded of it.
+    /// The program as it was checked, if something is demanded of it.
     checked: Option<Checked>,
     /// Held until it has started.
     _opened: File,
@@ -69,7 +69,7 @@ impl QuickStarts {
         if !processes.runs_plainly(command) {
             return None;
         }
-        // What would have to be read first is read by a thread.
+        // If a file has to be read for the check, a thread does it.
         let checked = match processes.guard() {
             None => None,
             Some(guard) => Some(guard.check_known(command.program())?),
@@ -128,7 +128,7 @@ impl QuickStart<'_> {
         let path = self.checked.as_ref().map_or_else(|| program.clone(), Checked::spawn_path);
         let mut command = Processes::of_words(path, &allowed, input.is_some() || feed.is_some());
         self.processes.surround(&mut command, &allowed);
-        // As late as can be: what was checked is what runs.
+        // Checked as late as possible, so that what was checked is what runs.
         if self.checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
             return Err(ExecError::Untrusted { source: Untrusted::Changed { program } });
         }

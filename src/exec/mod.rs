@@ -11,7 +11,7 @@
 //! - `Feed` is what a running command reads on its standard input.
 //! - [`Heartbeat`] reports how long a command has run, and what it printed last.
 //! - [`stop`] makes the two ends of a stop signal.
-//! - `NewFiles` are the files that a call may make although its sandbox grants files alone (Linux).
+//! - `NewFiles` are the files that a call may create although its sandbox grants only files (Linux).
 //! - `Orphans` finds and ends what left the tree of its command (Linux).
 
 mod capture;

@@ -1,8 +1,9 @@
-//! The files that a call may make although its sandbox grants files alone (`paths: claimed`).
+//! The files that a call may create although its sandbox grants only files (`paths: claimed`).
 //!
-//! Landlock grants what is there. The right to make one file of a directory can't be granted: it would be the right to make
-//! any, and to write all of them. So each file that a call names, may write and would have to make is made before, empty,
-//! and granted like one that was there. If the command does not use it, it is removed at the end.
+//! Landlock grants only what exists. It can't grant the right to create one file in a directory: that would be the right to
+//! create any file there, and to write all of them. So if a call names a file that it may write and that does not exist, the
+//! file is created before the start, empty, and granted like any other. If the command does not use it, it is removed at the
+//! end.
 
 use std::io;
 use std::sync::Arc;
@@ -12,20 +13,20 @@ use std::thread::JoinHandle;
 use crate::files::{Held, NewFile, Reached};
 use crate::policy::rules::{Access, HeldClaim};
 
-/// The files that were made for one call.
+/// The files that were created for one call.
 #[derive(Debug, Default)]
 pub(super) struct NewFiles {
     files: Vec<NewFile>,
-    /// Removes what was not used. The thread that runs the command confines itself, and could not.
+    /// The thread that removes the files that were not used. The thread that runs the command can't: it confines itself.
     remover: Option<(Sender<Vec<NewFile>>, JoinHandle<()>)>,
 }
 
 impl NewFiles {
-    /// Makes those that the claims of a call name. To be called before the thread confines itself. What can't be made is
-    /// left out, and then the command learns why when it tries.
+    /// Creates the missing files that the claims of a call name. The thread must not have confined itself yet. A file that
+    /// can't be created is left out; the command gets the error when it tries.
     ///
     /// # Errors
-    /// If there is no thread that would remove them.
+    /// The system's, if the thread that removes the files can't be started.
     pub(super) fn of(claims: &[HeldClaim]) -> io::Result<Self> {
         let new = |claim: &HeldClaim| match (&claim.reached, claim.access) {
             (Some(Reached::Missing { directory, names }), Access::Write) => match names.as_slice() {
@@ -55,14 +56,14 @@ impl NewFiles {
     }
 }
 
-/// Waits until what was not used is gone: the answer to the call comes after that.
+/// Waits until the files that were not used are removed, so the call is answered only after that.
 impl Drop for NewFiles {
     fn drop(&mut self) {
         if let Some((over, remover)) = self.remover.take() {
-            // Where nobody receives them, it has panicked.
+            // If nobody receives them, the thread has panicked.
             let _ = over.send(std::mem::take(&mut self.files));
             drop(over);
-            // A panic there leaves empty files behind and nothing else.
+            // A panic in the thread only leaves empty files behind.
             let _ = remover.join();
         }
     }

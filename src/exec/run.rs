@@ -85,7 +85,7 @@ pub struct StartedCommand {
     pub program: PathBuf,
     /// What that file was just before.
     pub file: Option<FileState>,
-    /// Its SHA-256, if it was read to be checked.
+    /// The SHA-256 of that file, if it was read to be checked.
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -277,7 +277,7 @@ impl Processes {
         self.sandbox.is_none() && matches!(self.limits, Ok(None)) && !allowed.is_approved() && !has_own_way
     }
 
-    /// The sandbox for one command, which may write these files too.
+    /// The sandbox for one command, which may also write the files in `new`.
     fn sandbox_for(&self, command: &AllowedCommand, new: impl Iterator<Item = Arc<Held>>) -> Option<Arc<Sandbox>> {
         let sandbox = self.sandbox.as_ref()?;
         if !self.is_claimed {

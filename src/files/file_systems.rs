@@ -1,4 +1,4 @@
-//! The file systems that are known here, by their numbers in statfs(2), and what is known of them.
+//! What is known about file systems, by their numbers in statfs(2).
 
 use rustix::fs::FsWord;
 
@@ -13,12 +13,13 @@ const TMPFS: FsWord = 0x0102_1994;
 const XFS: FsWord = 0x5846_5342;
 const ZFS: FsWord = 0x2fc1_2fc1;
 
-/// Whether it gives a file new times with each write through a mapping that comes after it was written to the disk.
+/// Whether the first write through a mapping after the file was flushed to the disk gives the file new times.
 pub(super) fn renews_times(system: FsWord) -> bool {
     matches!(system, EXT | XFS | BTRFS | F2FS)
 }
 
-/// Whether this machine has its contents: a read of any other may have to wait for somebody else.
+/// Whether its contents are on this machine: a read from any other file system may have to wait for another machine or a
+/// process.
 pub(crate) fn is_of_this_machine(system: FsWord) -> bool {
     matches!(system, BTRFS | EROFS | EXT | F2FS | OVERLAYFS | SQUASHFS | TMPFS | XFS | ZFS)
 }

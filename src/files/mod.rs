@@ -13,11 +13,11 @@
 //! - [`Beneath`] is a directory in which files are made and read without ever following a link.
 //! - [`AnonymousFile`] is a file without a name, which is gone with its last handle.
 //! - [`open_to_append`] opens a file that grows over many runs.
-//! - `file_systems` is what is known of file systems (Linux).
+//! - `file_systems` is what is known about file systems (Linux).
 //! - `Sha256` is the digest of a file, or of anything else.
 //! - [`FileState`] tells later whether a file is still the same.
 //! - `SharedFile` is a file to which several processes append, one at a time.
-//! - `NewFile` is an empty file that somebody else may write, and that is removed if nobody has (Linux).
+//! - `NewFile` is an empty file that somebody else may write, and that is removed if nobody does (Linux).
 //! - [`Place`] is a name in a held directory, for a new private file that takes the name in one step.
 
 mod ancestry;

@@ -1,4 +1,4 @@
-//! An empty file that is made so that somebody else may write it, and removed if nobody has (Linux).
+//! An empty file that is created for somebody else to write, and removed if nobody does (Linux).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,7 +11,7 @@ use rustix::fs::{
 
 use super::Held;
 
-/// The time of a file that nobody has written: any write gives it another.
+/// The modification time of a file that nobody has written, in seconds since 1970: any write changes it.
 const NEVER: i64 = 0;
 
 /// An empty file that was not there before.
@@ -23,10 +23,11 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Makes it in a held directory, with the rights that the umask leaves. Its time of change is the beginning of 1970.
+    /// Creates it in a held directory, with the mode that the umask leaves of 666. Its modification time is the beginning of
+    /// 1970.
     ///
     /// # Errors
-    /// The system's error, also if something has the name.
+    /// The system's error, also if the name is taken.
     pub(crate) fn create(directory: &Arc<Held>, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&**directory, name, flags, Mode::from_raw_mode(0o666))?;
@@ -44,9 +45,9 @@ impl NewFile {
         match made() {
             Ok(held) => Ok(Self { directory: Arc::clone(directory), name: name.to_owned(), held: Arc::new(held) }),
             Err(error) => {
-                // Only where the name is still its own: what a command has put in its place meanwhile stays.
+                // Only if the name still leads to it: a file that a command has put in its place stays.
                 if named(directory, name, &file).is_some() {
-                    // What is wrong with it is told; an empty file that stays is worth no second message.
+                    // The first error is reported; an empty file that stays is not worth a second one.
                     let _ = unlinkat(&**directory, name, AtFlags::empty());
                 }
                 Err(error)
@@ -59,17 +60,17 @@ impl NewFile {
         &self.held
     }
 
-    /// Removes it if it still has its name and nobody has written, cut or touched it.
+    /// Removes it if it still has its name and nobody has written, truncated or touched it.
     pub(crate) fn remove_unless_used(self) {
         let Some(now) = named(&self.directory, &self.name, &*self.held) else { return };
         if now.st_size == 0 && now.st_mtime == NEVER && now.st_mtime_nsec == 0 {
-            // Where it can't be removed an empty file stays.
+            // If it can't be removed, an empty file stays.
             let _ = unlinkat(&*self.directory, &*self.name, AtFlags::empty());
         }
     }
 }
 
-/// What has the name, if it is this file. Opens nothing: where no descriptor is left, a file must go all the same.
+/// The state of what has this name, if it is this file. Opens nothing, so that it also works when no descriptor is left.
 fn named(directory: &Held, name: &OsStr, file: impl AsFd) -> Option<Stat> {
     let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     fstat(file).is_ok_and(|own| is_same(&own, &now)).then_some(now)

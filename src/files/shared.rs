@@ -140,10 +140,10 @@ impl SharedFile {
 }
 
 impl Locked<'_> {
-    /// Appends to the file.
+    /// Appends `bytes` to the file.
     ///
     /// # Errors
-    /// The system's. Part of it may stand in the file then.
+    /// The system's. A part of `bytes` may be in the file then.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = self.file().write_all(bytes);
         self.size = match written {

@@ -56,7 +56,7 @@ impl Checked {
         &self.state
     }
 
-    /// The SHA-256 of the program, where it was read for the check.
+    /// The SHA-256 of the program, if the check has read it.
     pub(crate) fn known_sha256(&self) -> Option<[u8; 32]> {
         self.contents.known_sha256().map(Sha256::to_bytes)
     }

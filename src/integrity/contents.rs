@@ -141,7 +141,7 @@ impl fmt::Debug for Known {
 }
 
 impl Contents {
-    /// The SHA-256, where somebody has asked for it and nobody is reading it.
+    /// The SHA-256, if it was computed before. `None` also while somebody is computing it.
     pub fn known_sha256(&self) -> Option<Sha256> {
         self.sha256.try_lock().ok().and_then(|known| *known)
     }

@@ -132,8 +132,8 @@ impl Guard {
         self.check_to(Depth::Whole, program, now)
     }
 
-    /// Does the same with what is known of the files, and reads none of them; `None` where that does not tell that the program
-    /// may be executed.
+    /// Does the same without reading a file, with what is already known of the files. `None` if that is not enough to tell
+    /// that the program may be executed, as always with [`Trust::Owner`].
     #[cfg(target_os = "linux")]
     pub(crate) fn check_known(&self, program: &Path) -> Option<Checked> {
         let (Trust::Any, Demand::Locked(_, lock)) = (self.trust, &self.lock) else { return None };

@@ -102,7 +102,7 @@ impl Report {
         };
         let command = words(record.0.get("argv").unwrap_or(&Value::Null));
         let key = (session, call_name(record));
-        // A call that a person was asked about is decided once more, with the answer.
+        // A call that a person was asked about is decided again with the answer.
         let before = self.open.get(&key).and_then(|index| self.rows.get(*index));
         if before.is_some_and(|before| before.asked && before.command == command) {
             self.of_open_call(session, &key.1, |row| {
@@ -198,7 +198,7 @@ fn call_name(record: Shown<'_>) -> String {
     record.number("call").map(|call| call.to_string()).unwrap_or_default()
 }
 
-/// How long a text is that is not in the log, and its SHA-256.
+/// The length and the SHA-256 of a text that is not in the log.
 fn digest(record: Shown<'_>) -> Option<String> {
     let sha256 = record.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
     record.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}"))

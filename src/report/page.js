@@ -269,7 +269,7 @@
       if (entries.some((entry) => entry.isIntersecting) && shown > 0 && shown < found.length) more(CHUNK);
     }, { rootMargin: '600px' }).observe(at('more'));
   }
-  // On paper nothing can be chosen, so it says what was.
+  // Paper has no filters to look at, so it says how they were set.
   window.addEventListener('beforeprint', () => {
     more(Math.max(0, MOST_PRINTED - shown));
     const chosen = [

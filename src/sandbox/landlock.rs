@@ -17,10 +17,10 @@ use super::{
     Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, capabilities, seccomp,
 };
 
-/// A thread that confines itself and ends, which shows what the kernel does and not only what it reports.
+/// A thread that confines itself and ends. It shows what the kernel enforces, not only what it reports.
 pub(crate) struct KernelProbe(io::Result<JoinHandle<Probed>>);
 
-/// What became of a Landlock rule, and whether the filters could be installed.
+/// The result of applying a Landlock rule, and whether the seccomp filters could be installed.
 type Probed = (Result<RestrictionStatus, RulesetError>, bool);
 
 impl KernelProbe {
@@ -30,10 +30,10 @@ impl KernelProbe {
         Self(std::thread::Builder::new().name("sandbox".into()).spawn(probe))
     }
 
-    /// Waits for the thread.
+    /// Waits for the thread, and returns what it found.
     pub(crate) fn kernel(self) -> Kernel {
         let Ok(Ok((status, seccomp))) = self.0.map(JoinHandle::join) else {
-            return Kernel::Without("it could not be found out whether this kernel has Landlock");
+            return Kernel::Without("the server can't find out whether this kernel has Landlock");
         };
         kernel_of(status, seccomp)
     }

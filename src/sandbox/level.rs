@@ -65,7 +65,7 @@ impl Kernel {
         Self::probe().kernel()
     }
 
-    /// Begins to ask it, on another thread; whoever has something else to do meanwhile waits less.
+    /// Begins to ask the kernel on another thread, so that the caller can do something else meanwhile.
     pub(crate) fn probe() -> KernelProbe {
         KernelProbe::start()
     }

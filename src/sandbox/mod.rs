@@ -72,7 +72,7 @@ pub use sandbox::{Sandbox, SandboxSettings};
 use system::{executed_anyway, own_grants, read_anyway, system_grants};
 pub use temporary::TemporaryDirectory;
 
-/// Whether a level lets commands read what lies at that path without any grant.
+/// Whether a level lets commands read the file at that path without any grant.
 pub(crate) fn is_read_anyway(level: Level, path: &std::path::Path) -> bool {
     read_anyway(level).iter().any(|system| path.starts_with(system))
 }

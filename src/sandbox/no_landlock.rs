@@ -52,7 +52,7 @@ pub(super) fn executed_anyway(_level: Level) -> &'static [&'static str] {
     &[]
 }
 
-/// Nothing is granted by a level.
+/// Nothing is readable by a level, since nothing is confined.
 pub(super) fn read_anyway(_level: Level) -> &'static [&'static str] {
     &[]
 }

@@ -74,7 +74,7 @@ pub(super) fn executed_anyway(level: Level) -> &'static [&'static str] {
     }
 }
 
-/// What a level lets commands read.
+/// The paths that a level lets commands read without any grant.
 pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
     match level {
         Level::Off => &[],

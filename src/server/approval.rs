@@ -14,7 +14,7 @@ use crate::text::{escape, escape_os, is_right_to_left, quote};
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
 /// How many blanks in a row stand for themselves.
 const MOST_BLANKS: usize = 3;
-/// How many equal calls one answer is for.
+/// How many equal calls one answer is for at most.
 pub(super) const MOST_EQUAL: usize = 16;
 /// How much of a client's name is told.
 const LONGEST_CLIENT: usize = 128;
@@ -49,8 +49,9 @@ impl CallToApprove {
 
     /// What a person reads; `None` where it is too long to be shown in full.
     ///
-    /// Each word stands in quotes, with what is invisible, ends a line or is written from right to left escaped, and
-    /// blanks in a row too: no word can look like two, like another line, or push what follows out of sight.
+    /// Each word is in quotes. Characters that are invisible, end a line, change the direction of text or are written from
+    /// right to left are escaped, and so is each blank after the third in a row: no word can look like two or like another
+    /// line, or push what follows out of sight.
     pub(super) fn text(&self, of: AnswerOf) -> Option<String> {
         self.text_with(self.proposal.words(), |change| &change.words, of)
     }
@@ -131,7 +132,7 @@ fn shown(text: &str) -> String {
         blanks = if character == ' ' { blanks + 1 } else { 0 };
         match character {
             ' ' if blanks > MOST_BLANKS => shown.push_str("\\u{20}"),
-            // Between two such letters a terminal turns round what stands there: quotes, blanks, whole words.
+            // A terminal reverses whatever is between two such letters: quotes, blanks, whole words.
             _ if is_right_to_left(character) => shown.extend(character.escape_unicode()),
             _ => shown.push(character),
         }
@@ -142,14 +143,14 @@ fn shown(text: &str) -> String {
 /// Which calls an answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerOf {
-    /// The one that the question was asked for.
+    /// The call that the question was asked for.
     OneCall,
-    /// That one and those equal to it that come before the answer, [`MOST_EQUAL`] in all.
+    /// That call and the calls equal to it that come before the answer, [`MOST_EQUAL`] in all at most.
     EqualCalls,
 }
 
 impl AnswerOf {
-    /// How often the command runs by the answer, where that can be more than once.
+    /// How often the answer lets the command run, if that can be more than once.
     fn times(self) -> Option<String> {
         match self {
             Self::OneCall => None,

@@ -29,12 +29,12 @@ pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + S
 
 /// The longest name of a method or a tool that is recorded. No tool has one of a hundred characters.
 const LONGEST_NAME: usize = 256;
-/// How long the record of a start waits for that of the end, with which it is written at once.
+/// How long the record of a start waits for the record of the end, so that one write takes both.
 pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
-/// How many messages wait to be recorded as long as nobody knows whose they are.
+/// How many messages wait to be recorded while the client is not known yet.
 const MOST_WAITING: usize = 16;
 
-/// A line of the client, whose digest is made where a record tells it.
+/// A line of the client. Its digest is computed only if a record needs it.
 pub(super) struct ReceivedLine<'a> {
     text: &'a [u8],
     digest: OnceCell<Digest>,
@@ -56,9 +56,9 @@ pub(super) struct Auditor {
     log: Option<Result<AuditLog, AuditError>>,
     /// The client that was heard last.
     client: Option<(Arc<Implementation>, AuditedClient)>,
-    /// What is recorded behind the answer, which need not wait for it.
+    /// Records that are written after the answer, so that it need not wait for them.
     waiting: Vec<Event>,
-    /// The starts of commands that may end soon.
+    /// The starts of commands that may end within [`STARTED_WITHIN`].
     starting: Vec<Event>,
     /// Whether the last record could not be written.
     is_failing: bool,
@@ -143,8 +143,8 @@ impl Auditor {
         }
     }
 
-    /// Writes what waits for an answer, now that there are no more to be sent. The session's first record is written once it
-    /// is known who the client is; else it comes with the first event.
+    /// Writes the records that wait, now that there are no more answers to send. The session's first record is written as
+    /// soon as the client is known, or with the first record that can't wait for that.
     pub(super) fn answers_sent(&mut self) {
         if !self.is_on() {
             return;
@@ -204,7 +204,7 @@ impl Auditor {
         });
     }
 
-    /// Records a line, or an element of a batch, that is no message which can be served.
+    /// Records a line, or an element of a batch, that is not a message that can be served.
     pub(super) fn malformed(
         &mut self,
         id: Option<&RequestId>,
@@ -219,7 +219,7 @@ impl Auditor {
         });
     }
 
-    /// What is recorded of a request that runs nothing; `None` for one on which is decided.
+    /// The record of a request that runs nothing; `None` if the policy decides on it, or if it calls an unknown tool.
     pub(super) fn of_request(
         &self,
         request: &Request,
@@ -255,20 +255,20 @@ impl Auditor {
         self.write(Event::Received(received)).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
     }
 
-    /// Records such a request once it is answered.
+    /// Keeps such a request, to record it once the server has handled it.
     pub(super) fn received_and_answered(&mut self, received: Received) {
         if self.is_on() {
             self.waiting.push(Event::Received(received));
         }
     }
 
-    /// Records a notification.
+    /// Keeps a notification, to record it once the server has handled it.
     pub(super) fn notified(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
         let named = notification.params.get("requestId").and_then(RequestId::from_value);
         self.came(MessageKind::Notification, named.as_ref(), Some(&notification.method), line);
     }
 
-    /// Records a response.
+    /// Keeps a response, to record it once the server has handled it.
     pub(super) fn responded(&mut self, response: &Response, line: &ReceivedLine<'_>) {
         self.came(MessageKind::Response, response.id.as_ref(), None, line);
     }
@@ -294,7 +294,8 @@ impl Auditor {
         self.record(|| started_event(call, started));
     }
 
-    /// Records the start of a command with its end, if that comes within [`STARTED_WITHIN`]; says whether to wait for that.
+    /// Keeps the start of a command, to record it with its end if that comes within [`STARTED_WITHIN`]. Returns whether there
+    /// is anything to wait for.
     pub(super) fn starts(&mut self, call: u64, started: &StartedCommand) -> bool {
         if self.is_on() {
             self.starting.push(started_event(call, started));
@@ -302,7 +303,7 @@ impl Auditor {
         self.is_on()
     }
 
-    /// Records the end of a call, once it is answered.
+    /// Keeps the end of a call, to record it once the call is answered.
     pub(super) fn ended(&mut self, ended: &CallEnded) {
         if !self.is_on() {
             return;
@@ -318,12 +319,12 @@ impl Auditor {
         std::mem::take(&mut self.told)
     }
 
-    /// Whether something waits for an answer to be sent.
+    /// Whether records wait for an answer to be sent.
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Writes what waits.
+    /// Writes all records that wait.
     pub(super) fn write_waiting(&mut self) {
         let mut events = std::mem::take(&mut self.starting);
         events.append(&mut self.waiting);
@@ -332,7 +333,7 @@ impl Auditor {
         }
     }
 
-    /// Writes a record, behind those that wait; says why it can't.
+    /// Writes the records that wait, and then this one; returns why it can't be written.
     fn write(&mut self, event: Event) -> Option<String> {
         self.write_waiting();
         self.write_all(&[event])

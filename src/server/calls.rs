@@ -63,7 +63,8 @@ pub(super) struct Tables<'a> {
     pub audit: &'a mut Auditor,
 }
 
-/// Serves a `tools/call`, as a person has `approved` it where one was asked. One that runs nothing is `recorded` before.
+/// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs nothing
+/// could not be recorded, if so.
 pub(super) fn call(
     parts: &Parts,
     tables: Tables<'_>,
@@ -77,7 +78,7 @@ pub(super) fn call(
     if let Err(why) = recorded {
         let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
         let tool_call = ToolCall { tool, context, is_told: parts.log_level >= LogLevel::Info, task: None };
-        // What ends a call is served in any case.
+        // `stop_call` is served in any case, since it only ends something.
         if parts.toolbox.find(tool) != Some(ToolKind::Calls(CallTool::StopCall)) {
             return not_run(tool_call, &Fields::default(), reply, &why);
         }

@@ -1,4 +1,4 @@
-//! What single settings of the configuration come to in the parts of a server.
+//! Makes what a server needs from single settings of the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, Sear
 use crate::sandbox::Level;
 use crate::tools::DescribedCommand;
 
-/// What is demanded of programs; `None` for nothing.
+/// What is demanded of programs; `None` if nothing is.
 pub(super) fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
     let guard = || Guard::new(config.trust.value, search_path.entries().to_vec());
     match (&config.lock.value, config.trust.value) {
@@ -29,7 +29,7 @@ pub(super) fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Gua
     }
 }
 
-/// What models are told of the commands that policies describe.
+/// What models are told about the commands that policies describe.
 pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
     let is_told = |rule: &&Arc<CommandRule>| !rule.is_plain_any();
     let command = |rule: &Arc<CommandRule>| DescribedCommand {
@@ -47,7 +47,7 @@ pub(super) fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
     config.read_only.value.iter().cloned().chain(of_rules).collect()
 }
 
-/// How many examples of a command a model is shown.
+/// How many examples of a command a model is shown at most.
 const MOST_EXAMPLES: usize = 12;
 
 fn allowed_examples(rule: &CommandRule) -> Vec<String> {
@@ -68,13 +68,13 @@ pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
     }
 }
 
-/// Where nothing is kept a call is not handed over: what it has printed would be lost.
+/// When a call is handed over to the background. Without kept output none is: its output would be lost.
 pub(super) fn hand_over(config: &Config) -> Option<Duration> {
     let is_on = config.background.value && config.keep_output.value > 0;
     Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
 }
 
-/// Where files without a name can be made.
+/// The directories in which files without a name can be created.
 pub(super) fn temporary_directories(config: &Config) -> Vec<PathBuf> {
     let variables = if cfg!(windows) { ["TMP", "TEMP"].as_slice() } else { &["TMPDIR"] };
     let named = variables.iter().filter_map(|name| config.surroundings.variable(name)).map(PathBuf::from);
@@ -82,15 +82,15 @@ pub(super) fn temporary_directories(config: &Config) -> Vec<PathBuf> {
     named.filter(|directory| directory.is_absolute()).chain(usual).collect()
 }
 
-/// How a person is asked. The program gets the server's own environment, since it is the operator's, and finds a display or a
-/// terminal by that.
+/// How a person is asked. The program is the operator's, so it gets the server's own environment, by which it finds a display
+/// or a terminal.
 pub(super) fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
     let words = config.ask_with.value.as_ref();
     let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
     AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
 }
 
-/// Who keeps the head of the audit log elsewhere, where there is one and the other.
+/// The program that keeps the head of the audit log elsewhere; `None` without an audit log or without the program.
 pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
     let log = config.surroundings.directory.join(config.audit.value.as_ref()?);
     let words = config.audit_anchor.value.as_ref()?;
@@ -111,7 +111,7 @@ fn operators_program(
 ) -> Result<Arc<OperatorProgram>, String> {
     let mut environment = config.surroundings.variables.clone();
     environment.insert("PATH".into(), search_path.to_variable());
-    // It names the directory of the server, in which the program does not run.
+    // `PWD` names the server's directory, and the program runs in another one.
     environment.remove(std::ffi::OsStr::new("PWD"));
     let name = words.first().map_or("", String::as_str);
     let program = programs.find_listed(name).filter(Program::is_executable);

@@ -76,7 +76,7 @@ impl Confinement {
                 rules,
             );
         }
-        // The kernel takes as long to say what it enforces as it takes to open everything that is granted.
+        // To find out what the kernel enforces takes about as long as to open everything that is granted.
         let probe = Kernel::probe();
         let (network, best_effort) = (config.network(), config.sandbox_best_effort.value);
         let presets = granted_by_presets(config);

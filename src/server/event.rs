@@ -82,7 +82,7 @@ pub(crate) enum Deadline {
     Read(u64),
     /// The task of this number is kept no longer.
     Task(u64),
-    /// The records of commands that have started wait no longer for those of their ends.
+    /// The records of starts must not wait any longer for those of the ends.
     Started,
 }
 

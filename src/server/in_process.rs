@@ -65,10 +65,10 @@ impl Parts {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// A call that a person has to approve is refused, and nobody is asked: no client is there, and the program of `--ask-with` is
-    /// a server's. The error holds the [`Proposal`](crate::policy::Proposal), which is everything that would run. Whoever has
-    /// asked a person hands it to the decision on the same command, and gets what an [`Executor`](crate::exec::Executor) runs if
-    /// the decision comes to the same:
+    /// A call that a person has to approve is refused, and nobody is asked: there is no client, and only a server runs the
+    /// program of `--ask-with`. The error holds the [`Proposal`](crate::policy::Proposal), which is everything that would run.
+    /// Ask the person yourself, and pass the proposal to a new decision on the same command. If that decision has the same
+    /// result, it allows a command that an [`Executor`](crate::exec::Executor) can run:
     ///
     /// ```
     /// use allowexec::config::{Config, Surroundings};

@@ -39,7 +39,7 @@ pub(super) enum NotRun {
     /// Too many questions are open.
     #[error("{sentence}; {most} questions are open already, and no more are asked; wait for their answers first")]
     TooManyQuestions { sentence: String, most: usize },
-    /// Too many calls wait for the answer to one question.
+    /// Too many equal calls wait for the answer to one question.
     #[error("{sentence}; {most} calls exactly like it wait for a person's answer already, so wait for that first")]
     TooManyEqual { sentence: String, most: usize },
     /// A person has said no.

@@ -42,7 +42,7 @@ const LONGEST_SAID: usize = 200;
 pub(super) struct Questions {
     /// Those that calls of the request table wait for.
     open: Vec<Open>,
-    /// Those that nobody waits for any more, while the operator's program that asks them has not ended.
+    /// The numbers of those that nobody waits for any more, but whose program has not ended yet.
     ending: HashSet<u64>,
     /// What runs without a question, the oldest first.
     remembered: VecDeque<Arc<CallToApprove>>,
@@ -123,7 +123,7 @@ impl Questions {
             None if context.revision.is_modern() => return Ok(Way::Result),
             None => Way::Request,
         };
-        // The person was told how many calls the answer is for.
+        // The text told the person how many calls the answer is for at most.
         let equal = self.open.iter().find(|open| !matches!(open.by, By::Task(_)) && open.asked.is_same(asked));
         if equal.is_some_and(|open| requests.count_asked(open.number) >= MOST_EQUAL) {
             return Err(NotRun::TooManyEqual { sentence: sentence(), most: MOST_EQUAL });
@@ -310,7 +310,7 @@ impl Questions {
         effects
     }
 
-    /// The operator's program has ended that asked this.
+    /// The operator's program that asked this question has ended.
     pub(super) fn program_ended(&mut self, number: u64) {
         self.ending.remove(&number);
     }

@@ -32,7 +32,7 @@ pub(super) enum Destination {
 #[must_use = "a request that is not answered here is answered with an error"]
 pub(super) struct Reply {
     id: RequestId,
-    /// Behind a pointer, since each state of a request holds its reply.
+    /// Boxed to keep a reply small, since every state of a request holds one.
     called: Box<Called>,
     to: Destination,
     /// What is held for the request.
@@ -41,7 +41,7 @@ pub(super) struct Reply {
     lost: Option<Lost>,
 }
 
-/// What a request calls, as its client names it; long names are cut.
+/// The method and the tool of a request, as its client names them; long names are cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Called {
     pub method: String,

@@ -14,9 +14,9 @@
 //!
 //! What a client cancels is looked for here and nowhere else. Requests of our own stand in [`outgoing`](super::outgoing).
 //!
-//! - `entries`: what stands in the table
-//! - `lanes`: the queue, and the calls that run
-//! - `ends`: what is cancelled or given up
+//! - `entries`: the entries of the table
+//! - `lanes`: the queue and the running calls
+//! - `ends`: how requests are cancelled or given up
 
 mod ends;
 mod entries;

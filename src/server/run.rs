@@ -255,7 +255,7 @@ impl<'o> Server<'o> {
             }
             let is_line = matches!(event, Event::Line(_));
             let handled = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost());
-            // The answers need not wait for it.
+            // Afterwards, so that the answers need not wait for the log.
             self.state.audit.answers_sent();
             if is_line {
                 self.prepare_worker();
@@ -281,7 +281,7 @@ impl<'o> Server<'o> {
         Ok(())
     }
 
-    /// Has a worker make the rules of the sandbox, which takes a while that would be the first call's otherwise.
+    /// Has a worker make the rules of the sandbox, which takes a while. Otherwise the first call would wait for it.
     fn prepare_worker(&mut self) {
         if !std::mem::replace(&mut self.is_prepared, true)
             && self.parts.at_start().is_some_and(|parts| parts.confinement.is_on())
@@ -646,7 +646,7 @@ impl<'o> Server<'o> {
         {
             let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_waiting());
             if (runs || waits) && !self.inbox.takes(line.len()) {
-                // The log need not wait for a client that does not read.
+                // So the records don't wait for a client that does not read.
                 self.state.audit.write_waiting();
                 // Their deadlines hold while this waits for the client.
                 self.runners.workers.leave_loop(true);

@@ -1,4 +1,4 @@
-//! What is told of the parts of a server before anything runs: warnings, and problems that keep calls from being served.
+//! What the parts of a server report before anything runs: warnings, and problems that keep calls from being served.
 
 use super::parts::{NOTHING_ALLOWED, Parts};
 use crate::config::RootsMode;
@@ -102,7 +102,7 @@ impl Parts {
             problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
-        // What takes long to find out the first call says, and `doctor`.
+        // Problems that take long to find are reported by the first call, and by `doctor`.
         problems.extend(self.untrusted_by(Guard::glance));
         problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
         problems.extend(self.confinement.problems());

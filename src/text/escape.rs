@@ -45,7 +45,7 @@ const RIGHT_TO_LEFT: &[(char, char)] = &[
     ('\u{1e800}', '\u{1efff}'),
 ];
 
-/// Whether a terminal may show a character to the left of the one before it, and so change the order of others.
+/// Whether a character is written from right to left, so that a terminal may change the order of the characters around it.
 pub fn is_right_to_left(character: char) -> bool {
     RIGHT_TO_LEFT.iter().any(|(first, last)| (first..=last).contains(&&character))
 }

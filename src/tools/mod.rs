@@ -91,7 +91,7 @@ const MOST_RESULT_CHARS: u64 = 500_000;
 /// The tools, in the order of their list.
 #[derive(Debug)]
 pub struct Toolbox {
-    /// Described when they are first needed, which no handshake waits for.
+    /// Described when they are first needed, so that no handshake waits for it.
     tools: OnceLock<Vec<(ToolKind, Tool)>>,
     settings: ToolSettings,
 }

@@ -40,7 +40,7 @@ enum How {
     Unordered,
     /// The expected value with possible further members, at any depth.
     AtLeast,
-    /// Any string, which the server makes up in each session. Wherever the client sends it back, the one that came is sent.
+    /// Any string that the server makes up in each session. Where the client sends it back, the one that came is sent.
     Fresh,
     /// The value that came at this pointer for the message on this line of the file.
     Same { line: usize, pointer: String },
@@ -294,7 +294,7 @@ fn meet(how: &How, wanted: &Value, came: &mut Value, by_line: &BTreeMap<usize, V
     let holds = match how {
         How::Ignore => true,
         How::String => wanted.is_string() && came.is_string(),
-        // What the server made up stands here as the recorded string already, see `Fresh`.
+        // A string that the server made up was already replaced by the recorded one, see `Fresh`.
         How::Fresh => false,
         How::Number => wanted.is_number() && came.is_number(),
         How::AtLeast => holds_at_least(wanted, came),

@@ -6,7 +6,7 @@
 //!
 //! - [`client`]: a client of the server, as thin as one can be.
 //! - [`cores`]: where the two ends of a round trip run.
-//! - [`growth`]: a call where there is much of something.
+//! - [`growth`]: a call while the server or the machine has a lot to hold.
 //! - [`limits`]: the same work without the server.
 //! - [`measure`]: two things in turns, and their medians.
 //! - [`report`]: the table and the plot.

@@ -26,7 +26,7 @@ impl Cores {
         }
     }
 
-    /// The bound that is meant for it.
+    /// The bound for this choice: `two` for two cores, otherwise `one`.
     pub fn of(self, one: f64, two: f64) -> f64 {
         match self {
             Self::Any | Self::One => one,

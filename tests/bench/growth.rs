@@ -1,5 +1,5 @@
-//! What a call of `true` costs where the server, or the machine, has much of something: beside the same call without it, in
-//! turns. Flat means a ratio of one.
+//! What a call of `true` costs while the server or the machine has a lot to hold, beside the same call without that, in
+//! turns. A ratio of one means that the cost does not grow.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -9,10 +9,10 @@ use super::measure::in_turns;
 use super::report::{Bound, Report};
 use super::{SUBJECTS, limits};
 
-/// A tenth for what two equal servers differ by on a busy machine.
+/// The tenth allows for the difference between two equal servers on a busy machine.
 const FLAT: Option<Bound> = Some(Bound::AtMost(1.1));
 
-/// How many rounds each row has.
+/// How many rounds each row has, without `--quick`.
 const ROUNDS: usize = 1500;
 
 pub fn rows(report: &mut Report, is_quick: bool) {
@@ -32,7 +32,7 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// What the measure itself makes of two equal servers.
+    /// What the measurement shows for two equal servers.
     fn equal(&mut self) {
         let (one, other) = (start(&["--allow", "true"]), start(&["--allow", "true"]));
         self.call("a call of `true` on one of two equal servers", "the other one", one, other);
@@ -58,7 +58,7 @@ impl Growth<'_> {
         self.call(&format!("a call of `true` under a policy of {count} commands"), "an allow-list of one", many, one);
     }
 
-    /// Each call has to wait for the others, so this is how long it takes to answer all.
+    /// Each call has to wait for the others, so the row is the time until all are answered.
     fn with_waiting_calls(&mut self, waiting: usize, calls: usize) {
         let (mut many, mut few) = (start(&["--allow", "true"]), start(&["--allow", "true"]));
         let pair = in_turns(5, || many.in_flight(waiting, calls), || few.in_flight(16, calls));
@@ -66,7 +66,7 @@ impl Growth<'_> {
         self.report.ratio(&name, "sixteen at once", pair, FLAT);
     }
 
-    /// The spawn has the same company, so this row has the limit of the ordinary call.
+    /// The spawns are measured beside the same processes, so both rows compare with a spawn, and not with another server.
     fn beside_processes(&mut self, count: usize) {
         let mut client = start(&["--allow", "true"]);
         let program = limits::program("true");
@@ -115,7 +115,7 @@ impl Drop for PolicyFile {
     }
 }
 
-/// Processes that sleep until the value goes.
+/// Processes that sleep until the value is dropped.
 struct Company(Vec<Child>);
 
 impl Company {

@@ -39,7 +39,7 @@ struct Report {
     cases: usize,
     wrong: Vec<Wrong>,
     unused: Vec<Unused>,
-    /// What the operator should know, each with its place.
+    /// The policy's warnings, each with the line that it is about.
     warnings: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 //! A profile is read when the first of its commands is asked for, once a process. What it describes is known before by its
 //! table here. Its examples are run by a test and not again at every start: its text is a part of the binary.
 //!
-//! - `plain`: the part of YAML that they are written in
+//! - `plain`: reads the part of YAML that they are written in
 
 mod plain;
 

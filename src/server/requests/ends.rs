@@ -1,4 +1,4 @@
-//! How requests of the table end before their time: cancelled, or at the end of the server or of the shell.
+//! How requests of the table end early: they are cancelled, or the server or the shell ends.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::server::log::Fields;
 use crate::server::replies::Reply;
 
 impl Requests {
-    /// Ends the command of a call that runs; whether there is one.
+    /// Ends the command of a running call; returns whether there is one.
     pub(in crate::server) fn end(&mut self, key: u64, why: StopReason) -> bool {
         match self.entries.get(&key) {
             Some(
@@ -34,14 +34,14 @@ impl Requests {
         }
     }
 
-    /// Gives up every request of this id: what waits at once, what runs by ending its command.
+    /// Gives up every request with this id: at once if it waits, and by ending its command if it runs.
     pub(in crate::server) fn cancel(&mut self, id: &RequestId) -> Vec<Cancelled> {
         let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.answers(id));
         let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
         keys.into_iter().filter_map(|key| self.give_up_request(key)).collect()
     }
 
-    /// Gives up the call of this task, where it has not ended.
+    /// Gives up the call of this task, if it has not ended.
     pub(in crate::server) fn cancel_task(&mut self, task: u64) -> Option<CancelledTask> {
         let is_meant = |state: &Entry| state.reply().and_then(Reply::task) == Some(task);
         let (key, state) = self.entries.iter().find(|(_, state)| is_meant(state))?;
@@ -81,8 +81,8 @@ impl Requests {
         Some(Cancelled { key, reply, call, was })
     }
 
-    /// Gives up every call there is, at the server's end, where nothing is answered any more; gives the numbers of those that
-    /// were allowed and never start.
+    /// Gives up every call at the server's end, when nothing is answered any more; returns the numbers of the calls that were
+    /// allowed but never start.
     pub(in crate::server) fn shut_down(&mut self) -> Vec<u64> {
         let mut queued = Vec::new();
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
@@ -117,7 +117,7 @@ impl Requests {
         queued
     }
 
-    /// Waits for no call of the shell's any more.
+    /// Stops waiting for any call of the persistent shell.
     pub(in crate::server) fn abandon_shell(&mut self) {
         (self.shell.running, self.in_shell) = (0, None);
         let entries = std::mem::take(&mut self.entries).into_iter();
@@ -133,7 +133,7 @@ impl Requests {
         });
     }
 
-    /// Ends the command of a call; what it holds is charged until it has ended.
+    /// Ends the command of a call. What the call holds stays charged until the command has ended.
     fn stop(&mut self, key: u64, lane: LaneName, stop: Option<Stop>, why: StopReason, mut reply: Reply) -> Reply {
         if let Some(stop) = &stop {
             stop.send(why);

@@ -1,4 +1,4 @@
-//! What stands in the request table, and what is taken off it.
+//! The entries of the request table, and what is taken from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub(in crate::server) struct Pending {
     pub feedback: Box<Feedback>,
 }
 
-/// A request that is served, now or once the client has answered what the server asked.
+/// A request to be served, now or after the client has answered what the server asked.
 #[derive(Debug)]
 pub(in crate::server) struct HeldCall {
     pub request: Request,
     pub reply: Reply,
-    /// What a person has approved of it.
+    /// What a person has approved, if one was asked.
     pub approved: Option<Box<ApprovedCall>>,
-    /// What the audit log is to tell of it, if it runs nothing.
+    /// Its record for the audit log, if it runs nothing.
     pub received: Option<Box<Received>>,
 }
 
@@ -50,7 +50,7 @@ pub(in crate::server) struct AskedCall {
     pub question: u64,
 }
 
-/// What a person has approved of a call that is served anew.
+/// What a person has approved, for a call that is served anew.
 #[derive(Debug)]
 pub(in crate::server) struct ApprovedCall {
     pub asked: Arc<CallToApprove>,
@@ -67,20 +67,20 @@ pub(in crate::server) struct Reading {
     pub read: Arc<ReadOutput>,
     pub answers: Answers,
     pub revision: Revision,
-    /// How much of the output was looked at, in bytes.
+    /// How many bytes of the output were looked at so far.
     pub looked_at: u64,
-    /// Whether the thread looks now.
+    /// Whether the thread looks at it now.
     pub is_looked_at: bool,
-    /// Whether it waits no more.
+    /// Whether it must not wait any longer.
     pub is_due: bool,
 }
 
-/// What a read is answered with.
+/// What answers a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Answers {
     /// The output.
     Read,
-    /// How the call has ended that was to end.
+    /// How the call that `stop_call` ended has ended.
     Stop,
 }
 
@@ -90,7 +90,7 @@ pub(in crate::server) struct Cancelled {
     /// Its number in the table.
     pub key: u64,
     pub reply: Reply,
-    /// What the log says of a call.
+    /// What the log says about it, if it is a call.
     pub call: Option<Fields>,
     pub was: CancelledAs,
 }
@@ -102,7 +102,7 @@ pub(in crate::server) enum CancelledAs {
     Undecided,
     /// The call of this number, which was allowed and never starts.
     Queued(u64),
-    /// Anything else: its end is told otherwise.
+    /// Anything else: its end is recorded elsewhere.
     Other,
 }
 
@@ -115,7 +115,7 @@ pub(in crate::server) enum CancelledTask {
     Ends,
 }
 
-/// What runs when the turn of a call comes.
+/// What runs when it is a call's turn.
 #[derive(Debug)]
 pub(in crate::server) enum Work {
     /// A process of its own.
@@ -141,7 +141,7 @@ impl Work {
         }
     }
 
-    /// What its result must be valid in.
+    /// The revision in which its result must be valid.
     pub(in crate::server) fn revision(&self) -> Revision {
         match self {
             Self::Process(job) => job.revision,
@@ -153,11 +153,11 @@ impl Work {
 /// The part of the queue that a call waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum LaneName {
-    /// Calls that start a process each: as many run at once as the operator says.
+    /// Calls that each start a process: the operator sets how many run at once.
     Processes,
     /// Calls of the persistent shell: one runs at a time.
     Shell,
-    /// Calls that were answered and go on, with a number of their own.
+    /// Calls in the background, which have a limit of their own.
     Background,
 }
 
@@ -180,7 +180,7 @@ pub(super) enum Entry {
 pub(in crate::server) struct Subscription {
     pub reply: Reply,
     pub revision: Revision,
-    /// The tasks whose changes it tells, by their numbers.
+    /// The numbers of the tasks whose changes it reports.
     pub tasks: Vec<u64>,
 }
 
@@ -206,9 +206,9 @@ pub(in crate::server) struct InBackground {
     pub id: RequestId,
     pub description: Fields,
     pub feedback: Box<Feedback>,
-    /// Whether it is the persistent shell's, which waits for it as well.
+    /// Whether it runs in the persistent shell, which waits for it too.
     pub(super) is_of_shell: bool,
-    /// The right to say what its task comes to, where it has one.
+    /// The right to answer with the result of its task, if it has one.
     pub of_task: Option<Reply>,
 }
 

@@ -8,7 +8,7 @@ use crate::server::feedback::Feedback;
 use crate::server::replies::Reply;
 
 impl Requests {
-    /// How many calls run in the background, if that is all that may and this is one more.
+    /// The limit of calls in the background, if it is reached and this would be one more.
     pub(in crate::server) fn has_no_room_for(&self, work: &Work) -> Option<usize> {
         let most = self.background.most_running;
         (work.lane() == LaneName::Background && !self.has_room_in_background()).then_some(most)
@@ -18,10 +18,10 @@ impl Requests {
         self.background.running + self.background.waiting.len() < self.background.most_running
     }
 
-    /// Queues the call of this number.
+    /// Queues the call with this number.
     ///
     /// # Errors
-    /// The call, where the queue is full.
+    /// The call, if the queue is full.
     pub(in crate::server) fn queue(&mut self, key: u64, pending: Pending, work: Work) -> Result<(), Box<Pending>> {
         if self.processes.waiting.len() + self.shell.waiting.len() + self.background.waiting.len() >= MOST_QUEUED {
             return Err(Box::new(pending));
@@ -43,18 +43,19 @@ impl Requests {
             return None;
         }
         let key = lane.waiting.pop_front()?;
-        // Whoever takes a queued call off the table takes it off its lane, so this never fails.
+        // A queued call is always removed from the table and its lane together, so this never fails.
         let Entry::Queued { pending, work } = entries.remove(&key)? else { return None };
         lane.running += 1;
         Some((key, pending, work))
     }
 
-    /// The call whose turn it was runs, until somebody uses `stop`; `None` where it has ended already.
+    /// Notes that the call whose turn it was runs, and that `stop` ends it; `stop` is `None` if it has ended already.
     pub(in crate::server) fn run(&mut self, key: u64, lane: LaneName, pending: Pending, stop: Option<Stop>) {
         self.entries.insert(key, Entry::Running { lane, pending, stop });
     }
 
-    /// The call whose turn it was runs in the background; gives the right to answer it, unless a task keeps the answer.
+    /// Notes that the call whose turn it was runs in the background; returns the right to answer it, unless a task keeps the
+    /// answer.
     pub(in crate::server) fn run_in_background(
         &mut self,
         key: u64,
@@ -70,14 +71,14 @@ impl Requests {
         reply
     }
 
-    /// Whether a call that runs could go on in the background.
+    /// The revision of a running call that could go on in the background; `None` if it can't.
     pub(in crate::server) fn can_go_on(&mut self, key: u64) -> Option<Revision> {
         let has_room = self.has_room_in_background();
         self.running(key).filter(|_| has_room).map(|pending| pending.feedback.revision())
     }
 
-    /// Has a call that runs go on in the background; gives the right to answer it. `None` where it has ended, there is no
-    /// room any more, or a task keeps the answer.
+    /// Lets a running call go on in the background; returns the right to answer it. `None` if it has ended, if there is no
+    /// room any more, or if a task keeps the answer.
     pub(in crate::server) fn hand_over(&mut self, key: u64) -> Option<Reply> {
         self.can_go_on(key)?;
         let (lane, pending, stop) = match self.entries.remove(&key)? {
@@ -88,7 +89,7 @@ impl Requests {
             }
         };
         let is_of_shell = lane == LaneName::Shell;
-        // The shell itself is busy on.
+        // The shell itself stays busy.
         if is_of_shell {
             self.in_shell = Some(key);
         } else {
@@ -98,12 +99,12 @@ impl Requests {
         self.run_in_background(key, pending, stop, is_of_shell)
     }
 
-    /// The call that the persistent shell runs, where that was handed over.
+    /// The call that the persistent shell runs, if it was handed over to the background.
     pub(in crate::server) fn shell_is_busy_with(&self) -> Option<u64> {
         self.in_shell
     }
 
-    /// Takes the next call off that waits for the persistent shell, with its number and what its result must be valid in.
+    /// Takes the next call that waits for the persistent shell, with its number and the revision of its result.
     pub(in crate::server) fn take_waiting_for_shell(&mut self) -> Option<(u64, Pending, Revision)> {
         let key = self.shell.waiting.pop_front()?;
         // As in `next`.
@@ -111,20 +112,20 @@ impl Requests {
         Some((key, pending, work.revision()))
     }
 
-    /// Tells whoever runs a call in the background that there is more for it to read.
+    /// Tells the thread that runs a call in the background that there is more input for the command.
     pub(in crate::server) fn feed(&self, key: u64) {
         if let Some(Entry::Background { stop, .. }) = self.entries.get(&key) {
             stop.feed();
         }
     }
 
-    /// The call whose turn it was does not run.
+    /// Notes that the call whose turn it was does not run, or no longer.
     pub(in crate::server) fn give_up(&mut self, lane: LaneName) {
         let lane = self.lane(lane);
         lane.running = lane.running.saturating_sub(1);
     }
 
-    /// Takes a call off whose command has ended; `None` where nobody wants to hear of it.
+    /// Takes a call whose command has ended; `None` if nobody wants its result.
     pub(in crate::server) fn finish(&mut self, key: u64) -> Option<Finished> {
         let (lane, finished) = match self.entries.remove(&key)? {
             Entry::Running { lane, pending, .. } => (lane, Some(Finished::Pending(pending))),
@@ -150,7 +151,7 @@ impl Requests {
         finished
     }
 
-    /// A call that runs and whose answer somebody wants.
+    /// A running call whose answer somebody wants.
     pub(in crate::server) fn running(&mut self, key: u64) -> Option<&mut Pending> {
         match self.entries.get_mut(&key)? {
             Entry::Running { pending, .. } => Some(pending),
@@ -165,7 +166,7 @@ impl Requests {
         }
     }
 
-    /// What the client hears of a call that runs: until it is answered, and of a task until its end.
+    /// What the client hears about a running call: until the answer, or for a task until its end.
     pub(in crate::server) fn feedback(&mut self, key: u64) -> Option<&mut Feedback> {
         match self.entries.get_mut(&key)? {
             Entry::Running { pending, .. } => Some(&mut *pending.feedback),

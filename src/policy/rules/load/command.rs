@@ -160,7 +160,7 @@ fn level(
         }
     }
     level.arguments = arguments(&level, &fields, &own, base, context, warnings)?;
-    // What takes no arguments at all takes no `--`.
+    // A command without arguments takes no `--` either.
     let is_own = base.is_none() && fields.get("double_dash").is_none();
     level.refuses_double_dash |= is_own && takes_nothing(&level.arguments);
     Ok(level)

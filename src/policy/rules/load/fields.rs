@@ -9,14 +9,14 @@ use super::Context;
 use crate::policy::quoted;
 use crate::text::nearest;
 
-/// What a part of a policy is called. A message is made of it only where something is wrong, and most is right.
+/// What a part of a policy is called in messages. The text is only made if there is a message, as most parts are right.
 #[derive(Clone, Copy)]
 pub(super) enum What<'w> {
-    /// By these words.
+    /// These words.
     Words(&'static str),
-    /// By its name alone.
+    /// Only a name: `git`.
     Name(&'w str),
-    /// A thing and its name: command `git`.
+    /// A kind of thing and its name: command `git`.
     Named(&'static str, &'w str),
     /// The value of a key: `env` of command `git`.
     Key(&'w str, &'w What<'w>),

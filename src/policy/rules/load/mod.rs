@@ -50,7 +50,7 @@ pub struct ListEntry {
     pub effect: Effect,
 }
 
-/// The options of sets, by the name of the set and the syntax that they were read for.
+/// The options of sets, by the name of the set and the syntax for which it was read.
 type KnownSets<'n> = HashMap<(&'n str, Syntax), Vec<Arc<OptionRule>>>;
 
 /// What all descriptions of one source share.
@@ -58,9 +58,9 @@ pub(super) struct Context<'n> {
     source: Arc<PolicySource>,
     types: &'n [(Key, Node)],
     sets: &'n [(Key, Node)],
-    /// What the names of types stand for, as far as they were looked up.
+    /// The types that were looked up so far, by name.
     known_types: RefCell<HashMap<&'n str, ValueType>>,
-    /// The options of sets, which many forms use, as far as they were read.
+    /// The sets that were read so far: many forms use the same one.
     known_sets: RefCell<KnownSets<'n>>,
     /// How many options its forms have.
     options: Cell<usize>,

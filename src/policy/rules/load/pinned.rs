@@ -52,7 +52,7 @@ const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 /// A command, an option of it, and what that does.
 type Escape = (&'static str, &'static str, &'static str);
 
-/// Options whose value names a program that the command starts, or a setting that does.
+/// Options whose value names a program that the command starts, or sets something that can name one.
 const STARTS: [(&str, &[&str]); 15] = [
     (
         "tar",
@@ -180,7 +180,7 @@ fn starts(starting: &[&str], option: &OptionRule, warnings: &mut Vec<PolicyWarni
     }
 }
 
-/// Whether an option takes a few words alone.
+/// Whether an option takes only words of a fixed list.
 fn is_pinned(takes: &Takes) -> bool {
     matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
 }

@@ -1,12 +1,12 @@
-//! The part of YAML that the shipped profiles are written in, read in a quarter of the time that the parser of all of YAML
-//! takes: the first request after a start with `--profile` waits for it.
+//! Reads the part of YAML that the shipped profiles are written in, in a quarter of the time that the full parser takes: with
+//! `--profile`, the first request after the start waits for it.
 //!
-//! A test reads each profile by that parser too, and compares the trees. What is not written so plainly is read by that
-//! parser alone.
+//! A test also reads each profile with the full parser, and compares the trees. A profile that used other YAML would be read
+//! by the full parser.
 
 use crate::policy::rules::yaml::{Key, Kind, Node};
 
-/// The tree of a shipped profile; `None` for what this part of YAML does not have.
+/// Parses a shipped profile; `None` if it uses anything that is not in this part of YAML.
 pub(super) fn parse(text: &str) -> Option<Node> {
     let mut reader = Reader { rest: text, line: 1, column: 0 };
     reader.next_token();
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Option<Node> {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
-    /// How many characters of the line are behind.
+    /// How many bytes of the line were read.
     column: usize,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         skipped
     }
 
-    /// Skips blanks and comments, to the next line and further.
+    /// Skips blanks, comments and line ends.
     fn next_token(&mut self) {
         loop {
             let blanks = self.rest.len() - self.rest.trim_start_matches(' ').len();
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         has
     }
 
-    /// A list or a mapping with an entry a line, all of them as far in as this one.
+    /// A list or a mapping with one entry a line, all at the same indentation.
     fn block(&mut self) -> Option<Node> {
         let (line, column) = (self.line, self.column);
         let is_list = self.rest.starts_with("- ");
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         Some(Node { line, kind })
     }
 
-    /// What stands behind a key or a dash: on the same line, or below and further in than the column.
+    /// The value after a key or a dash: on the same line, or below and indented further than the column.
     fn value(&mut self, column: usize) -> Option<Node> {
         let line = self.line;
         self.next_token();
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.has(bracket)
     }
 
-    /// A comma, or the bracket, which stays.
+    /// A comma, or the closing bracket, which is not skipped.
     fn separator(&mut self, bracket: char) -> Option<()> {
         self.next_token();
         (self.has(',') || self.rest.starts_with(bracket)).then_some(())
@@ -135,13 +135,13 @@ impl<'a> Reader<'a> {
         self.has(':').then_some(Key { text, line })
     }
 
-    /// A text, and whether it stood in quotes.
+    /// A text, and whether it was in quotes.
     fn scalar(&mut self, is_within: bool) -> Option<(String, bool)> {
         match self.rest.chars().next()? {
             '\'' => {
                 let end = self.rest.get(1..)?.find(['\'', '\n'])? + 1;
                 let text = self.skip(end).get(1..)?;
-                // Two of them are one, and stand in no profile.
+                // Two of them stand for one; no profile has that.
                 (self.has('\'') && !self.rest.starts_with('\'')).then(|| (text.to_owned(), true))
             }
             '"' => {
