@@ -57,6 +57,35 @@ pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
     Ok(File::from(file.map_err(std::io::Error::from)?))
 }
 
+/// Makes such a file without a name, which nobody else can open; `None` where that can't be had.
+#[cfg(target_os = "linux")]
+pub(super) fn unnamed(place: &Place) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::TMPFILE | OFlags::CLOEXEC;
+    rustix::fs::openat(&place.directory, ".", flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
+}
+
+/// Gives it the name, unless something has that.
+#[cfg(target_os = "linux")]
+pub(super) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    // See `O_TMPFILE` in open(2).
+    let path = super::held::proc_path(unnamed);
+    Ok(linkat(CWD, &path, &place.directory, &place.name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// There are none.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn unnamed(_place: &Place) -> Option<File> {
+    None
+}
+
+/// There are none.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(unix)]
 fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};

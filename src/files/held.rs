@@ -305,7 +305,7 @@ static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {
 const DESCRIPTORS_OF_SELF: &str = "/proc/self/fd";
 
 #[cfg(target_os = "linux")]
-fn proc_path(handle: &impl AsRawFd) -> PathBuf {
+pub(super) fn proc_path(handle: &impl AsRawFd) -> PathBuf {
     Path::new(DESCRIPTORS_OF_SELF).join(handle.as_raw_fd().to_string())
 }
 

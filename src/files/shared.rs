@@ -178,15 +178,34 @@ impl Locked<'_> {
         &self.shared.file
     }
 
-    /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
+    /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place. The new one is
+    /// locked before it has the name, where the file system allows that: else another server could begin it, or a process that
+    /// reads it could lock it first.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` where something has that name.
+    /// What the system says; `AlreadyExists` where something has that name. [`SharedFileError::Busy`] where the new file was not
+    /// locked first, and is another process's by now.
     pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
-        use rustix::fs::{FlockOperation, flock};
-        rename(&self.shared.place, moved_to)?;
-        let file = super::appended::create_new(&self.shared.place)?;
-        flock(&file, FlockOperation::LockExclusive).map_err(io::Error::from)?;
+        use rustix::fs::{AtFlags, FlockOperation, flock, statat};
+        use rustix::io::Errno;
+        let place = &self.shared.place;
+        if statat(&place.directory, moved_to, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+            return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+        }
+        let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
+        let unnamed = super::appended::unnamed(place).filter(|file| lock(file).is_ok());
+        rename(place, moved_to)?;
+        let named = unnamed.filter(|file| super::appended::give_name(file, place).is_ok());
+        let file = match named {
+            Some(file) => file,
+            None => super::appended::create_new(place)?,
+        };
+        // Never waited for: whoever holds it may do so forever, and the loop would stand still.
+        let busy = || SharedFileError::Busy { waited: Duration::ZERO };
+        lock(&file).map_err(|error| if error == Errno::AGAIN { busy() } else { io::Error::from(error).into() })?;
+        if file.metadata()?.len() > 0 {
+            return Err(busy());
+        }
         // The old one is unlocked as it is closed; who waits for it finds the new one by its name.
         (self.shared.identity, self.size) = (identity_of(&file)?, 0);
         self.shared.file = file;
@@ -393,5 +412,43 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
         assert!(one.lock().unwrap().is_another);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_new_file_is_locked_before_anybody_can_open_it() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut own = SharedFile::open(&path, &[]).unwrap();
+        own.lock().unwrap().append(b"old\n").unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Waits until the name is missing, and locks what has it next.
+            let other = scope.spawn(|| {
+                let mut was_missing = false;
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(file) = File::open(&path) else {
+                        was_missing = true;
+                        continue;
+                    };
+                    let locks =
+                        || rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok();
+                    if std::mem::take(&mut was_missing) && locks() && file.metadata().unwrap().len() == 0 {
+                        return true;
+                    }
+                }
+                false
+            });
+            for number in 0..200 {
+                let Ok(mut locked) = own.lock() else { break };
+                if locked.begin_anew(&format!("log.{number}").into()).is_err() {
+                    break;
+                }
+                locked.append(b"new\n").unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            assert!(!other.join().unwrap());
+        });
     }
 }
