@@ -29,7 +29,10 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{fff0}', '\u{fffb}'),
     ('\u{fffe}', '\u{ffff}'),
     ('\u{13430}', '\u{1343f}'),
+    // A filler without a shape, which is no default ignorable code point; further down a notehead like that.
+    ('\u{16fe4}', '\u{16fe4}'),
     ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d159}', '\u{1d159}'),
     ('\u{1d173}', '\u{1d17a}'),
     // Tags and variation selectors.
     ('\u{e0000}', '\u{e0fff}'),
@@ -137,6 +140,8 @@ mod tests {
             ('\u{fe00}', '\u{fe0f}'),
             ('\u{feff}', '\u{feff}'),
             ('\u{fff9}', '\u{fffb}'),
+            ('\u{16fe4}', '\u{16fe4}'),
+            ('\u{1d159}', '\u{1d159}'),
             ('\u{e0000}', '\u{e01ef}'),
         ];
         for character in ranges.into_iter().flat_map(|(first, last)| first..=last) {
