@@ -188,7 +188,7 @@ fn a_client_that_shows_no_forms_is_refused_and_the_operator_is_told_how_to_ask()
         );
         server.drain();
         server.wait_exit();
-        assert!(server.stderr().contains("name a program that asks with `--ask-with`"), "{}", server.stderr());
+        assert!(server.says("name a program that asks with `--ask-with`"), "{}", server.stderr());
     }
     let mut server = place.server(&[]);
     let mut params = params("tool");
@@ -211,7 +211,7 @@ fn nobody_waits_longer_than_the_time_for_an_answer() {
     assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     server.drain();
     server.wait_exit();
-    assert!(server.stderr().contains("approval=timed_out by=client"), "{}", server.stderr());
+    assert!(server.says("approval=timed_out by=client"), "{}", server.stderr());
 }
 
 #[test]

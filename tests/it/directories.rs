@@ -190,7 +190,7 @@ fn in_a_sandbox_roots_count_for_nothing_where_the_operator_named_no_directory() 
             // Elsewhere it runs as a call of a client without roots.
             assert_eq!(pwd(&mut server, Some(Path::new("/usr"))), "/usr", "{user:?} {level}");
             server.drain();
-            assert!(server.stderr().contains(ADVICE), "{}", server.stderr());
+            assert!(server.says(ADVICE), "{}", server.stderr());
             let refused =
                 modern_pwd(&mut server_without_handshake(world, user, level), "execute_command", None, &[&root]);
             assert!(refused.contains(ADVICE), "{user:?} {level}: {refused}");
@@ -298,7 +298,7 @@ fn a_link_that_commands_left_behind_does_not_lead_the_next_start_away() {
             assert_eq!(server.wait_exit(), 2, "{user:?} {level} {setting}");
             let said =
                 format!("`{setting}` names `{inner_text}`, and the link `{inner_text}` on the way lies where commands");
-            assert!(server.stderr().contains(&said), "{user:?} {level}: {}", server.stderr());
+            assert!(server.says(&said), "{user:?} {level}: {}", server.stderr());
             drop(server);
             fs::remove_file(&inner).unwrap();
             fs::rename(moved, &inner).unwrap();
@@ -337,5 +337,5 @@ fn a_client_with_too_many_roots_is_as_one_without() {
     server.send_line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"roots":{roots}}}}}"#, question["id"]));
     assert_eq!(pwd(&mut server, None), world.base.to_str().unwrap());
     server.drain();
-    assert!(server.stderr().contains("the client names more than 256 roots, so none of them is used"));
+    assert!(server.says("the client names more than 256 roots, so none of them is used"));
 }

@@ -249,7 +249,7 @@ fn a_second_session_never_takes_the_file_of_the_first_one_unless_it_is_forced_to
     for more in [&[][..], &["--record-required"]] {
         let mut second = start(more);
         assert_eq!(second.wait_exit(), 2);
-        assert!(second.stderr().contains("it exists already"), "{}", second.stderr());
+        assert!(second.says("it exists already"), "{}", second.stderr());
     }
     first.close_stdin();
     first.wait_exit();

@@ -62,7 +62,7 @@ fn a_client_that_does_not_answer_is_served_without_its_roots() {
     server.initialize_with("2025-06-18", json!({"roots": {}}));
     // The wait is for at most 3 s, and the harness waits for 10.
     assert!(pwd(&mut server, json!({})).contains(&format!("{}\n", base.display())));
-    assert!(server.stderr().contains("did not tell its roots within 3 s"), "{}", server.stderr());
+    assert!(server.says("did not tell its roots within 3 s"), "{}", server.stderr());
     // An answer that comes late still counts.
     answer(&mut server, &roots(&base, &["one"]));
     assert!(pwd(&mut server, json!({})).contains("/one\n"));
@@ -113,7 +113,7 @@ fn require_refuses_until_the_roots_are_known() {
     server.drain();
     server.wait_exit();
     for why in ["it does not begin with `file://`", "No such file or directory"] {
-        assert!(server.stderr().contains(why), "{}", server.stderr());
+        assert!(server.says(why), "{}", server.stderr());
     }
     let mut server = Server::command(&["--allow", "pwd", "--roots", "require"]).dir(&base).start();
     let params = json!({"name": "execute_command", "arguments": {"command": "pwd"}, "_meta": modern_meta()});

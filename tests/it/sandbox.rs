@@ -466,7 +466,7 @@ fn what_is_enforced_stands_in_the_log_the_descriptions_and_the_report() {
     assert!(description.contains("Sandbox: strict, enforced by the kernel (Landlock ABI "), "{description}");
     server.close_stdin();
     server.wait_exit();
-    assert!(server.stderr().contains("sandbox: strict, enforced by the kernel"), "{}", server.stderr());
+    assert!(server.says("sandbox: strict, enforced by the kernel"), "{}", server.stderr());
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_allowexec"));
     doctor.args(["doctor", "--allow", "sh", "--sandbox", "strict"]);
     let mut doctor = doctor.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap();

@@ -447,11 +447,11 @@ fn a_sandbox_that_there_is_not_stops_the_start_or_is_a_warning() {
     for level in ["workspace", "strict"] {
         let mut server = Server::command(&["--sandbox", level]).start();
         assert_eq!(server.wait_exit(), 2);
-        assert!(server.stderr().contains("only Linux has Landlock"), "{}", server.stderr());
+        assert!(server.says("only Linux has Landlock"), "{}", server.stderr());
         let mut server = Server::command(&["--sandbox", level, "--sandbox-best-effort"]).start();
         server.initialize("2025-11-25");
         server.close_stdin();
         assert_eq!(server.wait_exit(), 0);
-        assert!(server.stderr().contains("only Linux has Landlock"), "{}", server.stderr());
+        assert!(server.says("only Linux has Landlock"), "{}", server.stderr());
     }
 }

@@ -319,6 +319,21 @@ impl Server {
         String::from_utf8_lossy(&self.stderr.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
+    /// Whether it says this on stderr, or does so soon: what it has written may still be on its way.
+    pub fn says(&mut self, text: &str) -> bool {
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            if self.stderr().contains(text) {
+                return true;
+            }
+            if has_ended || Instant::now() > end {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn next_message(&mut self, deadline: Instant) -> Value {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line}")),
