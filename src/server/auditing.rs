@@ -324,6 +324,12 @@ impl Auditor {
         !self.waiting.is_empty()
     }
 
+    /// Whether any record is not written yet, also one that waits for the end of its command.
+    #[cfg(unix)]
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.has_waiting() || !self.starting.is_empty()
+    }
+
     /// Writes all records that wait.
     pub(super) fn write_waiting(&mut self) {
         let mut events = std::mem::take(&mut self.starting);

@@ -644,7 +644,7 @@ impl<'o> Server<'o> {
         }
         #[cfg(unix)]
         {
-            let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_waiting());
+            let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_unwritten());
             if (runs || waits) && !self.inbox.takes(line.len()) {
                 // So the records don't wait for a client that does not read.
                 self.state.audit.write_waiting();
