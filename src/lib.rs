@@ -6,6 +6,7 @@
 //!
 //! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
 //! - `text`: makes text from outside safe to show in a log, a message or on a terminal.
+//! - `random`: random bytes, and names made of them.
 //! - `files`: files and directories, held open from the check to the use.
 //! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
 //! - [`policy`]: the decision. [`Policy::examine`](policy::Policy::examine) alone makes an
@@ -74,6 +75,7 @@ pub mod policy;
 #[cfg(unix)]
 mod poll;
 mod prompts;
+mod random;
 mod report;
 mod sandbox;
 pub mod server;

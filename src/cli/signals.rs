@@ -163,12 +163,11 @@ fn restore_ignored() -> io::Result<()> {
         // instance would end nothing any more.
         return signal_hook::flag::register(SIGCHLD, Arc::default()).map(drop);
     };
-    let has_terminal = has_terminal();
     for signal in (1..=64).filter(|signal| mask & (1 << (signal - 1)) != 0) {
         match signal {
             SIGPIPE | SIGCONT | SIGURG | SIGWINCH => continue,
             // Whoever ignores them can use its terminal from the background, and a handler would have it try for ever.
-            SIGTSTP | SIGTTIN | SIGTTOU if has_terminal => continue,
+            SIGTSTP | SIGTTIN | SIGTTOU if has_terminal() => continue,
             // SIGSEGV and its like, which nobody ignores to any effect, and the two that the C library keeps for itself.
             _ if FORBIDDEN.contains(&signal) || matches!(signal, 32 | 33) => continue,
             _ => signal_hook::flag::register(signal, Arc::default())?,
@@ -180,7 +179,10 @@ fn restore_ignored() -> io::Result<()> {
 /// The mask of the signals that this process ignores, see proc_pid_status(5); `None` where the system does not tell.
 #[cfg(unix)]
 fn ignored() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    // Room for all of it at once: the file gives no size.
+    let mut status = String::with_capacity(8192);
+    let mut file = std::fs::File::open("/proc/self/status").ok()?;
+    io::Read::read_to_string(&mut file, &mut status).ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()
 }

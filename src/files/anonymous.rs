@@ -101,7 +101,7 @@ fn make(directory: &Path) -> io::Result<File> {
 /// A name that can't be guessed.
 fn name() -> io::Result<String> {
     let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    crate::random::fill(&mut random)?;
     Ok(random.iter().fold("allowexec-output-".to_owned(), |name, byte| format!("{name}{byte:02x}")))
 }
 

@@ -196,7 +196,7 @@ mod unix {
         fn create_unnamed(&self) -> Result<Replacement, PlaceError> {
             let create = || -> io::Result<Replacement> {
                 let directory = rustix::fs::openat(&self.directory, ".", super::HANDLE, Mode::empty())?;
-                let meanwhile = OsString::from(format!(".allowexec-{}", uuid::Uuid::new_v4()));
+                let meanwhile = OsString::from(format!(".allowexec-{}", crate::random::uuid()));
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let mode = Mode::RUSR | Mode::WUSR;
                 let file = File::from(rustix::fs::openat(&directory, &meanwhile, flags, mode)?);
@@ -375,7 +375,7 @@ mod elsewhere {
     /// ends.
     fn take_away(path: &Path) -> io::Result<()> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".replaced-{}", uuid::Uuid::new_v4()));
+        name.push(format!(".replaced-{}", crate::random::uuid()));
         let aside = path.with_file_name(name);
         fs::rename(path, &aside)?;
         fs::remove_file(&aside).inspect_err(|_| {

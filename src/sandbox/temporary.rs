@@ -110,7 +110,7 @@ fn failed(parent: &Path, source: io::Error) -> SandboxError {
 
 fn name() -> io::Result<OsString> {
     let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    crate::random::fill(&mut random)?;
     Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)).into())
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::not_run::NotRun;
@@ -21,6 +20,7 @@ use crate::files::{Sha256, SharedFileError};
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::policy::{DescribedAt, Explanation, Refusal};
+use crate::random;
 use crate::text::{escape_os, time};
 use crate::tools::{CallTool, ToolKind, signal_name};
 
@@ -76,7 +76,7 @@ pub(super) fn plan(config: &Config) -> Option<AuditPlan> {
 fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
     let mut salt = [0; 16];
     let system = |source| AuditError::File { source: SharedFileError::System { source } };
-    getrandom::fill(&mut salt).map_err(|error| system(std::io::Error::other(error)))?;
+    random::fill(&mut salt).map_err(system)?;
     let changeable = config.changeable_directories();
     let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
     let settings = AuditSettings {
@@ -84,7 +84,7 @@ fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
         changeable: &changeable,
         max_size: config.audit_max_size.value,
         sync: config.audit_sync.value,
-        session: Uuid::new_v4().to_string(),
+        session: random::uuid(),
         salt,
         secrets: config.secret_values(),
         clock: config.surroundings.clock(),

@@ -9,13 +9,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use super::approval::CallToApprove;
 use super::budget::{Charge, OverBudget};
 use super::deadlines::Since;
 use crate::jsonrpc::{ErrorObject, RequestId, encode};
 use crate::mcp::{ELICITATION_CREATE, ROOTS_LIST, Revision, input_required_result};
+use crate::random;
 
 /// How many states are kept at most; the oldest goes for the next one.
 const MOST_STATES: usize = 64;
@@ -145,7 +145,7 @@ impl Outgoing {
         while let Err(over_budget) = charge.grow(STATE + call.len()) {
             self.states.pop_front().ok_or(over_budget)?;
         }
-        let name = Uuid::new_v4().to_string();
+        let name = random::uuid();
         let closed = Closed { asked, call: call_number, since: Since::now() };
         let (number, state) = (self.last, name.clone());
         self.states.push_back(BoundQuestion { number, name: state, call, closed, _charge: charge });
@@ -239,7 +239,7 @@ mod tests {
         for call in [&other, &call] {
             assert!(outgoing.resume(params(&retried(call, &state))).is_err(), "{call}");
         }
-        for made_up in [json!(""), json!(5), json!(null), json!(Uuid::new_v4().to_string())] {
+        for made_up in [json!(""), json!(5), json!(null), json!(random::uuid())] {
             let mut call = call.clone();
             call["requestState"] = made_up;
             assert_eq!(outgoing.resume(params(&call)).map(drop).map_err(|error| error.code), Err(-32602));

@@ -23,16 +23,14 @@ name = "mutants"
 version = "0.0.0"
 edition = "2024"
 [dependencies]
-getrandom = "0.4"
 hmac-sha256 = { version = "1.1.15", default-features = false }
-rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "thread"] }
+rustix = { version = "1", default-features = false, features = ["std", "fs", "process", "rand", "thread"] }
 saphyr-parser = "0.3"
 serde = { version = "1", features = ["derive"] }
 serde_yaml = { package = "yaml_serde", version = "0.10" }
 serde_json = "1"
 shlex = "2"
 thiserror = "2"
-uuid = { version = "1", default-features = false, features = ["v4"] }
 [dev-dependencies]
 dunce = "1"
 proptest = { version = "1", default-features = false, features = ["std"] }
@@ -46,6 +44,7 @@ LIBRARY = """
 pub mod files;
 pub mod integrity;
 pub mod policy;
+pub mod random;
 pub mod text;
 pub fn m(number: usize) -> bool {
     static MUTANT: std::sync::LazyLock<usize> =
@@ -137,6 +136,7 @@ def main():
         (crate / "src").mkdir()
         for layer in ["text", "files", "integrity", "policy"]:
             shutil.copytree(ROOT / "src" / layer, crate / "src" / layer)
+        shutil.copy(ROOT / "src/random.rs", crate / "src")
         (crate / "Cargo.toml").write_text(CARGO)
         (crate / "src/lib.rs").write_text(LIBRARY)
         shutil.copy(ROOT / "Cargo.lock", crate)
