@@ -107,7 +107,6 @@ impl AuditLog {
             }
         }
         let records: Vec<_> = events.iter().map(|event| (event.name(), self.members(event, client))).collect();
-        self.calls += events.iter().filter(|event| matches!(event, Event::Decided(_))).count() as u64;
         self.append(&records)
     }
 
@@ -181,14 +180,16 @@ impl AuditLog {
 
     /// Appends records, each given as its name and its members (a JSON object). Those that can't be written are lost.
     fn append(&mut self, records: &[(&str, Vec<u8>)]) -> Result<(), AuditError> {
-        let mut left = records.len() as u64;
-        let written = self.append_in_turn(records, &mut left);
-        self.lost += left;
-        written
+        let mut left = records.len();
+        let appended = self.append_in_turn(records, &mut left);
+        let written = records.iter().take(records.len() - left);
+        self.calls += written.filter(|(name, _)| *name == "decided").count() as u64;
+        self.lost += left as u64;
+        appended
     }
 
     /// The same; when it returns, `left` is how many were not written.
-    fn append_in_turn(&mut self, records: &[(&str, Vec<u8>)], left: &mut u64) -> Result<(), AuditError> {
+    fn append_in_turn(&mut self, records: &[(&str, Vec<u8>)], left: &mut usize) -> Result<(), AuditError> {
         let Self { chain, session, clock, next, .. } = self;
         let mut turn = chain.turn()?;
         if let Some(damage) = turn.damage() {
@@ -206,8 +207,8 @@ impl AuditLog {
         let mut write = |turn: &mut Turn<'_>, next: &mut u64| {
             let added = turn.added();
             let written = turn.write();
-            let whole = written.as_ref().map_or_else(|(whole, _)| *whole, |()| added) as u64;
-            *next += whole;
+            let whole = written.as_ref().map_or_else(|(whole, _)| *whole, |()| added);
+            *next += whole as u64;
             *left -= whole;
             written.map_err(|(_, error)| error)
         };

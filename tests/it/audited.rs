@@ -462,7 +462,9 @@ fn what_cannot_be_recorded_does_not_run() {
     assert_eq!(said.matches("warn: the audit log is written again").count(), 2, "{said}");
     let records = log.records();
     assert_eq!((&records[0]["event"], records[0]["emptied_last"].is_string()), (&json!("recovered"), true));
-    assert!(records.last().unwrap()["lost"].as_u64() > Some(0));
+    let last = records.last().unwrap();
+    assert!(last["lost"].as_u64() > Some(0));
+    assert_eq!(last["calls"], 3, "the decisions that could be written: {last}");
 }
 
 #[test]
