@@ -191,6 +191,8 @@ fn answered(row: &mut Row, message: &Value) {
         (_, Some(end)) => (Kind::Failed, end),
         (None, None) if is_error => (Kind::Refused, "refused".to_owned()),
         (_, None) if is_error => (Kind::Failed, "failed".to_owned()),
+        // Answered before its end: in the background, or handed over.
+        (None, None) if text.starts_with("running: true\n") => (Kind::Allowed, "running".to_owned()),
         (_, None) => (Kind::Allowed, "allowed".to_owned()),
     };
     if row.kind == Kind::Refused {
@@ -204,6 +206,18 @@ fn answered(row: &mut Row, message: &Value) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_call_that_was_answered_before_its_end_is_not_said_to_be_done() {
+        let outcome = |text: &str| {
+            let mut row = Row::default();
+            answered(&mut row, &json!({"result": {"content": [{"type": "text", "text": text}], "isError": false}}));
+            row.outcome
+        };
+        assert_eq!(outcome("running: true\ncall: 1\nstdout: ''\nstderr: ''\n"), "running");
+        assert_eq!(outcome("call: 1\nrunning: true\nnext_line: 1\n"), "allowed", "it reads another call's output");
+        assert_eq!(outcome("exit_code: 0\nstdout: |\n  running: true\nstderr: ''\n"), "allowed");
+    }
 
     #[test]
     fn what_is_said_behind_the_number_of_an_output_is_seen_and_nothing_of_the_output_itself() {
