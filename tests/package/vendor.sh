@@ -11,7 +11,8 @@ output=${1:+$(realpath -m "$1")}
 # 700,000 of them are the C library, which lay beside the binary before.
 limit=7000000
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# What still builds must not write into the directory while it is removed.
+trap 'wait; rm -rf "$work"' EXIT
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 timeout 300 cargo package --locked --allow-dirty --no-verify --quiet --target-dir "$work/package"
@@ -36,8 +37,11 @@ install_in() {
         [ "$interfaces" = lo ] || { echo "there is a network: $interfaces" >&2; exit 1; }
         cargo install --path . --locked --offline --quiet --no-track --root root'
 }
-(install_in "$work/a")
+# Side by side: most of a release build is one thread's work. Each is waited for, so that a failure of either ends the script.
+(install_in "$work/a") &
+first=$!
 (install_in "$work/b/deeper/down")
+wait "$first"
 
 binary=$work/a/root/bin/allowexec
 cmp "$binary" "$work/b/deeper/down/root/bin/allowexec"
