@@ -16,11 +16,16 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(target_vendor = "apple")]
     {
         let (receiver, sender) = rustix::pipe::pipe()?;
-        for end in [&receiver, &sender] {
-            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC)?;
-        }
+        close_on_exec([&receiver, &sender])?;
         Ok((receiver, sender))
     }
+}
+
+/// Marks descriptors that can't be made so that no command inherits them.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn close_on_exec<'a>(descriptors: impl IntoIterator<Item = &'a OwnedFd>) -> io::Result<()> {
+    let mark = |descriptor| rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
+    Ok(descriptors.into_iter().try_for_each(mark)?)
 }
 
 /// Calls poll(2) for at most `wait` on those of the `sources` that exist; returns which are ready, including the end of

@@ -82,7 +82,7 @@ impl Group {
             Group::Directories => "Where it runs",
             Group::Sandbox => "What commands can touch (Linux)",
             Group::Limits => "How long and how much",
-            Group::Resources => "How much of the machine commands can use (Linux)",
+            Group::Resources => "How much of the machine commands can use (Unix)",
             Group::Environment => "What commands get",
             Group::Results => "What clients get",
             Group::Operation => "What the operator gets",

@@ -20,15 +20,16 @@ mod feed;
 mod heartbeat;
 #[cfg(target_os = "linux")]
 mod in_loop;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod launcher;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 #[path = "no_launcher.rs"]
 mod launcher;
 #[cfg(target_os = "linux")]
 mod new_files;
 mod os;
 mod output;
+mod own_binary;
 #[cfg(target_os = "linux")]
 mod own_directory;
 #[cfg(unix)]
@@ -47,7 +48,6 @@ pub use heartbeat::Heartbeat;
 #[cfg(target_os = "linux")]
 pub(crate) use in_loop::{QuickStarts, Running, Step};
 pub(crate) use launcher::Launcher;
-pub(crate) use launcher::OWN_BINARY;
 pub use launcher::launched;
 #[cfg(unix)]
 use launcher::processor_times;
@@ -63,6 +63,7 @@ pub(crate) use os::{end_beside, end_domain, signal_descendants};
 #[cfg(unix)]
 pub(crate) use os::{group_of, start_registered};
 pub use output::{End, ExecError, Host, Output};
+pub(crate) use own_binary::own_binary;
 #[cfg(target_os = "linux")]
 pub(crate) use own_directory::stay_in_directory;
 #[cfg(target_os = "linux")]

@@ -3,19 +3,9 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
-#[cfg(unix)]
-use std::os::fd::OwnedFd;
 use std::path::Path;
-#[cfg(unix)]
-use std::process::ExitStatus;
 use std::process::{ExitCode, Stdio};
-#[cfg(unix)]
-use std::time::Duration;
 
-#[cfg(unix)]
-use super::End;
-#[cfg(unix)]
-use super::resources::Limit;
 use super::resources::{LimitsError, ResourceLimits};
 use crate::integrity::Checked;
 
@@ -47,15 +37,7 @@ impl Launcher {
     pub(crate) fn begin(&self, _input: bool, _program: Option<&Checked>) -> io::Result<Launch> {
         match self.0 {}
     }
-
-    #[cfg(unix)]
-    pub(crate) fn begin_with(&self, _stdin: OwnedFd) -> io::Result<Launch> {
-        match self.0 {}
-    }
 }
-
-/// Nothing is executed here to set limits.
-pub(crate) const OWN_BINARY: &str = "";
 
 /// Never made here.
 #[derive(Debug)]
@@ -84,27 +66,6 @@ impl Launch {
     pub(crate) fn attach_input<C>(&mut self, _child: &mut C) {
         match self.0 {}
     }
-
-    #[cfg(unix)]
-    pub(crate) fn end_tree(&mut self) {
-        match self.0 {}
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn failure(&self, _end: End) -> Option<Failure> {
-        match self.0 {}
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn hit(&mut self, _end: ExitStatus, _times: Option<[Duration; 2]>) -> Option<Limit> {
-        match self.0 {}
-    }
-}
-
-/// Never used here.
-#[cfg(unix)]
-pub(crate) fn processor_times(_pid: u32) -> Option<[Duration; 2]> {
-    None
 }
 
 /// Acts as the launcher if the arguments say so: never here.

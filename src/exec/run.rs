@@ -14,8 +14,8 @@ use super::new_files::NewFiles;
 #[cfg(target_os = "linux")]
 use super::own_directory::is_inherited;
 use super::{
-    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError,
-    OWN_BINARY, Output, Spool, StopSignal, os,
+    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError, Output,
+    Spool, StopSignal, os, own_binary,
 };
 use crate::files::{FileState, Held, Reached};
 use crate::integrity::{Checked, Guard, Untrusted};
@@ -330,7 +330,8 @@ impl Executor for Processes {
                 Self::of_words(path, &allowed, has_input)
             }
             Some(launch) => {
-                let mut command = Command::new(OWN_BINARY);
+                let binary = own_binary().map_err(|source| ExecError::Limits { source })?;
+                let mut command = Command::new(binary);
                 command.args(Launch::arguments(allowed.program(), allowed.words())).stdin(launch.for_launcher());
                 command
             }

@@ -15,7 +15,7 @@ use crate::audit::{
     PolicyFile, Received, RefusedRequest, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
 use crate::config::{Config, LogLevel, Row, rows};
-use crate::exec::{Captured, End, Limit, OWN_BINARY, StartedCommand};
+use crate::exec::{Captured, End, Limit, StartedCommand, own_binary};
 use crate::files::{Sha256, SharedFileError};
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
@@ -90,10 +90,7 @@ fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
         clock: config.surroundings.clock(),
     };
     // The binary is large, and nobody waits for its digest before there is something to record.
-    let digest = || {
-        let own = if OWN_BINARY.is_empty() { std::env::current_exe()? } else { OWN_BINARY.into() };
-        Sha256::of_stream(std::fs::File::open(own)?)
-    };
+    let digest = || Sha256::of_stream(std::fs::File::open(own_binary()?)?);
     let program = std::thread::Builder::new().name("digest".into()).spawn(digest).map_err(system)?;
     let row = |row: Row| format!("{}: {}\n", row.name, row.value);
     let config_sha256 = Sha256::of(rows(config).into_iter().map(row).collect::<String>()).to_string();

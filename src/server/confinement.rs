@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::exec::{Launcher, LimitsError, OWN_BINARY, RuleExecution};
+use crate::exec::{Launcher, LimitsError, RuleExecution};
 use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
@@ -94,10 +94,10 @@ impl Confinement {
             executed.add_walked(path, walked, &search_path, &opened.writable);
         }
         // What sets the limits runs within the sandbox already, as the commands that it becomes.
-        let launcher = std::env::current_exe().unwrap_or_else(|_| PathBuf::from(OWN_BINARY));
+        let launcher = std::env::current_exe().ok();
         let makes_limits = !config.resource_limits().is_none();
-        if makes_limits {
-            add(&mut executed, &launcher);
+        if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits) {
+            add(&mut executed, launcher);
         }
         let mut warnings = if level == Level::Off { Vec::new() } else { warnings(config, directories, &opened) };
         warnings.extend(prepared(config, &search_path, &opened));
@@ -138,8 +138,9 @@ impl Confinement {
                     add(&mut settings.programs, &program);
                 }
             }
-            if makes_limits || rule.limits != LimitsRule::default() {
-                add(&mut settings.programs, &launcher);
+            let makes_limits = makes_limits || rule.limits != LimitsRule::default();
+            if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits) {
+                add(&mut settings.programs, launcher);
             }
             if rule.sandbox.paths_claimed {
                 settings.directories = own.map(|temporary| Arc::clone(temporary.held())).into_iter().collect();

@@ -38,6 +38,7 @@ mod init;
 mod layers;
 mod left_behind;
 mod limits;
+mod limits_of_unix;
 mod lint;
 mod lock;
 mod log;

@@ -167,7 +167,7 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --keep-output SIZE        Whole output kept for each call, to be read later, and four times that
                                 in all; `0` keeps nothing [ALLOWEXEC_KEEP_OUTPUT; default: 64MiB]
 
-    How much of the machine commands can use (Linux):
+    How much of the machine commands can use (Unix):
       --max-memory SIZE         Memory of the whole call where a cgroup can be used, else of each of
                                 its processes [ALLOWEXEC_MAX_MEMORY; default: none]
       --max-cpu DURATION        Processor time of each process of a call, in whole seconds

@@ -2,21 +2,18 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{
-    CapabilitySet, capabilities, capability_is_in_bounding_set, remove_capability_from_bounding_set, set_capabilities,
-};
 
-use super::OWN_BINARY;
+#[cfg(target_os = "linux")]
+use super::on_linux::{give_up_raising, is_known_format, started_by_peer};
 
 /// The first argument that makes this program the launcher. No help mentions it: without the server's socket it does
 /// nothing.
@@ -60,9 +57,9 @@ pub fn launched(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCod
     }
     // It returns only with an error, and there is nobody else to tell.
     if let Ok((control, (stage, error))) = become_command(arguments) {
-        let number = error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes();
+        let number = error.raw_os_error().unwrap_or_else(|| Errno::IO.raw_os_error()).to_ne_bytes();
         let told = [&[stage], number.as_slice()].concat();
-        rustix::net::send(&control, &told, SendFlags::NOSIGNAL).ok();
+        rustix::net::send(&control, &told, SendFlags::empty()).ok();
     }
     Some(ExitCode::from(2))
 }
@@ -109,12 +106,8 @@ impl Message {
 /// started it.
 fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(OwnedFd, (u8, io::Error))> {
     let control = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
-    // Only the server that started this process can have made the socket pair.
-    let parent = rustix::process::getppid();
-    let peer = rustix::net::sockopt::socket_peercred(&control)?;
-    if parent != Some(peer.pid) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
+    #[cfg(target_os = "linux")]
+    started_by_peer(&control)?;
     let mut bytes = [0; Message::LENGTH + 1];
     let (length, descriptors) = super::receive(&control, &mut bytes)?;
     let message = bytes.get(..length).and_then(Message::from_bytes).ok_or(io::ErrorKind::InvalidData)?;
@@ -129,11 +122,12 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(
     let mut command = Command::new(&program);
     command.arg0(word).args(arguments);
     let prepared = prepare(message, stdin, descriptors).map_err(|error| (BEFORE, error));
+    #[cfg(target_os = "linux")]
     let prepared = prepared.and_then(|()| is_known_format(&program).map_err(|error| (EXEC, error)));
     if let Err(failed) = prepared {
         return Ok((control, failed));
     }
-    rustix::net::send(&control, &[BEGINS], SendFlags::NOSIGNAL)?;
+    rustix::net::send(&control, &[BEGINS], SendFlags::empty())?;
     Ok((control, (EXEC, command.exec())))
 }
 
@@ -151,8 +145,11 @@ fn prepare(message: Message, stdin: OwnedFd, groups: impl Iterator<Item = OwnedF
     limit(Resource::Cpu, cpu, 1)?;
     limit(Resource::Nproc, processes, 0)?;
     limit(Resource::Nofile, open_files, 0)?;
+    #[cfg(not(target_os = "openbsd"))]
     limit(Resource::As, memory, 0)?;
-    give_up_raising()
+    #[cfg(target_os = "linux")]
+    give_up_raising()?;
+    Ok(())
 }
 
 /// Lowers the soft limit to `wanted` and the hard limit to `wanted` plus `more`; never raises one.
@@ -162,59 +159,6 @@ fn limit(resource: Resource, wanted: Option<u64>, more: u64) -> io::Result<()> {
     let at_most = |limit: u64, bound: Option<u64>| Some(bound.map_or(limit, |bound| bound.min(limit)));
     let new = Rlimit { current: at_most(wanted, current), maximum: at_most(wanted.saturating_add(more), maximum) };
     Ok(setrlimit(resource, new)?)
-}
-
-/// Prevents the command from raising its limits, which root could do; see capabilities(7).
-fn give_up_raising() -> io::Result<()> {
-    let mut sets = capabilities(None)?;
-    let raising = CapabilitySet::SYS_RESOURCE;
-    // At execve(2) root gets the capabilities in the bounding set. An ordinary user gets none of them, and may not
-    // change the set.
-    if capability_is_in_bounding_set(raising)? {
-        match remove_capability_from_bounding_set(raising) {
-            Err(Errno::PERM) if !rustix::process::geteuid().is_root() => {}
-            removed => removed?,
-        }
-    }
-    for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
-        set.remove(raising);
-    }
-    Ok(set_capabilities(None, sets)?)
-}
-
-/// Refuses a file whose format the kernel does not know, as execve(2) does. The C library's execvp(3), by which std
-/// becomes the command, would pass such a file to `/bin/sh`.
-fn is_known_format(program: &OsString) -> io::Result<()> {
-    // If the file may not be executed, is missing, or can't be read, execve(2) reports that.
-    let is_executable = rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok();
-    let (true, Some(head)) = (is_executable, head_of(program)) else { return Ok(()) };
-    let is_known = head.starts_with(b"#!") || is_native(&head) || has_further_formats();
-    if is_known { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENOEXEC)) }
-}
-
-fn head_of(file: impl AsRef<Path>) -> Option<Vec<u8>> {
-    let mut head = Vec::new();
-    File::open(file).ok()?.take(ELF_HEADER).read_to_end(&mut head).ok()?;
-    Some(head)
-}
-
-/// The length of the shorter of the two ELF headers, see elf(5).
-const ELF_HEADER: u64 = 52;
-
-/// Whether it is an ELF header for this processor, or for the 32-bit programs of this processor.
-fn is_native(head: &[u8]) -> bool {
-    let machine = |head: &[u8]| head.get(18..20).map(<[u8]>::to_vec);
-    let narrow: u16 = if cfg!(target_arch = "x86_64") { 3 } else { 40 };
-    let is_whole = head.len() as u64 == ELF_HEADER && head.starts_with(b"\x7fELF");
-    is_whole
-        && (machine(head) == head_of(OWN_BINARY).as_deref().and_then(machine)
-            || machine(head) == Some(narrow.to_ne_bytes().to_vec()))
-}
-
-/// Whether formats were registered with the kernel, see its `binfmt_misc`.
-fn has_further_formats() -> bool {
-    let registered = std::fs::read_dir("/proc/sys/fs/binfmt_misc").into_iter().flatten().flatten();
-    registered.map(|entry| entry.file_name()).any(|name| name != "register" && name != "status")
 }
 
 #[cfg(test)]

@@ -1,18 +1,25 @@
 //! The launcher: this program's own binary, which sets the limits of a command on itself and then becomes the command,
-//! so that they apply from the command's first instruction. Linux only; see setrlimit(2) and cgroups(7).
+//! so that they apply from the command's first instruction. See setrlimit(2) and cgroups(7).
 //!
 //! The launcher gets its orders through a socket pair, as its standard input: the limits, the command's own standard
 //! input, and the cgroups to enter. It keeps the socket as a descriptor that the kernel closes when the command begins.
 //! So the server can tell an error of execve(2) from everything that the command does afterwards. And no client can use
-//! the launcher, because it has no such socket.
+//! the launcher, because it has no such socket. On Linux the launcher also checks that its parent has made the socket.
 //!
 //! - [`Launcher`] belongs to a server; [`Launch`] is one start by it.
 //! - [`launched`] is the code of the launcher itself.
-//! - [`Groups`] makes a cgroup for each start, if the system allows it.
+//! - [`Groups`] makes a cgroup for each start, if the system allows it (Linux).
 
+#[cfg(target_os = "linux")]
 mod groups;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_groups.rs"]
+mod groups;
+#[cfg(target_os = "linux")]
 mod hierarchy;
 mod launched;
+#[cfg(target_os = "linux")]
+mod on_linux;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -26,18 +33,16 @@ use std::time::Duration;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::Signal;
 
 use groups::{Group, Groups};
 pub use launched::launched;
 use launched::{ANSWERS, Message, WORD};
 
-use super::End;
 use super::resources::{Limit, LimitsError, ResourceLimits};
+use super::{End, own_binary};
 use crate::integrity::Checked;
 use crate::poll::pipe;
-
-/// This program's own binary, even if its path now leads elsewhere.
-pub(crate) const OWN_BINARY: &str = "/proc/self/exe";
 
 /// Starts commands with limits.
 #[derive(Debug, Clone)]
@@ -58,9 +63,14 @@ impl Launcher {
         if !ANSWERS.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(LimitsError::NoLauncher);
         }
+        limits.enforced_here()?;
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root && !cfg!(target_os = "linux") {
+            return Err(LimitsError::Root { platform: std::env::consts::OS });
+        }
+        own_binary().map_err(|source| LimitsError::System { source })?;
         let groups = Groups::new(limits.memory, limits.processes);
         let missing = || io::Error::other("no writable cgroup has it");
-        let is_root = rustix::process::geteuid().is_root();
         match &groups {
             Ok(groups) if is_root && limits.processes.is_some() && !groups.keeps_processes() => {
                 Err(LimitsError::ProcessesOfRoot { source: missing() })
@@ -84,15 +94,12 @@ impl Launcher {
         } else {
             "of all that the server's user runs (RLIMIT_NPROC)"
         };
-        let ResourceLimits { memory: has_memory, file_size, cpu, processes: has_processes, open_files } = self.limits;
-        let rows = [
-            (has_memory.is_some(), "max-memory", memory),
-            (file_size.is_some(), "max-file-size", each),
-            (cpu.is_some(), "max-cpu", each),
-            (has_processes.is_some(), "max-processes", processes),
-            (open_files.is_some(), "max-open-files", each),
-        ];
-        rows.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, flag, how)| (flag, how)).collect()
+        let how = |flag| match flag {
+            "max-memory" => memory,
+            "max-processes" => processes,
+            _ => each,
+        };
+        self.limits.flags().map(|flag| (flag, how(flag))).collect()
     }
 
     /// Whether the end of a tree is certain: one write kills everything that a call has started.
@@ -103,7 +110,10 @@ impl Launcher {
     /// Begins a start: makes the cgroup, and sends the launcher its orders. `input` says whether the command gets
     /// something to read; otherwise its standard input is empty. A checked `program` is executed by its handle, if it can be.
     pub(crate) fn begin(&self, input: bool, program: Option<&Checked>) -> io::Result<Launch> {
+        #[cfg(target_os = "linux")]
         let program = program.and_then(Checked::handle);
+        #[cfg(not(target_os = "linux"))]
+        let program = program.and(None);
         if !input {
             return self.begin_as(std::fs::File::open("/dev/null")?.into(), program);
         }
@@ -118,8 +128,7 @@ impl Launcher {
 
     fn begin_as(&self, stdin: OwnedFd, program: Option<BorrowedFd<'_>>) -> io::Result<Launch> {
         let group = self.groups.as_deref().map(Groups::make).transpose()?;
-        let (ours, theirs) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = socket_pair()?;
         let keeps_memory = self.groups.as_ref().is_some_and(|groups| groups.keeps_memory());
         let keeps_processes = self.groups.as_ref().is_some_and(|groups| groups.keeps_processes());
         let message = Message {
@@ -137,7 +146,7 @@ impl Launcher {
         if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
             return Err(io::Error::other("too many cgroups for one message"));
         }
-        rustix::net::sendmsg(&ours, &[IoSlice::new(&message.to_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+        rustix::net::sendmsg(&ours, &[IoSlice::new(&message.to_bytes())], &mut control, SendFlags::empty())?;
         let cpu = self.limits.cpu.map(|limit| Duration::from_secs(whole_seconds(limit)));
         Ok(Launch {
             ours,
@@ -149,6 +158,18 @@ impl Launcher {
             of_children: Duration::ZERO,
         })
     }
+}
+
+/// Makes a socket pair that no command inherits: a stream, since macOS has no sockets of packets.
+fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(not(target_vendor = "apple"))]
+    let flags = SocketFlags::CLOEXEC;
+    #[cfg(target_vendor = "apple")]
+    let flags = SocketFlags::empty();
+    let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    #[cfg(target_vendor = "apple")]
+    crate::poll::close_on_exec([&ours, &theirs])?;
+    Ok((ours, theirs))
 }
 
 fn whole_seconds(limit: Duration) -> u64 {
@@ -169,7 +190,7 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The arguments of [`OWN_BINARY`] that make it become `program` with this `argv`.
+    /// The arguments of this program's own binary that make it become `program` with this `argv`.
     pub(crate) fn arguments<'a>(
         program: &Path,
         argv: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + ?Sized + 'a)>,
@@ -195,18 +216,14 @@ impl Launch {
 
     /// Returns why the command never began, if so; to be called once it has ended.
     pub(crate) fn failure(&self, end: End) -> Option<Failure> {
+        // One read is enough: the launcher sends at most six bytes, and by now has sent them.
         let mut told = [0; 8];
-        let mut begun = false;
-        loop {
-            let received = rustix::net::recv(&self.ours, &mut told, RecvFlags::DONTWAIT);
-            match received.ok().and_then(|(count, _)| told.get(..count)) {
-                Some(&[launched::BEGINS]) => begun = true,
-                Some(&[stage, a, b, c, d]) => {
-                    let source = io::Error::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
-                    return Some(if stage == launched::EXEC { Failure::Exec(source) } else { Failure::Limits(source) });
-                }
-                Some(_) | None => break,
-            }
+        let received = rustix::net::recv(&self.ours, &mut told, RecvFlags::DONTWAIT);
+        let told = received.ok().and_then(|(count, _)| told.get(..count)).unwrap_or_default();
+        let begun = told.first() == Some(&launched::BEGINS);
+        if let &[stage, a, b, c, d] = told.strip_prefix(&[launched::BEGINS]).unwrap_or(told) {
+            let source = io::Error::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
+            return Some(if stage == launched::EXEC { Failure::Exec(source) } else { Failure::Limits(source) });
         }
         // If a signal ended it before that, this is an end like any other.
         let is_lost = !begun && matches!(end, End::Exited(_));
@@ -223,7 +240,7 @@ impl Launch {
         let found = [
             (Limit::Memory, memory),
             (Limit::Cpu, self.cpu.is_some_and(|limit| has_used(limit, end, times))),
-            (Limit::FileSize, self.file_size && is_ended_by(end, libc::SIGXFSZ)),
+            (Limit::FileSize, self.file_size && is_ended_by(end, Signal::XFSZ)),
             (Limit::Processes, processes),
         ];
         found.into_iter().find(|(_, is_hit)| *is_hit).map(|(limit, _)| limit)
@@ -236,19 +253,17 @@ impl Launch {
 }
 
 /// Whether this signal ended the command, or the command reports, as shells do, that it ended its child.
-fn is_ended_by(end: ExitStatus, signal: i32) -> bool {
+fn is_ended_by(end: ExitStatus, signal: Signal) -> bool {
     use std::os::unix::process::ExitStatusExt;
+    let signal = signal.as_raw();
     end.signal() == Some(signal) || end.code() == Some(128 + signal)
 }
 
 /// Only the kernel's account of a process is evidence: anybody can send a signal or return an exit status. The kernel
 /// sends SIGXCPU by another account, which counts whole ticks and is ahead of this one by a tenth or more.
 fn has_used(limit: Duration, end: ExitStatus, times: Option<[Duration; 2]>) -> bool {
-    let is_signaled = is_ended_by(end, libc::SIGXCPU);
-    match times {
-        Some([own, of_children]) => own >= limit || (is_signaled && own.max(of_children) >= limit / 2),
-        None => is_signaled,
-    }
+    let is_signaled = is_ended_by(end, Signal::XCPU);
+    times.is_some_and(|[own, of_children]| own >= limit || (is_signaled && own.max(of_children) >= limit / 2))
 }
 
 /// Why a command never began.
@@ -261,7 +276,7 @@ pub(crate) enum Failure {
 }
 
 /// Returns the processor time of a process that has ended and was not reaped, and of its children that it has waited
-/// for; see `/proc/PID/stat` in proc(5).
+/// for; see `/proc/PID/stat` in proc(5). Only Linux tells.
 pub(crate) fn processor_times(pid: u32) -> Option<[Duration; 2]> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, which the command can choose, ends with the last parenthesis. The state after it is the third field.
@@ -279,7 +294,10 @@ fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedF
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage};
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
+    #[cfg(not(target_vendor = "apple"))]
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    #[cfg(target_vendor = "apple")]
+    let flags = RecvFlags::DONTWAIT;
     let received = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
     let mut descriptors = Vec::new();
     for message in control.drain() {
@@ -287,5 +305,27 @@ fn receive(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedF
             descriptors.extend(rights);
         }
     }
+    #[cfg(target_vendor = "apple")]
+    crate::poll::close_on_exec(&descriptors)?;
     Ok((received.bytes, descriptors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn processor_time_was_hit_only_by_the_kernels_account() {
+        let second = Duration::from_secs(1);
+        let xcpu = Signal::XCPU.as_raw();
+        let [signaled, told, fine] = [xcpu, (128 + xcpu) << 8, 0].map(ExitStatus::from_raw);
+        for end in [signaled, told] {
+            assert!(!has_used(second, end, None));
+            assert!(!has_used(second, end, Some([Duration::ZERO; 2])));
+            assert!(has_used(second, end, Some([Duration::ZERO, second * 9 / 10])));
+        }
+        assert!(has_used(second, fine, Some([second, Duration::ZERO])));
+        assert!(!has_used(second, fine, Some([second * 9 / 10, second])));
+    }
 }

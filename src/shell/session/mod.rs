@@ -25,7 +25,7 @@ use super::call::ShellSettings;
 use super::dialect::{Status, current as dialect};
 use super::error::ShellError;
 use super::marker::{Marker, Until};
-use crate::exec::{Captured, End, Launch, Limits, OWN_BINARY, Spool, StreamName};
+use crate::exec::{Captured, End, Launch, Limits, Spool, StreamName, own_binary};
 use crate::policy::Base;
 
 /// What is sent to the shell for one call.
@@ -145,8 +145,9 @@ fn spawn<C>(
     let variables = settings.environment.variables();
     let passed = variables.filter(|(name, _)| !name.to_str().is_some_and(dialect::is_dropped_variable));
     let arguments = dialect::start_arguments(program);
+    let failed = |source| ShellError::Spawn { program: program.to_owned(), source };
     let is_limited = settings.launcher.is_some();
-    let mut command = Command::new(if is_limited { Path::new(OWN_BINARY) } else { program });
+    let mut command = Command::new(if is_limited { own_binary().map_err(failed)? } else { program });
     if is_limited {
         let name = program.file_name().unwrap_or(program.as_os_str());
         let argv = std::iter::once(name).chain(arguments.iter().map(AsRef::as_ref));
@@ -156,5 +157,5 @@ fn spawn<C>(
     }
     command.current_dir(held.spawn_path()).env_clear().envs(passed).stdin(input).stdout(output).stderr(error);
     // The directory is held until the process has it.
-    start(command).map_err(|source| ShellError::Spawn { program: program.to_owned(), source })
+    start(command).map_err(failed)
 }
