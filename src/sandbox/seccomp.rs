@@ -27,6 +27,7 @@ pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error
     let mut refused = RefusedCalls::default();
     reaching_the_server(&mut refused, gettid())?;
     leaving_the_tree(&mut refused)?;
+    outliving_sigkill(&mut refused)?;
     programs_of_the_user(&mut refused, level)?;
     match level {
         Level::Off | Level::Workspace => {
@@ -110,6 +111,16 @@ fn leaving_the_tree(refused: &mut RefusedCalls) -> Result<(), BackendError> {
     refused.where_all(libc::SYS_unshare, &[is_masked(0, libc::CLONE_NEWTIME, libc::CLONE_NEWTIME)?])
 }
 
+/// A tracer that is told of the exit of its tracee stops it there, where SIGKILL does not end it any more. Two that do so to
+/// each other can't be ended by anybody. Debuggers do without.
+fn outliving_sigkill(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    for request in [PTRACE_SETOPTIONS, PTRACE_SEIZE] {
+        let is_told = is_masked(3, PTRACE_O_TRACEEXIT, PTRACE_O_TRACEEXIT)?;
+        refused.where_all(libc::SYS_ptrace, &[is(0, request)?, is_told])?;
+    }
+    Ok(())
+}
+
 /// Files that whoever starts them runs as the user of the server: Landlock does not decide on the mode of a file, wherever it
 /// lies, and such a file outlives the sandbox. At `strict` also as its group; at `workspace` directories can have that
 /// bit, by which a shared repository hands its group on.
@@ -161,6 +172,9 @@ const SOCK_TYPE_MASK: c_int = 0xf;
 const SYS_FCHMODAT2: c_long = 452;
 const S_ISUID: c_int = 0o4000;
 const S_ISGID: c_int = 0o2000;
+const PTRACE_SETOPTIONS: c_int = 0x4200;
+const PTRACE_SEIZE: c_int = 0x4206;
+const PTRACE_O_TRACEEXIT: c_int = 0x40;
 const PRIO_USER: c_int = 2;
 const IOPRIO_WHO_USER: c_int = 3;
 const F_SETOWN_EX: c_int = 15;

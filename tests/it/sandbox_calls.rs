@@ -57,6 +57,15 @@ def made():
     name = f'[base]/project/made-{os.getpid()}'
     open(name, 'w').close()
     return name
+def traced(attempt):
+    if (pid := os.fork()) == 0:
+        signal.pause()
+    try:
+        attempt(pid)
+    finally:
+        os.kill(pid, 9)
+def ptrace(request, pid, data):
+    check(libc.ptrace(ctypes.c_long(request), pid, None, ctypes.c_long(data)))
 def left(pid):
     # The clone leaves at once, and is no child of ours.
     if pid == 0:
@@ -125,6 +134,14 @@ const ATTEMPTS: &[(From, On, Sign, &str)] = &[
     ),
     (From::Workspace, On::Some, Said, "call(452, -100, made().encode(), 0o4755, 0); SAY"),
     (From::Strict, On::EveryKernel, Said, "os.chmod(made(), 0o2755); SAY"),
+    // Being told of a process's exit, which SIGKILL does not end then.
+    (From::Workspace, On::Some, Said, "traced(lambda pid: ptrace(0x4206, pid, 0x40)); SAY"),
+    (
+        From::Workspace,
+        On::Some,
+        Said,
+        "traced(lambda pid: (ptrace(16, pid, 0), os.waitpid(pid, 0), ptrace(0x4200, pid, 0x51))); SAY",
+    ),
     (
         From::Workspace,
         On::Some,
@@ -208,6 +225,10 @@ const HONEST: &[&str] = &[
     "child(lambda: os.setpgid(os.getpid(), os.getpid())); SAY",
     "child(os.setsid); SAY",
     "os.nice(1); os.sched_setaffinity(0, os.sched_getaffinity(0)); SAY",
+    // What gdb wants to be told of, unless the system lets nobody trace a child of its own (Yama).
+    "yama = '/proc/sys/kernel/yama/ptrace_scope'; \
+     os.path.exists(yama) and open(yama).read() >= '2' or \
+     traced(lambda pid: (ptrace(16, pid, 0), os.waitpid(pid, 0), ptrace(0x4200, pid, 0x100037))); SAY",
 ];
 
 fn is_installed() -> bool {

@@ -16,6 +16,7 @@ use serde_json::json;
 const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// One row: with these flags the line works, its answer holding `said`, or does not.
+#[derive(Clone, Copy)]
 struct Row<'a> {
     level: &'a str,
     allow: &'a str,
@@ -149,6 +150,22 @@ fn python_works_alone() {
             row("strict", starts, false, "PermissionError"),
         ],
     );
+}
+
+#[test]
+fn debuggers_work_unless_they_want_to_be_told_of_an_exit() {
+    let world = World::new();
+    let quick = Row { level: "workspace", allow: "gdb,strace,true", grants: &[], line: &[], works: true, said: "" };
+    let without_shell = ["gdb", "-batch", "-iex", "set startup-with-shell off", "-ex", "run", "true"];
+    for level in ["workspace", "strict"] {
+        if is_in_system("gdb") {
+            check(&world, SYSTEM_PATH, &[Row { level, line: &without_shell, said: "exited normally", ..quick }]);
+        }
+        if is_in_system("strace") {
+            let said = "Operation not permitted";
+            check(&world, SYSTEM_PATH, &[Row { level, line: &["strace", "true"], works: false, said, ..quick }]);
+        }
+    }
 }
 
 #[test]
