@@ -27,7 +27,7 @@ fn mover() -> Option<&'static [u8]> {
         let directory = tempfile::tempdir().unwrap();
         let (source, program) = (directory.path().join("mover.c"), directory.path().join("mover"));
         fs::write(&source, include_str!("mover.c")).unwrap();
-        let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status();
+        let compiled = Command::new("cc").arg("-pthread").arg("-o").arg(&program).arg(&source).status();
         if !compiled.is_ok_and(|status| status.success()) {
             eprintln!("not shown, since there is no C compiler (`cc`)");
             return None;
@@ -286,5 +286,100 @@ fn what_left_the_tree_of_a_running_call_lives_on_when_others_end() {
         assert!(before.iter().all(|pid| after.contains(pid)), "{level}: of {before:?} {after:?} live");
         scene.server.notify("notifications/cancelled", json!({"requestId": id}));
         scene.assert_gone(level);
+    }
+}
+
+/// What traces a command and takes no notice of its end, see `mover.c`.
+const TRACES: [&str; 7] =
+    ["trace", "trace+attach", "trace+parent", "trace+orphan", "trace+vfork", "trace+thread", "trace+child"];
+/// What keeps a command from ending even after SIGKILL, except in a sandbox, or from being seen to end.
+const HOLDS: [&str; 7] = [
+    "trace+exit",
+    "trace+exit+parent",
+    "trace+exit+orphan",
+    "trace+exit+thread",
+    "trace+exit+child",
+    "trace+chain",
+    "trace+second",
+];
+
+#[test]
+fn a_command_that_is_traced_ends_with_its_exit_and_its_tracer_with_it() {
+    for user in User::all() {
+        for level in LEVELS {
+            let Some(mut scene) = Scene::new(user, level, &[]) else { return };
+            for how in TRACES {
+                let case = format!("{user:?}, {level}, {how}");
+                let answer = scene.call(how);
+                assert!(answer.starts_with("exit_code: 7\n"), "{case}: {answer}");
+                scene.assert_gone(&case);
+                // Nothing else has waited.
+                assert_eq!(scene.server.request("ping", json!({}))["result"], json!({}));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_tracer_keeps_a_command_alive_after_a_deadline_and_a_cancellation() {
+    for user in User::all() {
+        for level in LEVELS {
+            let Some(mut scene) = Scene::new(user, level, &[]) else { return };
+            for how in HOLDS.into_iter().chain(["trace"]) {
+                let (arguments, _) = scene.arguments(how, "hang");
+                let call = json!({"command": format!("mover {arguments}"), "timeout_ms": 300});
+                let answer = text(&scene.server.call("execute_command", call));
+                assert!(answer.contains("timed_out: true"), "{user:?}, {level}, {how}: {answer}");
+                scene.assert_gone(&format!("{user:?}, {level}, {how}, deadline"));
+                if user != User::Own {
+                    continue;
+                }
+                let id = scene.hang(how);
+                scene.server.notify("notifications/cancelled", json!({"requestId": id}));
+                assert_eq!(scene.server.request("ping", json!({}))["result"], json!({}));
+                scene.assert_gone(&format!("{user:?}, {level}, {how}, cancellation"));
+            }
+            wait_until("the zombies are reaped", || {
+                scene.server.call("execute_command", json!({"command": "true"}));
+                zombies(scene.server.pid()).is_empty()
+            });
+            assert_eq!(scene.server.drain(), Vec::<Value>::new());
+        }
+    }
+}
+
+#[test]
+fn no_tracer_keeps_a_command_alive_after_the_server() {
+    for how in HOLDS.into_iter().chain(["trace"]) {
+        for is_signal in [false, true] {
+            let Some(mut scene) = Scene::new(User::Own, "off", &[]) else { return };
+            scene.hang(how);
+            if is_signal {
+                let pid = Pid::from_raw(i32::try_from(scene.server.pid()).unwrap()).unwrap();
+                kill_process(pid, Signal::TERM).unwrap();
+            } else {
+                scene.server.close_stdin();
+            }
+            assert_eq!(scene.server.wait_exit(), 0);
+            let case = format!("{how}, by a signal: {is_signal}");
+            // Nobody is left who could end it.
+            assert!(scene.is_gone(), "{case}: {:?}", scene.living());
+        }
+    }
+}
+
+#[test]
+fn the_shell_answers_when_a_deadline_ends_what_is_traced() {
+    for level in LEVELS {
+        let Some(mut scene) = Scene::new(User::Own, level, &["--tools", "shell"]) else { return };
+        for how in HOLDS.into_iter().chain(["trace", "trace+orphan"]) {
+            let (arguments, _) = scene.arguments(how, "hang");
+            let call = json!({"arguments": arguments, "timeout_ms": 300});
+            let answer = text(&scene.server.call("mover", call));
+            assert!(answer.contains("timed_out: true"), "{level}, {how}: {answer}");
+            scene.assert_gone(&format!("{level}, {how}"));
+            let answer = text(&scene.server.call("true", json!({})));
+            assert!(answer.starts_with("exit_code: 0\n"), "{level}, {how}: {answer}");
+        }
     }
 }

@@ -7,12 +7,14 @@
 //! - `children` lists and reaps the children of threads.
 //! - `process` identifies a process, and finds its descendants.
 //! - `leftovers` is the end of a call on its own thread: the children of the thread, and its domain in a sandbox.
+//! - `tracers` ends what keeps a killed process from ending.
 //! - [`Orphans`] is the end of a call for the loop: which call does each remaining process belong to?
 
 mod children;
 mod leftovers;
 mod orphans;
 mod process;
+mod tracers;
 
 use rustix::process::{getpid, set_child_subreaper};
 
@@ -23,6 +25,7 @@ pub(crate) use leftovers::{end_beside, end_domain, own_children};
 pub(in crate::exec) use leftovers::{end_leftovers, is_worn};
 pub(crate) use orphans::Orphans;
 pub(crate) use process::{group_of, signal_descendants};
+pub(in crate::exec) use tracers::{LETTING_GO, end_tracers};
 
 /// Makes this process a subreaper: orphans become its children from now on, so that they can be found and ended.
 ///

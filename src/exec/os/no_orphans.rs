@@ -20,6 +20,14 @@ pub(crate) fn own_children() {}
 #[cfg(not(windows))]
 pub(in crate::exec) fn end_leftovers(_held: &[rustix::process::Pid]) {}
 
+/// Nothing is known here of what traces a process.
+#[cfg(not(windows))]
+pub(in crate::exec) fn end_tracers(_killed: rustix::process::Pid) {}
+
+/// How long a killed process may take to end before [`end_tracers`] is called.
+#[cfg(not(windows))]
+pub(in crate::exec) const LETTING_GO: Duration = Duration::from_millis(20);
+
 /// No thread is worn on this platform.
 pub(in crate::exec) fn is_worn() -> bool {
     false

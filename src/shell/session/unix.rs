@@ -282,17 +282,16 @@ impl Session {
     }
 
     fn reap(&mut self) -> io::Result<ExitStatus> {
-        self.tree.kill();
-        self.tree.reap()
+        self.tree.kill_and_reap()
     }
 }
 
 impl Drop for Session {
     /// Ends the shell and everything below it, and in a sandbox everything that it and its commands have started.
     fn drop(&mut self) {
-        if !self.tree.try_reap() {
+        if !matches!(self.tree.try_reap(), Ok(Some(_))) {
             self.kill_command();
-            // If SIGKILL does not end the shell at once, the kernel holds it, and it is reaped when this process ends.
+            // If SIGKILL does not end the shell in time, the kernel holds it, and it is reaped when this process ends.
             let _ = self.reap();
         }
         self.tree.end();

@@ -41,9 +41,13 @@ pub(super) fn are_listed() -> bool {
 
 /// The children of all threads of a process.
 pub(super) fn of_process(process: Pid) -> Vec<Pid> {
+    threads_of(process).flat_map(|thread| of_thread(process, thread)).collect()
+}
+
+/// The threads of a process.
+pub(super) fn threads_of(process: Pid) -> impl Iterator<Item = Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).into_iter().flatten().flatten();
-    let threads = threads.filter_map(|thread| Pid::from_raw(thread.file_name().to_str()?.parse().ok()?));
-    threads.flat_map(|thread| of_thread(process, thread)).collect()
+    threads.filter_map(|thread| Pid::from_raw(thread.file_name().to_str()?.parse().ok()?))
 }
 
 fn of_thread(process: Pid, thread: Pid) -> Vec<Pid> {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::process::{Process, Stat, below, stat};
+use super::tracers::{LETTING_GO, end_tracers, end_tracers_of};
 use super::{children, signal_descendants};
 use crate::sandbox::OwnDomain;
 
@@ -82,7 +83,7 @@ fn reap_orphans_of(domain: OwnDomain) -> bool {
 
 /// Kills children of this thread until there is none; returns whether it succeeded.
 fn hunt_children(held: &[Pid], until: Instant) -> bool {
-    let mut hunted: Vec<Pid> = Vec::new();
+    let (mut hunted, mut since): (Vec<Pid>, _) = (Vec::new(), Instant::now());
     while children::reap_own() {
         let found: Vec<Pid> = children::own().into_iter().filter(|child| !held.contains(child)).collect();
         found.iter().copied().for_each(kill_child);
@@ -93,10 +94,14 @@ fn hunt_children(held: &[Pid], until: Instant) -> bool {
             return false;
         }
         // Processes that keep changing are followed without a pause.
-        if found == hunted {
-            thread::sleep(PAUSE);
+        if found != hunted {
+            (hunted, since) = (found, Instant::now());
+            continue;
         }
-        hunted = found;
+        if since.elapsed() >= LETTING_GO {
+            hunted.iter().copied().for_each(end_tracers);
+        }
+        thread::sleep(PAUSE);
     }
     true
 }
@@ -138,6 +143,8 @@ fn kill_below(root: Pid, dead: &mut HashSet<Process>) -> bool {
     }
     dead.extend(found.iter().filter_map(|(_, seen)| seen.filter(|seen| seen.has_ended)).map(|seen| seen.process));
     signal_descendants(root, Signal::KILL);
+    // A parent below the root would wait for what a tracer keeps back.
+    end_tracers_of(found.into_iter().map(|(pid, _)| pid).collect());
     false
 }
 

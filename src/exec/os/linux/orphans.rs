@@ -16,6 +16,7 @@ use rustix::process::Pid;
 use super::children;
 use super::leftovers::{HUNT, kill_child};
 use super::process::{Process, Stat, below, stat};
+use super::tracers::{LETTING_GO, end_tracers};
 use crate::exec::Host;
 use crate::exec::os::Looked;
 
@@ -93,6 +94,7 @@ impl Orphans {
                 doomed: HashMap::new(),
                 families: HashMap::new(),
                 open: Vec::new(),
+                changed: Instant::now(),
             };
             // Without a thread they are ended at the end of the server.
             thread::Builder::new().name("orphans".into()).spawn(move || hunt.run(&looks)).ok()?;
@@ -118,6 +120,9 @@ impl Orphans {
             }
             let found: Vec<Pid> = commands.into_iter().chain(children::orphans()).collect();
             found.iter().copied().for_each(kill_child);
+            if found == hunted {
+                found.iter().copied().for_each(end_tracers);
+            }
             drop(reaping);
             if Instant::now() >= until {
                 return false;
@@ -147,6 +152,8 @@ struct Hunt {
     families: HashMap<Pid, u64>,
     /// The looks that are not finished.
     open: Vec<Look>,
+    /// When another process was last found that must end, or one of them had ended.
+    changed: Instant,
 }
 
 impl Hunt {
@@ -201,6 +208,11 @@ impl Hunt {
         let left: Vec<Process> =
             living.iter().map(|orphan| orphan.process).filter(|process| self.doomed.contains_key(process)).collect();
         left.iter().for_each(|process| kill_child(process.pid));
+        if is_new || has_moved {
+            self.changed = Instant::now();
+        } else if self.changed.elapsed() >= LETTING_GO {
+            left.iter().for_each(|process| end_tracers(process.pid));
+        }
         drop(reaping);
         self.open.iter_mut().for_each(|look| look.has_seen = true);
         if left.is_empty() && !has_moved {

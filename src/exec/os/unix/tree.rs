@@ -7,13 +7,19 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
 
+use super::super::{LETTING_GO, end_tracers};
 use crate::exec::{End, Failure, Launch, Limit, processor_times};
 use crate::poll::pipe;
+
+/// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
+pub(super) const UNKILLABLE: Duration = Duration::from_secs(1);
+/// How often to look at processes whose end nothing reports.
+pub(super) const TICK: Duration = Duration::from_millis(5);
 
 /// The process and what it started.
 #[derive(Debug)]
@@ -44,10 +50,10 @@ impl ProcessTree {
             Ok((leader, exit)) => Ok(Self { child: Some(child), leader, exit, status: None, launch, times: None }),
             Err(error) => {
                 // If it can't be killed either, only one error can be reported, and the first one says more.
-                let ended = child.kill().and_then(|()| child.wait());
+                let _ = child.kill();
                 #[cfg(target_os = "linux")]
                 leader.into_iter().for_each(crate::exec::os::linux::forget);
-                ended.map_err(|_| io::Error::other(error.to_string()))?;
+                UNREAPED.with_borrow_mut(|unreaped| unreaped.push(child));
                 Err(error)
             }
         }
@@ -117,25 +123,41 @@ impl ProcessTree {
         }
     }
 
-    /// Waits for the process, which has exited or was killed, and reaps it.
-    pub(crate) fn reap(&mut self) -> io::Result<ExitStatus> {
+    /// Reaps the process if it has exited and no process that traces it keeps that back; returns its status then.
+    pub(crate) fn try_reap(&mut self) -> io::Result<Option<ExitStatus>> {
         let Some(child) = &mut self.child else { return Err(io::Error::other("its exit status was lost")) };
         if self.launch.is_some() {
             // This is possible only before it is reaped.
             self.times = processor_times(child.id());
         }
-        let status = child.wait()?;
-        self.status = Some(status);
-        self.forget();
-        Ok(status)
+        self.status = child.try_wait()?;
+        if self.is_reaped() {
+            self.forget();
+        }
+        Ok(self.status)
     }
 
-    /// Reaps the process if it has exited; returns whether it has.
-    pub(crate) fn try_reap(&mut self) -> bool {
-        if let Some(Ok(Some(status))) = self.child.as_mut().map(Child::try_wait) {
-            self.status = Some(status);
+    /// Kills the whole tree, and reaps the process; waits for it no longer than [`UNKILLABLE`].
+    pub(crate) fn kill_and_reap(&mut self) -> io::Result<ExitStatus> {
+        self.kill();
+        let killed = Instant::now();
+        loop {
+            if let Some(status) = self.try_reap()? {
+                return Ok(status);
+            }
+            if killed.elapsed() >= UNKILLABLE {
+                return Err(io::Error::other("it does not end, though it was killed"));
+            }
+            if killed.elapsed() >= LETTING_GO {
+                self.end_tracers();
+            }
+            std::thread::sleep(TICK);
         }
-        self.is_reaped()
+    }
+
+    /// Kills what traces the tree, which was killed, and so keeps it from ending.
+    pub(super) fn end_tracers(&self) {
+        end_tracers(self.leader);
     }
 
     /// Has the process count as an orphan from now on, if it was started by the server's loop.

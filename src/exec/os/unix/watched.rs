@@ -12,17 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::super::end_leftovers;
+use super::super::{LETTING_GO, end_leftovers};
 use super::streams::{Input, Stream};
-use super::tree::{ProcessTree, unreaped};
+use super::tree::{ProcessTree, TICK, UNKILLABLE, unreaped};
 use crate::exec::phases::{DRAIN, Due, Phases};
 use crate::exec::{Beats, End, Failure, Launch, Limits, Output, StopReason, StopSignal, StreamName, Told};
 use crate::poll::poll_ready;
 
-/// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
-const UNKILLABLE: Duration = Duration::from_secs(1);
-/// How often to look at a group whose end nothing else reports.
-const TICK: Duration = Duration::from_millis(5);
 /// How many sources there are.
 pub(in crate::exec) const SOURCES: usize = 5;
 
@@ -40,6 +36,10 @@ pub(in crate::exec) struct Watched<S> {
     /// The index of the stream that was read last.
     heard: usize,
     started: Instant,
+    /// Whether it has exited, even if it could not be reaped yet.
+    has_exited: bool,
+    /// When it was killed, if it was.
+    killed: Option<Instant>,
 }
 
 /// What a command has come to that runs no more, and was reaped or given up.
@@ -79,6 +79,8 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             beats: heartbeat.map(|heartbeat| Beats::new(heartbeat, started)),
             heard: 0,
             started,
+            has_exited: false,
+            killed: None,
         })
     }
 
@@ -141,7 +143,8 @@ impl<S: Borrow<StopSignal>> Watched<S> {
     /// How long to wait at most until the next [`step`](Self::step).
     pub(in crate::exec) fn wait(&mut self) -> Duration {
         let mut wait = self.phases.until().saturating_duration_since(Instant::now());
-        if self.tree.is_reaped() && self.is_read() {
+        let is_ending = if self.tree.is_reaped() { self.is_read() } else { self.has_exited || self.killed.is_some() };
+        if is_ending {
             wait = wait.min(TICK);
         }
         if let Some(beats) = self.beats.as_mut().filter(|_| self.phases.is_running()) {
@@ -160,7 +163,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             (stdout, PollFlags::IN),
             (stderr, PollFlags::IN),
             (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
-            (Some(self.tree.exit()).filter(|_| !self.tree.is_reaped()), PollFlags::IN),
+            (Some(self.tree.exit()).filter(|_| !self.has_exited), PollFlags::IN),
             (Some(self.stop.borrow().receiver.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
         ]
     }
@@ -193,17 +196,23 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             if self.phases.exited(now) {
                 self.tree.terminate_group();
             }
-            self.tree.reap()?;
-            if self.tree.is_gone() {
-                // Only processes that left the group can still hold the pipes.
-                self.phases.killed(now, DRAIN);
-            }
+            self.has_exited = true;
+        }
+        // What traces it may keep its exit back.
+        if self.has_exited && !self.tree.is_reaped() && self.tree.try_reap()?.is_some() && self.tree.is_gone() {
+            // Only processes that left the group can still hold the pipes.
+            self.phases.killed(now, DRAIN);
+        }
+        let is_held = |killed: Instant| self.has_exited || now.duration_since(killed) >= LETTING_GO;
+        if !self.tree.is_reaped() && self.killed.is_some_and(is_held) {
+            self.tree.end_tracers();
         }
         match self.phases.due(now) {
             Due::Nothing => {}
             Due::Terminate => self.tree.terminate(),
             Due::Kill => {
                 self.tree.kill();
+                self.killed = Some(now);
                 self.phases.killed(now, if self.tree.is_reaped() { DRAIN } else { UNKILLABLE });
             }
             Due::GiveUp => return Ok(Some(Over { ended_by_us: self.phases.ended_by_us() })),
