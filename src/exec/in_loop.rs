@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::iter;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,9 +30,9 @@ const MUCH: u64 = 16 * 1024;
 /// How many programs are remembered. A client can name many, where everything is allowed.
 const MOST: usize = 1024;
 
-/// Finds out which commands start at once.
+/// Finds out which commands start at once: the programs that can, each with its loader if it has one.
 #[derive(Debug, Default)]
-pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, bool)>);
+pub(crate) struct QuickStarts(HashMap<PathBuf, (FileState, Option<Vec<PathBuf>>)>);
 
 /// The right to start a command here and now.
 pub(crate) struct QuickStart<'a> {
@@ -41,8 +42,8 @@ pub(crate) struct QuickStart<'a> {
     state: FileState,
     /// The program as it was checked, if something is demanded of it.
     checked: Option<Checked>,
-    /// Held until it has started.
-    _opened: File,
+    /// The program and its loader, held until it has started.
+    _opened: Vec<File>,
 }
 
 /// What to do with a command after a step.
@@ -78,37 +79,44 @@ impl QuickStarts {
             None => FileState::of(command.program()).ok()?,
             Some(checked) => checked.state().clone(),
         };
-        if !self.starts_at_once(command.program(), &state) {
+        let loaders = self.loaders(command.program(), &state)?;
+        // The kernel follows a relative name from the directory of the command. Another file may be there since the last start.
+        if !loaders.iter().all(|loader| loader.is_absolute() && is_local(loader).unwrap_or(false)) {
             return None;
         }
-        // Where somebody has a lease on it, who executes it would wait. As long as it is open nobody gets one.
-        let opened = open_without_waiting(command.program()).ok()?;
+        // Where somebody has a lease on one of them, who executes it would wait. As long as it is open nobody gets one.
+        let executed = iter::once(command.program()).chain(loaders.iter().map(PathBuf::as_path));
+        let opened = executed.map(open_without_waiting).collect::<io::Result<Vec<File>>>().ok()?;
         let starting = Starting::of_main_thread()?;
         Some(QuickStart { processes, starting, state, checked, _opened: opened })
     }
 
-    fn starts_at_once(&mut self, program: &Path, state: &FileState) -> bool {
-        if let Some((_, starts)) = self.0.get(program).filter(|(known, _)| known == state) {
-            return *starts;
+    /// The loader of a program that a thread need not start, if it has one.
+    fn loaders(&mut self, program: &Path, state: &FileState) -> Option<Vec<PathBuf>> {
+        if let Some((_, loaders)) = self.0.get(program).filter(|(known, _)| known == state) {
+            return loaders.clone();
         }
         if self.0.len() >= MOST {
             self.0.clear();
         }
-        let starts = state.is_file() && is_local_and_native(program).unwrap_or(false);
-        self.0.insert(program.to_owned(), (state.clone(), starts));
-        starts
+        let loaders = if state.is_file() { loaders_of(program).unwrap_or(None) } else { None };
+        self.0.insert(program.to_owned(), (state.clone(), loaders.clone()));
+        loaders
     }
 }
 
-/// Whether the program and its loader are files of this machine. A script needs its interpreter, and that can be anything.
-fn is_local_and_native(program: &Path) -> io::Result<bool> {
-    let is_local = |path: &Path| Ok::<_, io::Error>(is_of_this_machine(statfs(path)?.f_type));
+fn is_local(path: &Path) -> io::Result<bool> {
+    Ok(is_of_this_machine(statfs(path)?.f_type))
+}
+
+/// The loader of a native program that is a file of this machine. A script needs its interpreter, and that can be anything.
+fn loaders_of(program: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     if !is_local(program)? {
-        return Ok(false);
+        return Ok(None);
     }
     let head = read_head(&Held::open(program)?)?;
-    let loaders = head.needed.into_iter().filter_map(|needed| needed.find(&[]));
-    Ok(head.is_native && loaders.map(|loader| is_local(&loader)).collect::<Result<Vec<_>, _>>()?.iter().all(|is| *is))
+    let loaders = || head.needed.into_iter().filter_map(|needed| needed.find(&[])).collect();
+    Ok(head.is_native.then(loaders))
 }
 
 impl QuickStart<'_> {

@@ -354,20 +354,47 @@ time.sleep(40)
 #[cfg(target_os = "linux")]
 fn a_start_that_waits_in_the_kernel_holds_up_no_other_call_and_no_end() {
     let directory = tempfile::tempdir().unwrap();
-    holds_up_nobody(&script(directory.path(), "leased", "exit 0"));
+    let leased = script(directory.path(), "leased", "exit 0");
+    holds_up_nobody(&leased, &leased);
     // What the server's loop would start itself.
     let native = directory.path().join("native");
     crate::support::server::copy_program("/usr/bin/true", &native);
-    holds_up_nobody(&native);
+    holds_up_nobody(&native, &native);
+}
+
+/// The same with the loader of a program. Its name takes the place of another one, so it is short.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_loader_that_waits_in_the_kernel_holds_up_no_other_call_and_no_end() {
+    let directory = tempfile::Builder::new().prefix("").tempdir_in("/tmp").unwrap();
+    let (native, loader) = (directory.path().join("native"), directory.path().join("ld"));
+    let mut program = fs::read("/usr/bin/true").unwrap();
+    let names = (0..program.len()).filter(|&at| program[at..].starts_with(b"/lib"));
+    let name_at = |at: usize| program[at..].split(|&byte| byte == 0).next().unwrap().to_vec();
+    let found = names.map(|at| (at, name_at(at))).find(|(_, name)| name.windows(4).any(|part| part == b"/ld-"));
+    let Some((at, name)) = found.filter(|(_, name)| name.len() >= loader.as_os_str().len()) else {
+        return eprintln!("not shown, since `true` has no loader with a name as long as {}", loader.display());
+    };
+    crate::support::server::copy_program(std::str::from_utf8(&name).unwrap(), &loader);
+    let new = loader.to_str().unwrap().as_bytes();
+    program[at..at + name.len()].fill(0);
+    program[at..at + new.len()].copy_from_slice(new);
+    {
+        let _quiet = spawning();
+        fs::write(&native, program).unwrap();
+    }
+    fs::set_permissions(&native, fs::Permissions::from_mode(0o755)).unwrap();
+    holds_up_nobody(&native, &loader);
 }
 
 #[cfg(target_os = "linux")]
-fn holds_up_nobody(leased: &Path) {
-    let allow = format!("{},true", leased.display());
+fn holds_up_nobody(program: &Path, leased: &Path) {
+    let allow = format!("{},true", program.display());
     let mut server = Server::start(&["--allow", &allow, "--log", "off"]);
     server.initialize("2025-06-18");
     // The server knows it before anybody has a lease on it.
-    server.call("execute_command", json!({"command": leased.display().to_string()}));
+    let result = server.call("execute_command", json!({"command": program.display().to_string()}));
+    assert_eq!(result["isError"], false, "{result}");
     let mut lease = {
         let _quiet = spawning();
         let mut lease = Command::new("python3");
@@ -384,7 +411,7 @@ fn holds_up_nobody(leased: &Path) {
         return eprintln!("not shown, since the file system gives no leases");
     }
     for _ in 0..3 {
-        let arguments = json!({"command": leased.display().to_string(), "timeout_ms": 500});
+        let arguments = json!({"command": program.display().to_string(), "timeout_ms": 500});
         server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments}));
     }
     for _ in 0..5 {
