@@ -1,6 +1,7 @@
 //! The audit log, as the loop has it: what it records, and what is refused where it can't.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + S
 const LONGEST_NAME: usize = 256;
 /// How long the record of a start waits for the record of the end, so that one write takes both.
 pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
+/// Why the end of a call is not known.
+const LOST: &str = "its end was lost: the server ended before it knew whether the command had";
 /// How many messages wait to be recorded while the client is not known yet.
 const MOST_WAITING: usize = 16;
 
@@ -60,6 +63,8 @@ pub(super) struct Auditor {
     waiting: Vec<Event>,
     /// The starts of commands that may end within [`STARTED_WITHIN`].
     starting: Vec<Event>,
+    /// The calls that were begun and whose end is not on record.
+    begun: BTreeSet<u64>,
     /// Whether the last record could not be written.
     is_failing: bool,
     /// What the server's own log is to say of it.
@@ -280,8 +285,29 @@ impl Auditor {
         self.waiting.push(Event::Received(Received { message, id, method, tool, about_call, input, line }));
     }
 
+    /// Notes that the turn of a call has come, whose end will be recorded in any case.
+    pub(super) fn begins(&mut self, call: u64) {
+        if self.is_on() {
+            self.begun.insert(call);
+        }
+    }
+
+    /// Whether calls were begun whose end is not on record.
+    pub(super) fn waits_for_ends(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// Records the ends of those calls, of which the server hears nothing more.
+    pub(super) fn lose_ends(&mut self) {
+        for call in std::mem::take(&mut self.begun) {
+            let error = Some(LOST.to_owned());
+            self.waiting.push(Event::Ended(Ended { call, cancelled: true, error, ..Ended::default() }));
+        }
+    }
+
     /// Records that a call which was allowed never starts.
     pub(super) fn not_started(&mut self, call: u64, why: Option<&str>) {
+        self.begun.remove(&call);
         let error = why.map(str::to_owned);
         self.record(|| Event::Ended(Ended { call, cancelled: error.is_none(), error, ..Ended::default() }));
     }
@@ -305,6 +331,7 @@ impl Auditor {
         if !self.is_on() {
             return;
         }
+        self.begun.remove(&ended.key);
         if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
             self.waiting.push(started_event(ended.key, started));
         }

@@ -79,6 +79,11 @@ impl Leftovers {
         self.held.remove(&key)
     }
 
+    /// The calls that are held.
+    pub(super) fn held(&self) -> impl Iterator<Item = &CallEnded> {
+        self.held.values()
+    }
+
     /// Ends everything that there is.
     pub(super) fn end_all(&mut self, is_late: bool) -> bool {
         let within = if is_late { LAST_LOOK_LATE } else { LAST_LOOK };

@@ -41,6 +41,9 @@ use crate::jsonrpc::{
 /// How long the ended trees have until the server ends without them: their half second, and the time to drain.
 const ENDING: Duration = Duration::from_millis(850);
 
+/// How long the ends are waited for that are to be recorded once everything was killed.
+const LATE_ENDS: Duration = Duration::from_millis(50);
+
 /// How long calls that still run at the end of the input have to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainTime {
@@ -232,6 +235,7 @@ impl<'o> Server<'o> {
         if !self.runners.leftovers.end_all(self.is_late) {
             self.log.write(LogLevel::Error, "not all that commands have left behind could be ended");
         }
+        self.record_ends();
         self.state.audit.end();
         self.tell_of_audit();
         // Behind the last record.
@@ -242,6 +246,23 @@ impl<'o> Server<'o> {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             served => served,
         }
+    }
+
+    /// Records the ends that came too late to be served, and which calls have none.
+    fn record_ends(&mut self) {
+        let Self { state, runners, inbox, .. } = self;
+        runners.leftovers.held().for_each(|ended| state.audit.ended(ended));
+        inbox.after(LATE_ENDS, Deadline::Ended);
+        while state.audit.waits_for_ends() {
+            match inbox.next(runners.workers.in_loop()) {
+                Some(Event::Started { key, started }) => state.audit.started(key, &started),
+                Some(Event::Ended(ended)) => state.audit.ended(&ended),
+                Some(Event::LeavesLoop) => runners.workers.leave_loop(false),
+                Some(Event::Deadline(Deadline::Ended)) | None => break,
+                Some(_) => {}
+            }
+        }
+        state.audit.lose_ends();
     }
 
     fn run(&mut self) -> io::Result<()> {

@@ -56,6 +56,7 @@ pub(super) fn start(
         let Background { kept, tasks, .. } = &mut *background;
         while let Some((key, mut pending, work)) = requests.next(lane) {
             runners.leftovers.begins(key);
+            audit.begins(key);
             let (revision, timeout) = (work.revision(), work.timeout());
             let begun = match work {
                 Work::Process(mut job) => {

@@ -2,7 +2,7 @@
 //! servers leave of it.
 #![cfg(unix)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -342,6 +342,31 @@ fn a_cancelled_call_and_one_that_never_started_have_an_end() {
     let ended: BTreeMap<u64, bool> =
         log.of("ended").iter().map(|record| (record["call"].as_u64().unwrap(), record["cancelled"] == true)).collect();
     assert_eq!(ended, BTreeMap::from([(1, true), (2, true), (3, true)]));
+}
+
+#[test]
+fn calls_that_resist_their_end_have_one_on_record_too() {
+    let script = "trap '' TERM; setsid sh -c \"trap '' TERM; exec sleep 60\" & sleep 60 & : > READY; wait; sleep 60";
+    for background in [true, false] {
+        let log = Log::new();
+        let mut server = log.server(&["--allow", "sh", "--log", "off"]);
+        let ready: Vec<PathBuf> = (0..6).map(|number| log.base.join(format!("ready{number}"))).collect();
+        for ready in &ready {
+            let script = script.replace("READY", ready.to_str().unwrap());
+            let arguments = json!({"file": "sh", "args": ["-c", script], "background": background});
+            server.send_request("tools/call", json!({"name": "execute_process", "arguments": arguments}));
+        }
+        let until = Instant::now() + Duration::from_secs(20);
+        while !ready.iter().all(|ready| ready.exists()) && Instant::now() < until {
+            thread::park_timeout(Duration::from_millis(10));
+        }
+        end(server);
+        let calls =
+            |event| log.of(event).iter().map(|record| record["call"].as_u64().unwrap()).collect::<BTreeSet<_>>();
+        assert_eq!((calls("started").len(), calls("ended")), (6, calls("started")), "background: {background}");
+        let lost: Vec<Value> = log.of("ended").into_iter().filter(|record| record.get("error").is_some()).collect();
+        assert_eq!(lost, Vec::<Value>::new(), "background: {background}");
+    }
 }
 
 #[test]

@@ -127,6 +127,40 @@ fn a_call_runs_without_a_client_and_its_errors_are_typed() {
     assert!(matches!(parts.call("execute_command", Map::new()), Err(CallError::Arguments(_))));
 }
 
+/// An executor that obeys no stop signal.
+struct Deaf(Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl Executor for Deaf {
+    fn run(&self, _: Invocation) -> Result<Output, ExecError> {
+        self.0.lock().unwrap().recv().unwrap_err();
+        panic!("nobody hears of this end");
+    }
+}
+
+#[test]
+fn an_end_that_nobody_hears_of_is_on_record_as_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("audit.jsonl");
+    let config = Config::builder(Surroundings::of_this_process().unwrap())
+        .allow(["true"])
+        .setting("audit", [log.to_str().unwrap()])
+        .build()
+        .unwrap();
+    let (_hold, held) = std::sync::mpsc::channel();
+    let mut parts = Parts::new(&config);
+    parts.executor = Arc::new(Deaf(Mutex::new(held)));
+    let server = Server::new(parts, DrainTime::Bounded(Duration::ZERO), Box::new(|_| ()), Vec::new());
+    server.serve(Cursor::new(request(1, "true"))).unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let [ended] = &records.filter(|record| record["event"] == "ended").collect::<Vec<_>>()[..] else {
+        panic!("{text}")
+    };
+    assert_eq!((&ended["call"], &ended["cancelled"]), (&json!(1), &json!(true)));
+    let error = ended["error"].as_str().unwrap();
+    assert!(error.starts_with("its end was lost: "), "{error}");
+}
+
 #[test]
 fn a_call_without_a_client_can_be_ended_early() {
     let parts = Parts::new(&config(&["sleep"]));

@@ -25,7 +25,7 @@ pub(crate) use leftovers::{end_beside, end_domain, own_children};
 pub(in crate::exec) use leftovers::{end_leftovers, is_worn};
 pub(crate) use orphans::Orphans;
 pub(crate) use process::{group_of, signal_descendants};
-pub(in crate::exec) use tracers::{LETTING_GO, end_tracers};
+pub(in crate::exec) use tracers::{LETTING_GO, end_tracers, end_tracers_of_group};
 
 /// Makes this process a subreaper: orphans become its children from now on, so that they can be found and ended.
 ///

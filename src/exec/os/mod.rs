@@ -12,7 +12,7 @@ mod windows;
 #[cfg(target_os = "linux")]
 pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{LETTING_GO, Starting, end_leftovers, end_tracers, is_worn};
+pub(super) use linux::{LETTING_GO, Starting, end_leftovers, end_tracers, end_tracers_of_group, is_worn};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
 #[cfg(not(target_os = "linux"))]
@@ -20,7 +20,7 @@ pub(super) use no_orphans::is_worn;
 #[cfg(not(any(target_os = "linux", windows)))]
 pub use no_orphans::own_descendants;
 #[cfg(not(any(target_os = "linux", windows)))]
-pub(super) use no_orphans::{LETTING_GO, end_leftovers, end_tracers};
+pub(super) use no_orphans::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use no_orphans::{Orphans, own_children};
 #[cfg(not(any(target_os = "linux", windows)))]

@@ -24,6 +24,10 @@ pub(in crate::exec) fn end_leftovers(_held: &[rustix::process::Pid]) {}
 #[cfg(not(windows))]
 pub(in crate::exec) fn end_tracers(_killed: rustix::process::Pid) {}
 
+/// The same.
+#[cfg(not(windows))]
+pub(in crate::exec) fn end_tracers_of_group(_group: rustix::process::Pid) {}
+
 /// How long a killed process may take to end before [`end_tracers`] is called.
 #[cfg(not(windows))]
 pub(in crate::exec) const LETTING_GO: Duration = Duration::from_millis(20);

@@ -29,6 +29,12 @@ pub(crate) fn end_tracers(killed: Pid) {
     end_tracers_of(iter::once(killed).chain(below(killed)).collect());
 }
 
+/// The same for the orphans in this group, whose leader was reaped.
+pub(crate) fn end_tracers_of_group(group: Pid) {
+    let is_member = |orphan: &Pid| stat(*orphan).is_some_and(|orphan| orphan.group == Some(group));
+    end_tracers_of(children::orphans().into_iter().filter(is_member).collect());
+}
+
 /// Kills what traces these processes, what traces their tracers, and so on. Two processes that stop each other in their exit
 /// can't be ended by anybody.
 pub(super) fn end_tracers_of(mut killed: Vec<Pid>) {

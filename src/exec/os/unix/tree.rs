@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
 
-use super::super::{LETTING_GO, end_tracers};
+use super::super::{LETTING_GO, end_tracers, end_tracers_of_group};
 use crate::exec::{End, Failure, Launch, Limit, processor_times};
 use crate::poll::pipe;
 
@@ -157,7 +157,7 @@ impl ProcessTree {
 
     /// Kills what traces the tree, which was killed, and so keeps it from ending.
     pub(super) fn end_tracers(&self) {
-        end_tracers(self.leader);
+        if self.is_reaped() { end_tracers_of_group(self.leader) } else { end_tracers(self.leader) }
     }
 
     /// Has the process count as an orphan from now on, if it was started by the server's loop.

@@ -40,6 +40,8 @@ pub(in crate::exec) struct Watched<S> {
     has_exited: bool,
     /// When it was killed, if it was.
     killed: Option<Instant>,
+    /// Whether nothing of it is left but its output.
+    is_draining: bool,
 }
 
 /// What a command has come to that runs no more, and was reaped or given up.
@@ -81,6 +83,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             started,
             has_exited: false,
             killed: None,
+            is_draining: false,
         })
     }
 
@@ -143,8 +146,8 @@ impl<S: Borrow<StopSignal>> Watched<S> {
     /// How long to wait at most until the next [`step`](Self::step).
     pub(in crate::exec) fn wait(&mut self) -> Duration {
         let mut wait = self.phases.until().saturating_duration_since(Instant::now());
-        let is_ending = if self.tree.is_reaped() { self.is_read() } else { self.has_exited || self.killed.is_some() };
-        if is_ending {
+        let is_ending = self.has_exited || self.killed.is_some();
+        if is_ending && (self.is_read() || !self.is_draining) {
             wait = wait.min(TICK);
         }
         if let Some(beats) = self.beats.as_mut().filter(|_| self.phases.is_running()) {
@@ -198,13 +201,18 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             }
             self.has_exited = true;
         }
-        // What traces it may keep its exit back.
-        if self.has_exited && !self.tree.is_reaped() && self.tree.try_reap()?.is_some() && self.tree.is_gone() {
+        if self.has_exited && !self.tree.is_reaped() {
+            // What traces it may keep its exit back.
+            self.tree.try_reap()?;
+        }
+        if self.tree.is_reaped() && !self.is_draining && self.tree.is_gone() {
             // Only processes that left the group can still hold the pipes.
+            self.is_draining = true;
             self.phases.killed(now, DRAIN);
         }
-        let is_held = |killed: Instant| self.has_exited || now.duration_since(killed) >= LETTING_GO;
-        if !self.tree.is_reaped() && self.killed.is_some_and(is_held) {
+        let is_kept_back = self.has_exited && !self.tree.is_reaped();
+        let is_held = |killed: Instant| is_kept_back || now.duration_since(killed) >= LETTING_GO;
+        if !self.is_draining && self.killed.is_some_and(is_held) {
             self.tree.end_tracers();
         }
         match self.phases.due(now) {
