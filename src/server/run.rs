@@ -44,6 +44,9 @@ const ENDING: Duration = Duration::from_millis(850);
 /// How long the ends are waited for that are to be recorded once everything was killed.
 const LATE_ENDS: Duration = Duration::from_millis(50);
 
+/// How often to look whether the thread of the persistent shell has ended.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// How long calls that still run at the end of the input have to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainTime {
@@ -231,11 +234,16 @@ impl<'o> Server<'o> {
         }
         let served = self.run();
         self.shut_down();
-        self.runners.shell.end();
+        // Its thread may have to tell of a last call, and there is room for a few events.
+        while !self.runners.shell.close() {
+            self.hear_ends(MOMENT, |_| true);
+        }
         if !self.runners.leftovers.end_all(self.is_late) {
             self.log.write(LogLevel::Error, "not all that commands have left behind could be ended");
         }
-        self.record_ends();
+        self.runners.leftovers.held().for_each(|ended| self.state.audit.ended(ended));
+        self.hear_ends(LATE_ENDS, Auditor::waits_for_ends);
+        self.state.audit.lose_ends();
         self.state.audit.end();
         self.tell_of_audit();
         // Behind the last record.
@@ -248,12 +256,12 @@ impl<'o> Server<'o> {
         }
     }
 
-    /// Records the ends that came too late to be served, and which calls have none.
-    fn record_ends(&mut self) {
+    /// Records the ends of calls that come too late to be served, for so long, and as long as they are waited for.
+    fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
         let Self { state, runners, inbox, .. } = self;
-        runners.leftovers.held().for_each(|ended| state.audit.ended(ended));
-        inbox.after(LATE_ENDS, Deadline::Ended);
-        while state.audit.waits_for_ends() {
+        inbox.forget(Deadline::Ended);
+        inbox.after(within, Deadline::Ended);
+        while are_waited_for(&state.audit) {
             match inbox.next(runners.workers.in_loop()) {
                 Some(Event::Started { key, started }) => state.audit.started(key, &started),
                 Some(Event::Ended(ended)) => state.audit.ended(&ended),
@@ -262,7 +270,6 @@ impl<'o> Server<'o> {
                 Some(_) => {}
             }
         }
-        state.audit.lose_ends();
     }
 
     fn run(&mut self) -> io::Result<()> {

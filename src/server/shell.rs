@@ -322,10 +322,9 @@ impl ShellRunner {
         self.shell.as_ref().is_some_and(Shell::give_up)
     }
 
-    /// Ends the shell, and waits for that.
-    pub(super) fn end(&mut self) {
-        self.give_up();
-        self.shell = None;
+    /// Has the shell end; returns whether it has, or never started.
+    pub(super) fn close(&mut self) -> bool {
+        self.shell.as_mut().is_none_or(Shell::close)
     }
 }
 

@@ -106,9 +106,17 @@ impl<T> Shell<T> {
     }
 }
 
+impl<T> Shell<T> {
+    /// Has the thread end once its calls have; returns whether nobody needs to wait for that any more.
+    pub fn close(&mut self) -> bool {
+        (self.work, self.alone) = (None, None);
+        self.give_up() || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl<T> Drop for Shell<T> {
     fn drop(&mut self) {
-        (self.work, self.alone) = (None, None);
+        self.close();
         let has_no_shell = self.give_up();
         if let Some(thread) = self.thread.take().filter(|_| !has_no_shell) {
             // It never panics, and if it did the shell would be dropped all the same.

@@ -339,6 +339,85 @@ fn an_output_that_nobody_can_close_ends_nothing() {
     assert_eq!(fs::read_to_string(&path).unwrap(), pong(1) + &pong(2) + &pong(3));
 }
 
+/// Traces processes for longer than any test waits, and takes no notice of what becomes of them.
+#[cfg(target_os = "linux")]
+const TRACE: &str = "
+import ctypes, sys, time
+libc = ctypes.CDLL(None)
+seized = [libc.ptrace(ctypes.c_long(0x4206), int(pid), None, None) for pid in sys.argv[1:]]
+print('held' if not any(seized) else 'refused', flush=True)
+time.sleep(40)
+";
+
+/// The kernel keeps the exits of such processes back, and they are not the server's to end.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_traced_from_outside_holds_up_neither_its_call_nor_the_end() {
+    let mut server = Server::start(&["--allow", "cat,sleep,true", "--tools", "all", "--grace", "2s", "--log", "off"]);
+    server.initialize("2025-06-18");
+    let call = |command: &str, background: bool| json!({"name": "execute_command", "arguments": {"command": command, "background": background}});
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let short = server.send_request("tools/call", call(&format!("cat {}", fifo.display()), false));
+    for _ in 0..6 {
+        let id = server.send_request("tools/call", call("sleep 60", true));
+        server.response(&json!(id));
+    }
+    server.send_request("tools/call", json!({"name": "sleep", "arguments": {"arguments": "60"}}));
+    let children = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap().map_while(Result::ok);
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<String>>()
+    };
+    // The commands and the shell.
+    let until = Instant::now() + DEADLINE;
+    while children().len() < 8 {
+        assert!(Instant::now() < until, "{:?}", children());
+        thread::park_timeout(Duration::from_millis(5));
+    }
+    let Some(mut tracer) = holder(TRACE, children()) else { return };
+    // It ends by itself.
+    drop(fs::OpenOptions::new().write(true).open(&fifo).unwrap());
+    let answer = server.response(&json!(short));
+    assert!(answer.to_string().contains("its exit status was lost"), "{answer}");
+    assert_eq!(server.call("execute_command", json!({"command": "true"}))["isError"], false);
+    let started = Instant::now();
+    server.close_stdin();
+    let status = server.wait_exit();
+    let took = started.elapsed();
+    assert!(tracer.try_wait().unwrap().is_none(), "the tracer is not the server's");
+    kill(tracer.id(), Signal::KILL);
+    tracer.wait().unwrap();
+    assert!(status == 0 && took < IN_TIME, "{status} after {took:?}");
+}
+
+/// Starts a Python program that holds what it is given, once it does; `None` where it can't.
+#[cfg(target_os = "linux")]
+fn holder(script: &str, held: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Option<Child> {
+    let mut holder = {
+        let _quiet = spawning();
+        let mut holder = Command::new("python3");
+        holder.args(["-c", script]).args(held).stdout(Stdio::piped()).stderr(Stdio::null());
+        match holder.spawn() {
+            Ok(holder) => holder,
+            Err(_) => {
+                eprintln!("not shown, since there is no python3");
+                return None;
+            }
+        }
+    };
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    if said != "held\n" {
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        eprintln!("not shown, since the system refuses what it would be shown with");
+        return None;
+    }
+    Some(holder)
+}
+
 /// Takes a lease on a file, says so, and keeps it for longer than any test waits. Whoever executes the file waits meanwhile.
 #[cfg(target_os = "linux")]
 const LEASE: &str = "
@@ -395,21 +474,7 @@ fn holds_up_nobody(program: &Path, leased: &Path) {
     // The server knows it before anybody has a lease on it.
     let result = server.call("execute_command", json!({"command": program.display().to_string()}));
     assert_eq!(result["isError"], false, "{result}");
-    let mut lease = {
-        let _quiet = spawning();
-        let mut lease = Command::new("python3");
-        lease.args(["-c", LEASE]).arg(leased).stdout(Stdio::piped()).stderr(Stdio::null());
-        match lease.spawn() {
-            Ok(lease) => lease,
-            Err(_) => return eprintln!("not shown, since there is no python3"),
-        }
-    };
-    let mut said = String::new();
-    BufReader::new(lease.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    if said != "held\n" {
-        lease.wait().unwrap();
-        return eprintln!("not shown, since the file system gives no leases");
-    }
+    let Some(mut lease) = holder(LEASE, [leased]) else { return };
     for _ in 0..3 {
         let arguments = json!({"command": program.display().to_string(), "timeout_ms": 500});
         server.send_request("tools/call", json!({"name": "execute_command", "arguments": arguments}));
