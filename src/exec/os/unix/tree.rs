@@ -9,12 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
 
 use super::super::{LETTING_GO, end_tracers, end_tracers_of_group};
 use crate::exec::{End, Failure, Launch, Limit, processor_times};
-use crate::poll::pipe;
+use crate::poll::{pipe, poll_ready};
 
 /// How long to wait for a killed command before it is left to be reaped later, because the kernel holds it.
 pub(super) const UNKILLABLE: Duration = Duration::from_secs(1);
@@ -142,8 +143,12 @@ impl ProcessTree {
         self.kill();
         let killed = Instant::now();
         loop {
-            if let Some(status) = self.try_reap()? {
-                return Ok(status);
+            let [has_exited] = poll_ready(&[(Some(self.exit()), PollFlags::IN)], TICK)?;
+            match self.try_reap()? {
+                Some(status) => return Ok(status),
+                // Its exit is kept back, and no descriptor tells when it is not any more.
+                None if has_exited => std::thread::sleep(TICK),
+                None => {}
             }
             if killed.elapsed() >= UNKILLABLE {
                 return Err(io::Error::other("it does not end, though it was killed"));
@@ -151,7 +156,6 @@ impl ProcessTree {
             if killed.elapsed() >= LETTING_GO {
                 self.end_tracers();
             }
-            std::thread::sleep(TICK);
         }
     }
 
