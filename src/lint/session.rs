@@ -18,6 +18,8 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 /// The key of a message's metadata that says to which task it belongs, in 2025-11-25.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
+const NO_LINE_END: &str = "its last line does not end with LF";
+
 /// Checks a session. `first_line` is the line of the file where its body begins; `schemas` are those of the revisions,
 /// by their names.
 ///
@@ -25,11 +27,12 @@ const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 #[must_use]
 pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<String, Schema>) -> Vec<Finding> {
     let mut session = Session::new(schemas);
-    let mut line_of_client = Vec::new();
+    let (mut line_of_client, mut sent_on) = (Vec::new(), first_line);
     for (index, entry) in transcript.entries.iter().enumerate() {
         session.line = first_line + index;
         match entry {
             Entry::Send(sent) => {
+                sent_on = session.line;
                 line_of_client.extend_from_slice(&sent.bytes);
                 if sent.end == LineEnd::Newline {
                     session.raw(Side::Client, &std::mem::take(&mut line_of_client));
@@ -39,9 +42,10 @@ pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<Strin
             Entry::Noise(line) => session.raw(Side::Server, line),
             Entry::CloseInput => {
                 session.closed = true;
-                // The last line may lack its end.
                 if !line_of_client.is_empty() {
+                    session.line = sent_on;
                     session.raw(Side::Client, &std::mem::take(&mut line_of_client));
+                    session.find(Side::Client, "framing", NO_LINE_END);
                 }
             }
             Entry::Exit(status) => {
@@ -54,7 +58,7 @@ pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<Strin
                     );
                 }
             }
-            Entry::NoLineEnd => session.find(Side::Server, "framing", "its last line does not end with LF"),
+            Entry::NoLineEnd => session.find(Side::Server, "framing", NO_LINE_END),
             Entry::Comment(_) | Entry::Blank | Entry::Failure(_) => {}
         }
     }

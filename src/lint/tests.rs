@@ -105,6 +105,16 @@ fn each_rule_finds_its_mistake_and_a_clean_session_has_none() {
     );
 }
 
+#[test]
+fn a_last_line_without_its_end_is_found_on_both_sides() {
+    let last = "--> {\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n";
+    check(&format!("{last}==> eof\n"), &[]);
+    let last = last.replace("-->", "-->+");
+    check(&format!("{last}==> eof\n"), &["3 client framing: its last line does not end with LF"]);
+    // A recording may break off within a line.
+    check(&last, &[]);
+}
+
 /// A schema in which the result of `tools/list` has just this member.
 fn schema(member: &str) -> Schema {
     let text = serde_json::json!({"$defs": {
