@@ -100,6 +100,8 @@ struct Session<'a> {
     /// The lines of the client that are not JSON, until an error says so.
     unparsed: VecDeque<usize>,
     closed: bool,
+    /// The server's requests without an answer of which the transcript says only the method.
+    unnamed: usize,
 }
 
 impl<'a> Session<'a> {
@@ -117,6 +119,7 @@ impl<'a> Session<'a> {
             capabilities: Capabilities::default(),
             unparsed: VecDeque::new(),
             closed: false,
+            unnamed: 0,
         }
     }
 
@@ -164,6 +167,7 @@ impl<'a> Session<'a> {
             self.find(side, "jsonrpc", "it has a `method` and what a response has");
         }
         match (method, message.get("id")) {
+            (Some(method), None) if is_bare => self.bare_method(side, method),
             (Some(method), Some(id)) => self.request(side, method, id, message),
             (Some(method), None) => self.notification(side, method, message),
             (None, Some(id)) => self.response(side, id, message, is_bare),
@@ -211,6 +215,16 @@ impl<'a> Session<'a> {
         self.by_schema(side, method, message, revision.as_deref());
         let (line, method) = (self.line, method.to_owned());
         self.requests.insert(key, Request { line, method, revision, answered: false, cancelled: false });
+    }
+
+    /// A wait that says only a method, so nobody knows the rest of the message.
+    fn bare_method(&mut self, side: Side, method: &str) {
+        if !method.starts_with("notifications/") {
+            self.unnamed += 1;
+        }
+        if self.modern.is_none() {
+            self.capable(side, method);
+        }
     }
 
     /// Whether what a side sends was offered by the side that has to, in the era with a handshake.
@@ -305,6 +319,10 @@ impl<'a> Session<'a> {
             return;
         }
         let Some(request) = self.requests.get_mut(&(side.other(), id.to_string())) else {
+            if side == Side::Client && self.unnamed > 0 {
+                self.unnamed -= 1;
+                return;
+            }
             return self.find(side, "id", format!("it answers the id {}, which no request has", shown(id)));
         };
         let (was_answered, was_cancelled) = (request.answered, request.cancelled);

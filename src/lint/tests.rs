@@ -115,6 +115,16 @@ fn a_last_line_without_its_end_is_found_on_both_sides() {
     check(&last, &[]);
 }
 
+#[test]
+fn a_wait_for_a_method_is_judged_by_nothing_that_it_does_not_say() {
+    let answer = "--> {\"jsonrpc\":\"2.0\",\"id\":\"r\",\"result\":{\"roots\":[]}}\n";
+    let body = format!(
+        "{HANDSHAKE}<-- {{\"method\":\"notifications/progress\"}}\n<-- {{\"method\":\"notifications/cancelled\"}}\n\
+         <-- {{\"method\":\"roots/list\"}}\n{answer}{answer}"
+    );
+    check(&body, &["10 client id: it answers the id \"r\", which no request has"]);
+}
+
 /// A schema in which the result of `tools/list` has just this member.
 fn schema(member: &str) -> Schema {
     let text = serde_json::json!({"$defs": {
