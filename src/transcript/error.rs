@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::rules::all_words;
 use crate::text::escape;
 
 /// How much of a line is quoted at most.
@@ -102,10 +103,7 @@ pub enum Problem {
         most: usize,
     },
     /// The text is not a rule.
-    #[error(
-        "expected `[METHOD] POINTER` and `ignore`, `string`, `number`, `unordered`, `at-least` or `same LINE [POINTER]`, \
-         found `{found}`"
-    )]
+    #[error("expected `[METHOD] POINTER` and {}, found `{found}`", all_words())]
     NoRule {
         /// The value of the key, or the line.
         found: String,

@@ -46,6 +46,34 @@ enum How {
     Same { line: usize, pointer: String },
 }
 
+impl How {
+    /// All but `same`, which has more than a word.
+    const OF_ONE_WORD: [Self; 6] =
+        [Self::Ignore, Self::String, Self::Number, Self::Unordered, Self::AtLeast, Self::Fresh];
+
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Ignore => "ignore",
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Unordered => "unordered",
+            Self::AtLeast => "at-least",
+            Self::Fresh => "fresh",
+            Self::Same { .. } => "same",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        Self::OF_ONE_WORD.into_iter().find(|how| how.word() == word)
+    }
+}
+
+/// What can stand behind the pointer of a rule, for people.
+pub(super) fn all_words() -> String {
+    let words: Vec<String> = How::OF_ONE_WORD.iter().map(|how| format!("`{}`", how.word())).collect();
+    format!("{} or `same LINE [POINTER]`", words.join(", "))
+}
+
 /// How strictly a played transcript is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
@@ -68,12 +96,7 @@ impl Rule {
             words.remove(0);
         }
         let (pointer, how) = match words[..] {
-            [pointer, "ignore"] => (pointer, How::Ignore),
-            [pointer, "string"] => (pointer, How::String),
-            [pointer, "number"] => (pointer, How::Number),
-            [pointer, "unordered"] => (pointer, How::Unordered),
-            [pointer, "at-least"] => (pointer, How::AtLeast),
-            [pointer, "fresh"] => (pointer, How::Fresh),
+            [pointer, word] => (pointer, How::from_word(word).ok_or_else(no_rule)?),
             [pointer, "same", line] => {
                 (pointer, How::Same { line: number(line).ok_or_else(no_rule)?, pointer: pointer.to_owned() })
             }
@@ -154,15 +177,11 @@ impl fmt::Display for Rule {
             write!(f, "{method} ")?;
         }
         write!(f, "{} ", self.pointer)?;
+        f.write_str(self.how.word())?;
         match &self.how {
-            How::Ignore => f.write_str("ignore"),
-            How::String => f.write_str("string"),
-            How::Number => f.write_str("number"),
-            How::Unordered => f.write_str("unordered"),
-            How::AtLeast => f.write_str("at-least"),
-            How::Fresh => f.write_str("fresh"),
-            How::Same { line, pointer } if *pointer == self.pointer => write!(f, "same {line}"),
-            How::Same { line, pointer } => write!(f, "same {line} {pointer}"),
+            How::Same { line, pointer } if *pointer == self.pointer => write!(f, " {line}"),
+            How::Same { line, pointer } => write!(f, " {line} {pointer}"),
+            How::Ignore | How::String | How::Number | How::Unordered | How::AtLeast | How::Fresh => Ok(()),
         }
     }
 }
@@ -415,5 +434,9 @@ mod tests {
         let rules = Rule::parse_file(file).unwrap();
         assert_eq!(rules.iter().map(ToString::to_string).collect::<Vec<_>>(), ["/a ignore", "m /b same 3"]);
         assert_eq!(Rule::parse_file("/a ignore\nx\n").unwrap_err().0, 2);
+        let said = Rule::parse("/a any").unwrap_err().to_string();
+        let expected = "expected `[METHOD] POINTER` and `ignore`, `string`, `number`, `unordered`, `at-least`, `fresh` or \
+                        `same LINE [POINTER]`, found `/a any`";
+        assert_eq!(said, expected);
     }
 }
