@@ -117,7 +117,7 @@ pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, 
 /// Begins the recording of a server that was started from its command line.
 pub(super) fn of_server(opened: Opened<'_>, options: &record::Options, here: &Path) -> Result<Recorder, CliError> {
     let target = opened.target;
-    let placeholders = Placeholders::of_recording(here).map_err(|error| target.error(error.into()))?;
+    let placeholders = Placeholders::of_recording(here).map_err(|error| target.error(error.into()))?.keeping_versions();
     let basis = basis(here, &placeholders).map_err(|problem| target.unrecordable(problem))?;
     let mut words = options.command.iter().map(|word| placeholders.hide_directory(word));
     // A program in an argument has line breaks, and no header can hold them.

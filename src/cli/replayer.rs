@@ -124,6 +124,8 @@ impl<'a> Replayer<'a> {
             return Err(format!("{file}: `setup` makes files in a fresh directory, so it does not play with `--in`"));
         }
         let placeholders = Placeholders::with_tmp(&place.path).map_err(failed)?;
+        let is_own = self.server(&transcript).is_empty();
+        let placeholders = if is_own { placeholders } else { placeholders.keeping_versions() };
         for setup in transcript.header.setup() {
             setup
                 .make_beneath(&place.directory, &placeholders)
@@ -152,6 +154,11 @@ impl<'a> Replayer<'a> {
         Ok(Replayed::Compared { difference, is_same, updated })
     }
 
+    /// The command of the server; empty for the one that is built in.
+    fn server<'b>(&'b self, transcript: &'b Transcript) -> &'b [String] {
+        self.options.server.as_deref().unwrap_or(transcript.header.server())
+    }
+
     /// Starts the server and plays with it.
     fn start(
         &self,
@@ -161,7 +168,7 @@ impl<'a> Replayer<'a> {
         placeholders: &Placeholders,
     ) -> io::Result<Played> {
         let (directory, passed) = (&place.directory, &self.passed);
-        let words = self.options.server.as_deref().unwrap_or(transcript.header.server());
+        let words = self.server(transcript);
         let player =
             Player::default().placeholders(placeholders.clone()).in_order(self.options.strict).rules(rules.to_vec());
         if words.is_empty() {

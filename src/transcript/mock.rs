@@ -85,9 +85,13 @@ impl Mock {
         let text = text.as_ref();
         let transcript = Transcript::parse(file, text)?;
         let first_line = Transcript::first_line_of_body(text);
-        let version = transcript.header.version().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let fill =
-            |text: &str| placeholders.fill_json(text).replace("\"[version]\"", &Value::from(version).to_string());
+        // That of another program is only known if the transcript says it.
+        let own = transcript.header.server().is_empty().then_some(env!("CARGO_PKG_VERSION"));
+        let version = transcript.header.version().or(own).map(|version| Value::from(version).to_string());
+        let fill = |text: &str| {
+            let text = placeholders.fill_json(text);
+            version.iter().fold(text, |text, version| text.replace("\"[version]\"", version))
+        };
         let mut mock =
             Self { opening: Vec::new(), exchanges: Vec::new(), placeholders: placeholders.clone(), repeats: false };
         let mut placing = Placing::default();

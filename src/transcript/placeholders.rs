@@ -9,6 +9,8 @@ use serde_json::Value;
 
 const TMP: &str = "[tmp]";
 const VERSION: &str = "[version]";
+/// The end of the keys under which a server says what it is.
+const INFO: &str = "serverInfo";
 
 /// The values of the placeholders in one play.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +21,8 @@ pub struct Placeholders {
     spellings: Vec<String>,
     /// Whether a spelling counts only as a whole path or the beginning of one.
     only_paths: bool,
+    /// Whether the versions of servers stay as they came.
+    keeps_versions: bool,
 }
 
 impl Placeholders {
@@ -46,7 +50,7 @@ impl Placeholders {
         }
         spellings.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         spellings.dedup();
-        Ok(Self { tmp: Some(canonical.to_owned()), spellings, only_paths: false })
+        Ok(Self { tmp: Some(canonical.to_owned()), spellings, ..Self::default() })
     }
 
     /// `[version]`, and `[tmp]` for the directory that a recorded server runs in, so that the recording plays in another.
@@ -63,6 +67,12 @@ impl Placeholders {
         Ok(Self { only_paths: true, ..Self::with_tmp(directory)? })
     }
 
+    /// The same without `[version]`: the version of another program than this one is part of what it answers.
+    #[must_use]
+    pub fn keeping_versions(self) -> Self {
+        Self { keeps_versions: true, ..self }
+    }
+
     /// Fills the directory into plain text: arguments, variables, files.
     #[must_use]
     pub fn fill(&self, text: &str) -> String {
@@ -75,10 +85,11 @@ impl Placeholders {
         self.tmp.as_ref().map_or_else(|| line.to_owned(), |tmp| line.replace(TMP, &in_json(tmp)))
     }
 
-    /// Removes the directory from a line, and the version from every `serverInfo` in it.
+    /// Removes the directory from a line, and the version from every `serverInfo` in it unless versions are kept.
     #[must_use]
     pub fn hide(&self, line: &str) -> String {
-        hide_versions(&self.hide_directory(line))
+        let line = self.hide_directory(line);
+        if self.keeps_versions { line } else { hide_versions(&line) }
     }
 
     /// Removes only the directory from a text.
@@ -117,6 +128,28 @@ fn is_in_name(c: char) -> bool {
 fn in_json(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted).to_owned()
+}
+
+/// Takes the version in every `serverInfo` for the wanted one if that is the placeholder, or if any version will do.
+pub(super) fn same_versions(wanted: &Value, came: &mut Value, any_will_do: bool) {
+    match (wanted, came) {
+        (Value::Object(wanted), Value::Object(came)) => {
+            for (name, came) in came {
+                let Some(wanted) = wanted.get(name) else { continue };
+                let versions = wanted.get("version").zip(came.get_mut("version")).filter(|_| name.ends_with(INFO));
+                if let Some((Value::String(wanted), Value::String(came))) = versions {
+                    if any_will_do || wanted == VERSION {
+                        wanted.clone_into(came);
+                    }
+                }
+                same_versions(wanted, came, any_will_do);
+            }
+        }
+        (Value::Array(wanted), Value::Array(came)) => {
+            wanted.iter().zip(came).for_each(|(wanted, came)| same_versions(wanted, came, any_will_do));
+        }
+        _ => {}
+    }
 }
 
 /// Works on the text, because parsing and printing would sort the keys. Within a JSON string every quotation mark has a

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::placeholders::same_versions;
 use super::times::same_times;
 use super::{Entry, Identity, Problem};
 
@@ -241,6 +242,7 @@ pub(super) fn pairs(
             Identity::Response(id) => methods.get(id),
             Identity::ErrorWithoutId | Identity::Batch(_) | Identity::NoMessage => None,
         };
+        same_versions(wanted, &mut pair.came, strictness == Strictness::Usual);
         if strictness == Strictness::Usual {
             same_times(wanted, &mut pair.came);
         }
@@ -422,6 +424,22 @@ mod tests {
         for came in ["at 2027-11-12 in [tmp]", "at 12027-11-12T13:14:15Z in [tmp]", "at 2027-11-12T13:14:15Z in x"] {
             assert_ne!(left(&[], Strictness::Usual, wanted.clone(), json!({"t": came})), json!("met"), "{came}");
         }
+    }
+
+    #[test]
+    fn a_version_differs_unless_that_is_strict_and_it_was_recorded() {
+        let info = |version: &str| json!({"_meta": {"x/serverInfo": {"name": "s", "version": version}}});
+        for (wanted, strictness, met) in [
+            ("1", Strictness::Usual, true),
+            ("1", Strictness::Strict, false),
+            ("[version]", Strictness::Usual, true),
+            ("[version]", Strictness::Strict, true),
+        ] {
+            let left = left(&[], strictness, info(wanted), info("2"));
+            assert_eq!(left == json!("met"), met, "{wanted} {strictness:?}");
+        }
+        let elsewhere = |version: &str| json!({"info": {"version": version}});
+        assert_ne!(left(&[], Strictness::Usual, elsewhere("1"), elsewhere("2")), json!("met"));
     }
 
     #[test]

@@ -100,6 +100,41 @@ fn a_recorded_server_plays_against_itself_without_a_difference() {
 }
 
 #[test]
+fn the_version_of_another_server_is_kept_and_compared_strictly() {
+    let place = recorded();
+    let file = place.path().join("s.transcript");
+    let text =
+        fs::read_to_string(&file).unwrap().replacen("match:", "match: tools/call /result/text string\nmatch:", 1);
+    fs::write(&file, &text).unwrap();
+    let info = |version: &str| format!(r#""serverInfo":{{"name":"s","version":"{version}"}}"#);
+    assert!(text.contains(&info("1")), "{text}");
+    let answers = |expected: &str| {
+        let (status, output, errors) = allowexec(place.path(), &["mock", "s.transcript"], CLIENT);
+        assert!(status == 0 && output.contains(&info(expected)), "{output}{errors}");
+    };
+    answers("1");
+    fs::write(place.path().join("server.sh"), SERVER.replace(&info("1"), &info("2"))).unwrap();
+    let replay = |more: &[&str]| {
+        let (status, output, _) =
+            allowexec(place.path(), &[&["replay", "--in", ".", "s.transcript"], more].concat(), "");
+        (status, output)
+    };
+    assert_eq!(replay(&[]), (0, "1 the same of 1\n".to_owned()));
+    let (status, output) = replay(&["--strict"]);
+    assert!(
+        status == 1 && output.contains(r#"+<-- {"jsonrpc":"2.0","id":0"#) && output.contains(&info("2")),
+        "{output}"
+    );
+    // A placeholder stands for any version, and `mock` makes up none in its place.
+    fs::write(&file, text.replace(&info("1"), &info("[version]"))).unwrap();
+    assert_eq!(replay(&["--strict"]).0, 0);
+    answers("[version]");
+    fs::write(&file, text.replace(&info("1"), &info("[version]")).replacen("server:", "version: 7\nserver:", 1))
+        .unwrap();
+    answers("7");
+}
+
+#[test]
 fn a_difference_in_text_of_several_lines_is_shown_as_text() {
     let place = recorded();
     fs::write(place.path().join("words"), "goodbye").unwrap();

@@ -50,7 +50,7 @@ def echoed(header, entries):
             lines.put(None)
 
     same = lambda data: data
-    return player.canonical(header, player.play(entries, write, close, lines, lambda: 0, same, same, 0.2))
+    return player.canonical(header, player.play(entries, write, close, lines, lambda: 0, same, player.without_versions, 0.2))
 
 
 def played(program, file):
@@ -96,7 +96,7 @@ def played(program, file):
             except OSError:
                 pass
 
-        hide = lambda line: line.replace(tmp.encode(), b"[tmp]")
+        hide = lambda line: player.without_versions(line.replace(tmp.encode(), b"[tmp]"))
         fill = lambda data: data.replace(b"[tmp]", tmp.encode()) if player.printable(data) is not None else data
         try:
             found = player.play(entries, write, close, lines, lambda: server.wait(15), fill, hide, 15)

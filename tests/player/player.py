@@ -53,7 +53,7 @@ def printable(data):
     return text if plain and text == text.rstrip() else None
 
 
-def without_versions(line):
+def without_versions(line):  # of allowexec, which is the server if the header has none
     found = rb'(serverInfo":\s*\{(?:[^{}]|\{[^{}]*\})*?"version":\s*)"(?:[^"\\]|\\.)*"'
     return re.sub(found, rb'\1"[version]"', line)
 
@@ -150,7 +150,7 @@ def canonical(header, entries):
 
 
 def play(entries, write, close, lines, ended, fill, hide, deadline):
-    """What happened: the entries, with what came. A line of `lines` has its end."""
+    """What happened: the entries, with what came. A line of `lines` has its end; `hide` puts in the placeholders."""
     waits, kept, happened = collections.Counter(one[2] for one in entries if one[0] in ("wait", "noise")), [], []
     at_end, ends, fresh = [], [], {}
     made_up = lambda one: re.findall(r'"(requestState|taskId|elicitationId)": ?"([^"]+)"', one[1]) if one[0] == "wait" else []
@@ -159,7 +159,7 @@ def play(entries, write, close, lines, ended, fill, hide, deadline):
     def read():
         line = None if at_end else lines.get(timeout=deadline)
         (at_end if line is None else ends).append(line is not None and line.endswith(b"\n"))
-        return server_line(without_versions(hide(line.removesuffix(b"\n")))) if line is not None else None
+        return server_line(hide(line.removesuffix(b"\n"))) if line is not None else None
 
     def notice(came):
         wanted = waits[came[2]] > sum(other[2] == came[2] for other in kept)
