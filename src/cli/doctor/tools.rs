@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::risks::{Risk, directories, home, is_confined, is_granted, resolved};
 use crate::config::Config;
+use crate::files::read_regular;
 use crate::policy::rules::CommandRule;
 use crate::sandbox::{Level, Preset, is_executed_anyway};
 use crate::server::Parts;
@@ -42,6 +43,9 @@ const STARTED: [(&str, &[&str]); 4] = [("npm", &["sh"]), ("npx", &["sh"]), ("mak
 
 /// Where compilers keep the programs that `cc` starts.
 const OF_COMPILERS: [&str; 2] = ["/usr/lib/gcc", "/usr/libexec/gcc"];
+
+/// The largest file in which a version manager names versions.
+const LARGEST_VERSION: u64 = 64 * 1024;
 
 /// What the tools of a configuration lack.
 pub(super) fn needs(config: &Config, parts: &Parts) -> Vec<Risk> {
@@ -269,7 +273,31 @@ impl Tools<'_> {
 
 /// The directory of the version that a version manager has chosen for everybody, as an example.
 fn chosen(manager: &Path) -> String {
-    let version = std::fs::read_to_string(manager.join("version")).unwrap_or_default();
+    let version = read_regular(&manager.join("version"), LARGEST_VERSION).unwrap_or_default();
+    let version = String::from_utf8_lossy(&version);
     let bin = version.lines().next().map(|version| manager.join("versions").join(version.trim()).join("bin"));
     bin.filter(|bin| bin.is_dir()).map(|bin| format!(", such as `{}`", bin.display())).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_from_a_file_and_a_fifo_is_not_waited_for() {
+        let manager = tempfile::tempdir().unwrap();
+        let path = manager.path().to_owned();
+        fs::create_dir_all(path.join("versions/3.12/bin")).unwrap();
+        fs::write(path.join("version"), "3.12\n3.11\n").unwrap();
+        assert_eq!(chosen(&path), format!(", such as `{}`", path.join("versions/3.12/bin").display()));
+        fs::remove_file(path.join("version")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path.join("version")).status().unwrap().success());
+        let (done, waiting) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(chosen(&path)));
+        assert_eq!(waiting.recv_timeout(Duration::from_secs(30)).as_deref(), Ok(""));
+    }
 }
