@@ -177,8 +177,8 @@ pub(super) enum CliError {
     Write {
         /// Its name.
         file: String,
-        /// What the system says.
-        source: io::Error,
+        /// What is in the way.
+        source: PlaceError,
     },
     /// A signal ended a replay.
     #[error("interrupted")]

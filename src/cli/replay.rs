@@ -4,7 +4,7 @@
 //! that is built in looks after the orphans of the whole process. What is printed holds nothing that changes from run to run.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::signals::{Interrupt, Signals};
 use super::verdicts::{ReplayVerdict, ReplayVerdicts};
 use super::{Outcome, beside, print, print_json, stdio};
 use crate::exec::own_descendants;
-use crate::files::read_regular;
+use crate::files::{Place, PlaceError, read_regular};
 use crate::text::escape;
 
 /// The largest transcript that is read; parsed it takes several times as much memory.
@@ -60,6 +60,9 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
     own_descendants();
     let interrupt = Signals::catch().and_then(Interrupt::new).map_err(|source| CliError::Serve { source })?;
     let files = transcripts(named)?;
+    // Held before anything runs that could put a link in its place. Made anew by each run, as the runners of tests do; the
+    // recording of a session is kept, since it can't be.
+    let junit = options.junit.as_deref().map(Output::hold).transpose()?;
     // Several would meet in one directory, and standard input is this process's.
     let one_by_one = files.len() == 1 || options.directory.is_some() || files.iter().any(|file| file == STANDARD_INPUT);
     let said = |verdict: &ReplayVerdict, file: &str| match options.json || options.tap {
@@ -84,10 +87,7 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
         beside::replay(&files, options, &interrupt, |file, verdict| said(verdict, file).map(|_| ()))?
     };
     let verdicts = ReplayVerdicts(verdicts);
-    if let Some(file) = &options.junit {
-        // Made anew by each run, as the runners of tests do; the recording of a session is kept, since it can't be.
-        fs::write(file, verdicts.to_junit()).map_err(|source| CliError::Write { file: file.clone(), source })?;
-    }
+    junit.map_or(Ok(()), |file| file.write(&verdicts.to_junit()))?;
     if options.json {
         print_json(&verdicts.to_json())?;
     } else if options.tap {
@@ -101,6 +101,29 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
         // Each has said why.
         (_, _) => Outcome::Status(2),
     })
+}
+
+/// A file for what came of a run.
+struct Output<'a> {
+    file: &'a str,
+    place: Place,
+}
+
+impl<'a> Output<'a> {
+    /// Opens its directory, and makes sure that nothing else than a regular file has its name.
+    fn hold(file: &'a str) -> Result<Self, CliError> {
+        let place = Place::open(Path::new(file), &[]).map_err(PlaceError::from);
+        let held = place.and_then(|place| place.could_replace().map(|()| Self { file, place }));
+        held.map_err(|source| CliError::Write { file: file.to_owned(), source })
+    }
+
+    fn write(&self, text: &str) -> Result<(), CliError> {
+        let written = self.place.replace_as_usual().and_then(|replacement| {
+            replacement.file()?.write_all(text.as_bytes())?;
+            Ok(replacement.take_the_name()?)
+        });
+        written.map_err(|source| CliError::Write { file: self.file.to_owned(), source })
+    }
 }
 
 /// The files that were named, and those below the directories that were.

@@ -111,6 +111,9 @@ mod unix {
 
     use super::{Existing, Place, PlaceError, Replacement};
 
+    /// What only the owner of a file may read and write.
+    const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
     /// The temporary name of a new file.
     #[derive(Debug)]
     pub(super) struct Unnamed {
@@ -153,7 +156,7 @@ mod unix {
         /// As [`Self::replace`], and [`PlaceError::Exists`] for a regular file that must be kept.
         pub fn create(&self, existing: Existing) -> Result<Replacement, PlaceError> {
             self.look_for(existing)?;
-            self.create_unnamed()
+            self.create_unnamed(PRIVATE)
         }
 
         fn look_for(&self, existing: Existing) -> Result<(), PlaceError> {
@@ -168,10 +171,22 @@ mod unix {
         /// # Errors
         /// As [`Self::replace`].
         pub fn replace_alike(&self) -> Result<Replacement, PlaceError> {
-            let mode = self.look()?.unwrap_or(Mode::RUSR | Mode::WUSR);
-            let replacement = self.create_unnamed()?;
+            let mode = self.look()?.unwrap_or(PRIVATE);
+            let replacement = self.create_unnamed(PRIVATE)?;
             rustix::fs::fchmod(&replacement.file, mode).map_err(io::Error::from)?;
             Ok(replacement)
+        }
+
+        /// The same with the permissions that other programs would give it: those of the file that has the name, or else
+        /// those that the umask leaves.
+        ///
+        /// # Errors
+        /// As [`Self::replace`].
+        pub fn replace_as_usual(&self) -> Result<Replacement, PlaceError> {
+            match self.look()? {
+                Some(_) => self.replace_alike(),
+                None => self.create_unnamed(Mode::from_raw_mode(0o666)),
+            }
         }
 
         /// The permissions of the regular file that has the name, if there is one.
@@ -193,12 +208,11 @@ mod unix {
             Err(PlaceError::Taken { found })
         }
 
-        fn create_unnamed(&self) -> Result<Replacement, PlaceError> {
+        fn create_unnamed(&self, mode: Mode) -> Result<Replacement, PlaceError> {
             let create = || -> io::Result<Replacement> {
                 let directory = rustix::fs::openat(&self.directory, ".", super::HANDLE, Mode::empty())?;
                 let meanwhile = OsString::from(format!(".allowexec-{}", crate::random::uuid()));
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let mode = Mode::RUSR | Mode::WUSR;
                 let file = File::from(rustix::fs::openat(&directory, &meanwhile, flags, mode)?);
                 Ok(Replacement { file, unnamed: Some(Unnamed { directory, meanwhile, name: self.name.clone() }) })
             };
@@ -327,6 +341,14 @@ mod elsewhere {
         /// # Errors
         /// As [`Self::replace`].
         pub fn replace_alike(&self) -> Result<Replacement, PlaceError> {
+            self.replace()
+        }
+
+        /// The same.
+        ///
+        /// # Errors
+        /// As [`Self::replace`].
+        pub fn replace_as_usual(&self) -> Result<Replacement, PlaceError> {
             self.replace()
         }
 

@@ -230,6 +230,48 @@ fn a_second_player_agrees_on_all_fixtures() {
 }
 
 #[test]
+fn the_verdicts_for_machines_are_written_to_a_regular_file_only() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let text =
+        "transcript: 1\nserver: sh -c 'touch played; cat'\n\n--> {\"id\":1}\n<-- {\"id\":1}\n==> eof\n<== exit 0\n";
+    fs::write(path("t.transcript"), text).unwrap();
+    fs::write(path("theirs"), "theirs").unwrap();
+    symlink("theirs", path("link")).unwrap();
+    symlink("nowhere", path("dangling")).unwrap();
+    fs::create_dir(path("directory")).unwrap();
+    assert!(Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
+    let replay = |file: &str| allowexec(place.path(), &["replay", "--in", ".", "--junit", file, "t.transcript"], "");
+    for (name, found) in [
+        ("link", "a link"),
+        ("dangling", "a link"),
+        ("fifo", "a FIFO or a pipe"),
+        ("directory", "a directory"),
+        ("/dev/null", "a device"),
+    ] {
+        let (status, output, errors) = replay(name);
+        let said = format!(
+            "allowexec: error: can't write `{name}`: it is {found}; expected a regular file, which is replaced, or nothing\n"
+        );
+        assert_eq!((status, output.as_str(), errors), (2, "", said));
+    }
+    assert_eq!((fs::read_to_string(path("theirs")).unwrap().as_str(), path("nowhere").exists()), ("theirs", false));
+    assert!(!path("played").exists(), "it is said before anything is played");
+    // Of an earlier file the permissions stay.
+    fs::write(path("out.xml"), "earlier").unwrap();
+    fs::set_permissions(path("out.xml"), fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(replay("out.xml").0, 0);
+    assert!(fs::read_to_string(path("out.xml")).unwrap().contains("<testsuite"));
+    assert_eq!(fs::metadata(path("out.xml")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(replay("new.xml").0, 0);
+    // A server that puts a link there has nothing written through it.
+    fs::write(path("t.transcript"), text.replace("touch played", "ln -sf theirs late.xml")).unwrap();
+    assert_eq!(replay("late.xml").0, 2);
+    assert_eq!(fs::read_to_string(path("theirs")).unwrap(), "theirs");
+}
+
+#[test]
 fn directories_play_side_by_side_and_the_verdicts_come_in_order() {
     let place = tempfile::tempdir().unwrap();
     let server = "server: sh -c 'read -r x; sleep 1; echo \"{\\\"id\\\":1}\"; cat'";

@@ -34,7 +34,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     let to = elsewhere.map_or_else(|| root.clone(), |to| root.join(to).components().collect());
     let failed = |file: &Path| {
         let file = file.display().to_string();
-        move |source| CliError::Write { file, source }
+        move |source: io::Error| CliError::Write { file, source: source.into() }
     };
     if elsewhere.is_some() {
         std::fs::create_dir_all(&to).map_err(failed(&to))?;
@@ -92,6 +92,9 @@ fn make_target(project: &Project) -> Result<(), CliError> {
     match project.place.create_directory(Path::new("target")) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(CliError::Write { file: project.root.join("target").display().to_string(), source }),
+        Err(error) => {
+            let file = project.root.join("target").display().to_string();
+            Err(CliError::Write { file, source: error.into() })
+        }
     }
 }
