@@ -77,7 +77,7 @@ pub(super) fn play(
             format!("{how}, and said on standard error:\n{said}")
         }
     });
-    Ok(Played { transcript: played, problem, has_started })
+    Ok(Played { transcript: played, problem, has_started, unread: None })
 }
 
 /// Ends what has left the process group of the server. It fell to this process (Linux), which has no other children when one

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::arguments::Arguments;
+use super::error::CliError;
 use super::signals::Interrupt;
 use super::stdio;
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, ConfigError, Surroundings};
 use crate::files::Beneath;
 use crate::server::{DrainTime, Parts, Server};
 use crate::transcript::{Entry, LineEnd, Peer, Placeholders, Player, Transcript};
@@ -28,6 +30,8 @@ pub(super) struct Played {
     pub problem: Option<String>,
     /// Whether the server came to answering at all; else what happened is nothing that a transcript should say.
     pub has_started: bool,
+    /// The file that the server could not read, as the transcript names it.
+    pub unread: Option<PathBuf>,
 }
 
 /// Plays a transcript in `directory`, which the placeholders stand for. `passed` are the variables of this process's that
@@ -55,7 +59,7 @@ pub(super) fn play(
         let peer = Peer::over_channels(to_server, from_server, move |within| end.recv_timeout(within).ok());
         player.play(&copy, peer)
     })?;
-    let mut problem = None;
+    let (mut problem, mut unread) = (None, None);
     let parts = config.and_then(|config| {
         let parts = Parts::new(&config);
         parts.check_start()?;
@@ -71,6 +75,9 @@ pub(super) fn play(
         }
         // As the program itself would end: with 2, and nothing on its output.
         Err(error) => {
+            if let CliError::Config(ConfigError::File { file, .. } | ConfigError::PolicyFile { file, .. }) = &error {
+                unread = Some(file.clone());
+            }
             problem = Some(format!("the server did not start: {}", stdio::with_causes(&error)));
             drop(to_player);
             2
@@ -79,7 +86,7 @@ pub(super) fn play(
     // Where the transcript does not look at the end nobody listens.
     ended.send(status).ok();
     let transcript = playing.join().map_err(|_| io::Error::other("the player failed"))?;
-    Ok(Played { transcript, has_started: problem.is_none(), problem })
+    Ok(Played { transcript, has_started: problem.is_none(), problem, unread })
 }
 
 /// What the server finds in its environment: its directory as HOME, what is passed on, and what the header says.
@@ -105,7 +112,7 @@ fn configure(
     directory: &Beneath,
     placeholders: &Placeholders,
     passed: &BTreeMap<OsString, OsString>,
-) -> Result<Config, super::error::CliError> {
+) -> Result<Config, CliError> {
     let header = &transcript.header;
     let words = header.args().iter().map(|arg| OsString::from(placeholders.fill(arg)));
     let Arguments { flags, .. } = Arguments::parse(std::iter::once("serve".into()).chain(words))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::error::CliError;
 use super::foreign;
@@ -114,7 +114,7 @@ impl<'a> Replayer<'a> {
             return Err(format!("{file}: nothing is sent and nothing expected; a recording may have been broken off"));
         }
         let rules = rules(file, &transcript)?;
-        let advice = |has_started| self.advice(&transcript.header, has_started);
+        let advice = |has_started, unread| self.advice(&transcript.header, has_started, unread);
         let place =
             ReplayDirectory::new(self.options.directory.as_deref()).map_err(|error| match &self.options.directory {
                 Some(directory) => format!("flag `--in`: `{directory}` can't be used: {error}"),
@@ -131,9 +131,9 @@ impl<'a> Replayer<'a> {
                 .make_beneath(&place.directory, &placeholders)
                 .map_err(|error| format!("{file}: setup: {setup}: {error}"))?;
         }
-        let Played { transcript: played, problem, has_started } = self
+        let Played { transcript: played, problem, has_started, unread } = self
             .start(&transcript, &rules, &place, &placeholders)
-            .map_err(|error| format!("{file}: {error}\n{}", advice(true)).trim_end().to_owned())?;
+            .map_err(|error| format!("{file}: {error}\n{}", advice(true, None)).trim_end().to_owned())?;
         // The parser has taken it for UTF-8.
         let text = String::from_utf8_lossy(&text);
         let strictness = if self.options.strict { Strictness::Strict } else { Strictness::Usual };
@@ -142,7 +142,11 @@ impl<'a> Replayer<'a> {
         let is_same = comparison.is_same() && (has_started || expects_an_end(&transcript));
         let difference = Difference {
             line: comparison.line(),
-            reason: if is_same { String::new() } else { format!("{problem}{}", advice(has_started)) },
+            reason: if is_same {
+                String::new()
+            } else {
+                format!("{problem}{}", advice(has_started, unread.as_deref()))
+            },
             diff: match self.options.rewriting {
                 // What was filled in differs from nothing that was expected.
                 Rewriting::Writes | Rewriting::Shows if is_same => comparison.rewritten(),
@@ -180,10 +184,16 @@ impl<'a> Replayer<'a> {
         foreign::play(&player, words, transcript, directory, placeholders, &variables, &self.interrupt)
     }
 
-    /// What could help a server that does not find its files.
-    fn advice(&self, header: &Header, has_started: bool) -> String {
+    /// What could help a server that does not find its files. `unread` is the one that it names, if that is known.
+    fn advice(&self, header: &Header, has_started: bool, unread: Option<&Path>) -> String {
         let is_foreign = self.options.server.is_some() || !header.server().is_empty();
+        let is_below = |file: &Path| file.is_relative() && !file.components().any(|part| part == Component::ParentDir);
+        let was_there = header.directory().is_some() && self.options.directory.is_none();
         match (header.directory(), &self.options.directory) {
+            (_, _) if unread.is_some_and(|file| !was_there || !is_below(file)) => "a file that a transcript names must be in the directory that it plays in, and no \
+                 link may lead to it: copy it there and change its name in the header, or play in a directory that contains \
+                 it (`--in DIR`)\n"
+                .to_owned(),
             (None, None) if is_foreign && !has_started => {
                 "a transcript plays in an empty directory; to play here, try `--in .`\n".to_owned()
             }

@@ -269,6 +269,7 @@ impl Config {
             (given.spec.set)(&mut config, given)?;
         }
         config.check()?;
+        file::check_lock(&config.lock, from)?;
         config.read_rules(from)?;
         config.name_tools()?;
         Ok(config)

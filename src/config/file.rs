@@ -1,10 +1,12 @@
-//! The file of `--config`: a YAML mapping from keys to values. It and the files of `--policy` are the only ones that this layer reads.
+//! The file of `--config`: a YAML mapping from keys to values. It and the files of `--policy` are the only ones that this layer
+//! reads, and it looks at the file of `--lock` if others than the operator may have named it.
 //!
 //! What it holds is bounded before and while it is parsed: deep nesting costs the YAML parser the square of its depth, and
 //! a few aliases stand for as much text as they like.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::de::{
@@ -18,6 +20,7 @@ use super::setting::{Setting, SettingPlace};
 use super::spec::{Spec, Takes};
 use super::table::{CONFIG, SETTINGS};
 use crate::files::{Beneath, ReadError, into_text, read_regular};
+use crate::integrity::LARGEST_LOCK;
 use crate::policy::rules::{LARGEST_POLICY, PolicyText};
 use crate::text::nearest;
 
@@ -51,7 +54,7 @@ pub(super) fn given(
     };
     let bytes = match from {
         FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST),
-        FileFrom::Beneath(outer) => read_beneath(outer, name),
+        FileFrom::Beneath(outer) => read_beneath(outer, name, LARGEST),
     };
     let text = bytes.and_then(into_text).map_err(|source| ConfigError::File {
         file: name.clone(),
@@ -73,7 +76,7 @@ pub(super) fn policies(
     let read = |name: &PathBuf| {
         let bytes = match from {
             FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST_POLICY),
-            FileFrom::Beneath(outer) => read_beneath(outer, name),
+            FileFrom::Beneath(outer) => read_beneath(outer, name, LARGEST_POLICY),
         };
         let text = bytes.and_then(into_text).map_err(|source| ConfigError::PolicyFile {
             file: name.clone(),
@@ -85,9 +88,24 @@ pub(super) fn policies(
     files.value.iter().map(read).collect()
 }
 
-fn read_beneath(outer: &Beneath, name: &Path) -> Result<Vec<u8>, ReadError> {
-    let relative = if name.is_absolute() { name.strip_prefix(outer.path()).unwrap_or(name) } else { name };
-    outer.read_regular(relative, LARGEST)
+/// Makes sure that the lock file, which is read later by its path, is where it may be.
+///
+/// # Errors
+/// A file that can't be read.
+pub(super) fn check_lock(file: &Setting<Option<PathBuf>>, from: FileFrom<'_>) -> Result<(), ConfigError> {
+    let (Some(name), FileFrom::Beneath(outer)) = (&file.value, from) else { return Ok(()) };
+    let failed = |source| ConfigError::File { file: name.clone(), named_by: file.source.clone(), source };
+    read_beneath(outer, name, LARGEST_LOCK).map(drop).map_err(failed)
+}
+
+fn read_beneath(outer: &Beneath, name: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
+    let relative = name.strip_prefix(outer.path()).unwrap_or(name);
+    if relative.is_absolute() {
+        return Err(
+            io::Error::new(io::ErrorKind::InvalidInput, "it is outside the directory that it must be in").into()
+        );
+    }
+    outer.read_regular(relative, most)
 }
 
 /// The settings in the text of a file; none where it is empty.

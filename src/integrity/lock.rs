@@ -17,7 +17,7 @@ use crate::files::{ReadError, Sha256, read_regular};
 /// The version of the format.
 const VERSION: u32 = 1;
 /// The largest lock file that is read.
-const LARGEST: u64 = 16 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 16 * 1024 * 1024;
 /// So many brackets may be opened: nested ones cost the YAML parser the square of their depth. Few names of programs have one.
 const MOST_BRACKETS: usize = 1000;
 /// So many values may be in it; the YAML parser keeps each in memory. A file of a program has a dozen and a half.

@@ -29,8 +29,8 @@ pub use checked::Checked;
 #[cfg(target_os = "linux")]
 pub(crate) use elf::Elf;
 pub use guard::{Guard, Trust};
-pub(crate) use lock::Lock;
 pub use lock::LockError;
+pub(crate) use lock::{LARGEST as LARGEST_LOCK, Lock};
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::{needed_by, read as read_head};

@@ -358,10 +358,37 @@ fn a_transcript_names_no_file_of_the_players() {
         format!("args: --config {fifo}"),
         format!("args: --config fifo\nsetup: link fifo {fifo}"),
         "args: --config /dev/zero".to_owned(),
+        "args: --allow ls --lock /dev/zero".to_owned(),
+        format!("args: --allow ls --lock {config}"),
+        format!("args: --allow ls --lock link.lock\nsetup: link link.lock {config}"),
+        format!("args: --policy {config}"),
     ] {
         let (_directory, file) = file_with(&format!("transcript: 1\n{header}\n\n<== exit 2\n"));
         assert_eq!(replay_with(&[&file], &[]), (0, "1 the same of 1\n".to_owned(), String::new()), "{header}");
     }
+    // Nothing of such a file is shown, and the message says what to do.
+    let place_it = "a file that a transcript names must be in the directory that it plays in, and no link may lead to it: copy \
+                    it there and change its name in the header, or play in a directory that contains it (`--in DIR`)\n";
+    for (header, why, advice) in [
+        (format!("args: --policy {config}"), "it is outside the directory that it must be in", place_it),
+        (format!("args: --allow ls --lock {config}"), "it is outside the directory that it must be in", place_it),
+        ("args: --config gone.yaml".to_owned(), "No such file", place_it),
+        (
+            "directory: /home/me\nargs: --policy gone.yaml".to_owned(),
+            "No such file",
+            "recorded in /home/me; try `--in /home/me`\n",
+        ),
+        (format!("directory: /home/me\nargs: --policy {config}"), "outside", place_it),
+    ] {
+        let (_directory, file) = file_with(&format!("transcript: 1\n{header}\n\n==> eof\n<== exit 0\n"));
+        let (status, output, _) = replay_with(&[&file], &[]);
+        assert!(status == 1 && output.contains(why) && output.contains(advice), "{header}: {output}");
+        assert!(!output.contains("hunter2"), "{output}");
+    }
+    // A file that is in a directory of the player's is read there, also if it is named as a whole.
+    let (_directory, file) = file_with(&format!("transcript: 1\nargs: --config {config}\n\n==> eof\n<== exit 0\n"));
+    let output = replay_with(&["--in", base.to_str().unwrap(), &file], &[]);
+    assert_eq!(output.0, 0, "{output:?}");
     // `--record` writes no file in a replay.
     let record = base.join("recorded");
     let text = format!("transcript: 1\nargs: --allow ls --record {}\n\n==> eof\n<== exit 0\n", record.display());
