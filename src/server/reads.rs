@@ -111,8 +111,8 @@ fn so_far(spool: &Spool, most: u64) -> [Captured; 2] {
 }
 
 fn see(look: &Look, read: &ReadOutput) -> Seen {
-    let part = look.spool.part(read.stream);
-    match read_output(read, &part, &look.state, (look.looked_at, look.is_due), look.most, look.report) {
+    let part = (&look.spool.part(read.stream), look.spool.length(read.stream.other()));
+    match read_output(read, part, &look.state, (look.looked_at, look.is_due), look.most, look.report) {
         ReadOutcome::Done(result) => Seen::Result(result.encode(look.revision)),
         ReadOutcome::Waits { looked_at } => Seen::Waits { looked_at },
     }

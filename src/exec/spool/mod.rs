@@ -43,6 +43,14 @@ impl StreamName {
         }
     }
 
+    /// The one that it is not.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Stdout => Self::Stderr,
+            Self::Stderr => Self::Stdout,
+        }
+    }
+
     fn of(self, [stdout, stderr]: &mut [Kept; 2]) -> &mut Kept {
         match self {
             Self::Stdout => stdout,

@@ -1,9 +1,11 @@
 //! The descriptions of the tools about calls, written for the model that calls them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::CallTool;
-use super::request::SIGNALS;
+use super::request::{SIGNALS, WAIT};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::tools::ToolSettings;
 
@@ -91,7 +93,8 @@ fn input_schema(properties: &Value, required: &[&str]) -> Value {
 fn read_properties(settings: &ToolSettings) -> Value {
     let whole =
         |least: i64, description: &str| json!({"type": "integer", "minimum": least, "description": description});
-    let max_wait = settings.background.map_or(0, |background| background.max_wait.as_millis());
+    let in_millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let max_wait = settings.background.map_or(Duration::ZERO, |background| background.max_wait);
     json!({
         "call": whole(0, "The number of the call: `call` or `output` of its result."),
         "stream": {"type": "string", "enum": ["stdout", "stderr"], "description": "By default stdout."},
@@ -109,8 +112,8 @@ fn read_properties(settings: &ToolSettings) -> Value {
         "wait_ms": {
             "type": "integer",
             "minimum": 0,
-            "maximum": u64::try_from(max_wait).unwrap_or(u64::MAX),
-            "description": "How long to wait at most.",
+            "maximum": in_millis(max_wait),
+            "description": format!("How long to wait at most; by default 0, and with `until` {}.", in_millis(WAIT.min(max_wait))),
         },
         "until": {"type": "string", "description": "A literal text to wait for, such as: listening on"},
     })
@@ -137,6 +140,8 @@ fn output_schema(tool: CallTool) -> Value {
                 "end": flag("Whether that is all, and the call has ended."),
                 "lossy": flag("Whether bytes that are not UTF-8 are shown as U+FFFD."),
                 "not_kept": number("How many bytes came after what is kept."),
+                "stdout_bytes": number("How many bytes stdout holds, if stderr was read."),
+                "stderr_bytes": number("How many bytes stderr holds, if stdout was read."),
                 "text": text("The part of the output, or the lines that were found, with their numbers."),
             }),
             json!(["call", "running", "text", "next_line", "next_byte", "end"]),

@@ -5,7 +5,7 @@ use std::io;
 use super::answers::{number, of_fields};
 use super::request::MOST_READ;
 use super::{CallState, Field, ReadOutput, Start};
-use crate::exec::Part;
+use crate::exec::{Part, StreamName};
 use crate::mcp::CallToolResult;
 use crate::tools::ReportSettings;
 
@@ -36,10 +36,11 @@ struct Text {
 }
 
 /// Reads what was asked for, if that is there, or if the wait is over (`is_due`). `looked_at` is what an earlier try has
-/// returned, at first zero. `most` is how much is read if the call doesn't say, in bytes.
+/// returned, at first zero. `most` is how much is read if the call doesn't say, in bytes. `of_other` is how many bytes the
+/// other stream holds.
 pub fn read_output(
     read: &ReadOutput,
-    part: &Part,
+    (part, of_other): (&Part, u64),
     state: &CallState,
     (looked_at, is_due): (u64, bool),
     most: u64,
@@ -50,7 +51,7 @@ pub fn read_output(
         let why = format!("the output of call {call} is not kept any more, since newer output took its room");
         return ReadOutcome::Done(CallToolResult::error(why));
     }
-    match outcome(read, part, state, (looked_at, is_due), most, settings) {
+    match outcome(read, (part, of_other), state, (looked_at, is_due), most, settings) {
         Ok(outcome) => outcome,
         Err(error) => {
             let why = format!("the output of call {call} can't be read: {error}");
@@ -61,7 +62,7 @@ pub fn read_output(
 
 fn outcome(
     read: &ReadOutput,
-    part: &Part,
+    (part, of_other): (&Part, u64),
     state: &CallState,
     (looked_at, is_due): (u64, bool),
     most: u64,
@@ -87,12 +88,12 @@ fn outcome(
         Some(search) => hits(read, search, part, start, state, most)?,
         None => range(read, part, start, state, most)?,
     };
-    Ok(ReadOutcome::Done(result(read, part, state, text, found, settings)?))
+    Ok(ReadOutcome::Done(result(read, (part, of_other), state, text, found, settings)?))
 }
 
 fn result(
     read: &ReadOutput,
-    part: &Part,
+    (part, of_other): (&Part, u64),
     state: &CallState,
     text: Text,
     found: Option<bool>,
@@ -107,6 +108,12 @@ fn result(
     fields.push(("end", Field::Flag(!state.is_running() && next_byte >= part.length())));
     fields.extend(is_lossy.then_some(("lossy", Field::Flag(true))));
     fields.extend((part.not_kept() > 0).then(|| ("not_kept", number(part.not_kept()))));
+    // A reader of an empty stdout would miss the errors otherwise.
+    let other = match read.stream {
+        StreamName::Stdout => "stderr_bytes",
+        StreamName::Stderr => "stdout_bytes",
+    };
+    fields.extend((of_other > 0).then(|| (other, number(of_other))));
     fields.push(("text", Field::Text(text)));
     Ok(of_fields(fields, settings))
 }

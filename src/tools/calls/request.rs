@@ -93,7 +93,7 @@ pub enum Start {
 }
 
 /// How long a read waits for a text if it does not say.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 /// The longest text to search or wait for, in bytes.
 const LONGEST_TEXT: usize = 1000;
 /// The most lines around a hit.

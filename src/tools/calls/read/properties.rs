@@ -27,7 +27,7 @@ fn read() -> ReadOutput {
 
 fn answer(spool: &Spool, state: &CallState, read: &ReadOutput) -> Value {
     let settings = ReportSettings { structured: true, ..ReportSettings::default() };
-    match read_output(read, &spool.part(StreamName::Stdout), state, (0, true), MOST, settings) {
+    match read_output(read, (&spool.part(StreamName::Stdout), 0), state, (0, true), MOST, settings) {
         ReadOutcome::Done(result) => result.structured_content.unwrap(),
         ReadOutcome::Waits { .. } => panic!("nothing is waited for"),
     }
