@@ -244,6 +244,34 @@ fn the_calls_of_the_page_about_long_work_do_what_it_says() {
 }
 
 #[test]
+fn a_long_output_is_read_as_the_page_about_long_work_says() {
+    let reader = Reader::new();
+    let make = reader.home.join("bin/make");
+    fs::create_dir(reader.home.join("bin")).unwrap();
+    let script = "#!/bin/sh\ni=0\nwhile [ $i -lt 2000 ]; do\n  i=$((i + 1)); word=ok; [ $i = 812 ] && word=FAILED\n  \
+                  echo \"test $i ... $word\"\ndone\necho 'make: *** [check] Error 1' >&2\nexit 2\n";
+    fs::write(&make, script).unwrap();
+    fs::set_permissions(&make, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", reader.home.join("bin").display());
+    let arguments = ["--allow", "make", "--max-output", "1KiB"];
+    let mut server = crate::support::Server::command(&arguments).env("PATH", &path).start();
+    server.initialize("2025-11-25");
+    let mut said = Vec::new();
+    for line in blocks(BACKGROUND, "json")[1..].iter().flat_map(|block| block.lines()) {
+        let answer = server.request("tools/call", serde_json::from_str(line).unwrap());
+        said.push(answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned());
+    }
+    assert!(said[0].contains("output: 1\n") && said[0].contains("bytes left out"), "{}", said[0]);
+    assert_eq!(said[1], blocks(BACKGROUND, "yaml")[0]);
+    assert!(said[2].contains("next_byte: 12904\n") && said[2].contains("  test 812 ... FAILED\n  test 813 ... ok\n"));
+    assert!(said[3].contains("text: \"test 814 .\"\n") || said[3].contains("text: test 814 .\n"), "{}", said[3]);
+    assert!(said[4].contains("stdout_bytes: 32897\n") && said[4].contains("Error 1"), "{}", said[4]);
+    assert!(said[5].contains("running: true\n") && said[5].contains("call: 2\n"), "{}", said[5]);
+    let found = "end: true\nstderr_bytes: 26\ntext: |\n  812:test 812 ... FAILED\n";
+    assert!(said[6].contains("running: false\n") && said[6].contains(found), "{}", said[6]);
+}
+
+#[test]
 fn each_recipe_is_sound_and_allows_and_refuses_what_it_says() {
     let reader = Reader::new();
     let recipes: Vec<&str> = RECIPES.split("\n## ").skip(1).collect();
