@@ -124,7 +124,10 @@ fn prepared(name: &str, page: &str, reader: &Reader) -> String {
             serve(reader, &settings[..2], &["ls", "ls", "rm x"]);
             return page.replace("2b4e…", head.split_whitespace().nth(1).unwrap());
         }
-        "connect.md" => fs::write(project.join("Cargo.toml"), "[package]\nname = \"x\"\n").unwrap(),
+        "connect.md" => {
+            fs::write(project.join("Cargo.toml"), "[package]\nname = \"x\"\n").unwrap();
+            fs::write(project.join("requests.jsonl"), blocks(page, "json")[0]).unwrap();
+        }
         "sandbox.md" => {
             fs::write(reader.home.join("secret"), "").unwrap();
             fs::write(reader.home.join(".gitconfig"), "").unwrap();
