@@ -70,7 +70,8 @@ pub(super) fn play(
             Some(status) => format!("the server ended with status {status}"),
             None => "the server did not end".to_owned(),
         };
-        let said = errors.last_lines();
+        // A fresh directory has another name each time.
+        let said = placeholders.hide_directory(&errors.last_lines());
         if said.is_empty() {
             format!("{how}, and said nothing on standard error")
         } else {

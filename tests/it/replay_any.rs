@@ -164,6 +164,10 @@ fn a_server_that_does_not_start_says_why_and_is_never_the_truth() {
     let (status, output, errors) = allowexec(place.path(), &["replay", "--update", "s.transcript"], "");
     assert_eq!((status, errors.as_str()), (1, ""));
     assert!(output.contains("the server ended with status 2, and said on standard error:\n  sh: "), "{output}");
+    // What is printed is the same in each run, so it does not name the fresh directory.
+    let arguments = ["replay", "s.transcript", "--server", "sh -c 'echo in $PWD >&2'"];
+    let (_, output, _) = allowexec(place.path(), &arguments, "");
+    assert!(output.contains("said on standard error:\n  in [tmp]\n"), "{output}");
     assert!(output.contains(&advice), "{output}");
     let (status, output, errors) =
         allowexec(place.path(), &["replay", "--update", "s.transcript", "--server", "no-such-server"], "");
