@@ -147,22 +147,25 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
         ),
         Name::Replay => (
             "allowexec replay FILE|DIR|-... [--server 'COMMAND...'] [--update] [--json] [OPTIONS]",
-            "Plays transcripts, such as `allowexec serve --record FILE` writes, each against a fresh server with the\n\
-             arguments and variables of its header, in a fresh directory, and shows what differs as a unified diff. A directory\n\
-             means all files `*.transcript` in it, `-` means standard input; several are played in parallel.\n\
+            "Plays recorded sessions (transcripts, as `allowexec record` writes them), each against a fresh server in a fresh\n\
+             directory, and shows what differs as a unified diff. The header of a transcript says how its server is started;\n\
+             if it names none, the server is allowexec. A directory means all files `*.transcript` in it, `-` means standard\n\
+             input; several are played in parallel.\n\
              The commands in a transcript really run: play only those that you trust.\n\n\
              --server COMMAND   start this server instead of the one in the header\n\
              --update           write what happened into the files, except waits that were not met, and except files whose\n\
              \x20                  server did not start\n\
              --dry-run          show what would be written, and write nothing\n\
-             --strict           allow only the differences that the transcript names, not even `initialize`, progress and times\n\
+             --strict           allow only the differences that the transcript names; otherwise capabilities, versions,\n\
+             \x20                  progress, times and the order of messages may differ\n\
              --json, --tap      print the verdicts as JSON, or in the Test Anything Protocol\n\
-             --junit FILE       write the verdicts as JUnit's XML\n\
+             --junit FILE       write the verdicts as JUnit's XML, in place of those of an earlier run\n\
              --timeout TIME     how long each wait may last; default: 10s plus the longest call\n\
              --jobs N           how many are played at once; default: the number of processors\n\
              --in DIR           play in that directory, with its files\n\
              --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
-             Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript or a wrong flag.",
+             Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript, a server that can't be\n\
+             started or a wrong flag.",
         ),
         Name::Review => (
             "allowexec review FILE|DIR... [--accept | --list] [--server 'COMMAND...'] [OPTIONS]",
@@ -173,16 +176,18 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --accept           accept everything that can be accepted, and ask nobody\n\
              --list             show what differs, and change nothing, on a terminal too\n\
              --server COMMAND   start this server instead of the one in the header\n\
-             --strict           allow only the differences that the transcript names, not even `initialize`, progress and times\n\
+             --strict           allow only the differences that the transcript names; otherwise capabilities, versions,\n\
+             \x20                  progress, times and the order of messages may differ\n\
              --timeout TIME     how long each wait may last; default: 10s plus the longest call\n\
              --in DIR           play in that directory, with its files\n\
              --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
-             Exit status: 0 if nothing differs that was not accepted, 1 if something does, 2 for a broken transcript or a wrong flag.",
+             Exit status: 0 if nothing differs that was not accepted, 1 if something does, 2 for a broken transcript, a server\n\
+             that can't be started or a wrong flag.",
         ),
         Name::Lint => (
             "allowexec lint FILE|DIR|-... [--schema DIR] [--json]",
-            "Checks recorded sessions against the protocol: framing, ids, lifecycle, progress, cancellation, and each message\n\
-             against the official schema of its revision. It runs nothing.\n\n\
+            "Checks recorded sessions against the protocol: framing, ids, lifecycle, capabilities, progress, cancellation, and\n\
+             with `--schema` each message against the official schema of its revision. It runs nothing.\n\n\
              --schema DIR       the directory `schema` of the specification's repository, with REVISION/schema.json\n\
              --json             print the findings as JSON\n\n\
              Exit status: 0 clean, 1 findings, 2 for a broken transcript, a schema that can't be read or a wrong flag.",
@@ -192,13 +197,14 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "Answers a client on standard input and output from a transcript, and runs nothing. Requests may come in any\n\
              order, with ids of their own. One that the transcript does not contain gets an error that names the nearest one; one\n\
              that comes again gets the last answer again.\n\n\
-             --strict           answer each line as often as it was recorded, and report at the end what was not sent\n\
+             --strict           answer each line only as often as it was recorded, and report what the client did not send\n\
              --delay TIME       wait before each message\n\
-             --drop N           leave out the N-th message; may be repeated, or a list, as may the next two\n\
-             --garble N         cut the N-th message in the middle of its JSON\n\
+             --drop N           leave out the N-th message to the client; N may be a list, such as 3,5\n\
+             --garble N         cut the N-th message in the middle; N may be a list\n\
              --close-after N    close the output after the N-th message, and end\n\
              --split-writes     write each message in pieces\n\n\
-             Exit status: 0 at the end of the input, 1 if `--strict` found something, 2 for a broken transcript or a wrong flag.",
+             Exit status: 0 at the end of the input, 1 if `--strict` found something, 2 for a broken transcript, one with a\n\
+             wait that has no message, or a wrong flag.",
         ),
         Name::Audit => (
             "allowexec audit head|verify|show FILE... [--json]",

@@ -20,7 +20,9 @@ type Results = Vec<(String, Result<Vec<Finding>, String>)>;
 pub(super) fn run(named: &[String], schema: Option<&str>, as_json: bool) -> Result<Outcome, CliError> {
     let schemas = schema.map(schemas).transpose()?.unwrap_or_default();
     if schemas.is_empty() {
-        stdio::note("no message is checked against a schema: `--schema DIR` names the directory of the official ones");
+        stdio::note(
+            "messages are not checked against a schema; name the directory of the official schemas with `--schema DIR`",
+        );
     }
     let check = |file: &str| -> Result<Vec<Finding>, String> {
         let text = read(file)?;
