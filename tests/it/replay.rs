@@ -420,9 +420,9 @@ fn a_transcript_is_a_regular_file_of_bounded_size() {
 
 #[test]
 fn nothing_of_a_transcript_writes_to_the_terminal() {
-    let bad = "\u{1b}[2J\u{7f}\u{9b}31m\u{202e}\u{2066}\r";
-    let is_clean =
-        |text: &str| !text.contains(|c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2066}".contains(c)));
+    let unseen = "\u{200f}\u{2028}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{feff}";
+    let bad = format!("\u{1b}[2J\u{7f}\u{9b}31m{unseen}\r");
+    let is_clean = |text: &str| !text.contains(|c: char| c != '\n' && (c.is_control() || unseen.contains(c)));
     let place = tempfile::tempdir().unwrap();
     for (at, text) in [
         format!("transcript: {bad}1\n"),
@@ -430,6 +430,14 @@ fn nothing_of_a_transcript_writes_to_the_terminal() {
         format!("transcript: 1\nk{bad}: x\n"),
         format!("transcript: 1\nk{bad}\n"),
         format!("transcript: 1\nscenario: a{bad}b\n"),
+        format!("transcript: 1\nversion: a{bad}b\n"),
+        format!("transcript: 1\ndirectory: a{bad}b\nserver: none\n"),
+        format!("transcript: 1\nmatch: /a {bad}b\n"),
+        format!("transcript: 1\nserver: 'none{unseen}'\n\n==> eof\n"),
+        format!("transcript: 1\nargs: '--{unseen}'\n\n==> eof\n<== exit 0\n"),
+        format!("transcript: 1\nargs: --policy '{unseen}'\n\n==> eof\n<== exit 0\n"),
+        format!("transcript: 1\nargs: --allow ls --lock '{unseen}'\n\n==> eof\n<== exit 0\n"),
+        format!("transcript: 1\nargs: --timeout '{unseen}'\n\n==> eof\n<== exit 0\n"),
         format!("transcript: 1\nargs: '{bad}\n"),
         format!("transcript: 1\nenv: {bad}\n"),
         format!("transcript: 1\nplatform: {bad}\n"),
@@ -451,7 +459,7 @@ fn nothing_of_a_transcript_writes_to_the_terminal() {
     {
         let file = place.path().join(format!("{at}\u{1b}[2J.transcript")).to_str().unwrap().to_owned();
         fs::write(&file, text).unwrap();
-        for arguments in [&[file.as_str()][..], &[file.as_str(), "--json"]] {
+        for arguments in [&[file.as_str()][..], &[file.as_str(), "--json"], &[file.as_str(), "--tap"]] {
             let (status, output, errors) = replay_with(arguments, &[]);
             assert_ne!(status, 0, "{text:?}");
             assert!(is_clean(&output) && is_clean(&errors), "{text:?}: {output:?} {errors:?}");
