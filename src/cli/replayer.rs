@@ -77,7 +77,13 @@ pub(super) struct Replayer<'a> {
 }
 
 impl<'a> Replayer<'a> {
+    /// # Errors
+    /// What is wrong for every file.
     pub(super) fn new(options: &'a Options, interrupt: Interrupt) -> Result<Self, CliError> {
+        if let Some(directory) = &options.directory {
+            let unusable = |error| CliError::Transcript { why: in_unusable(directory, &error) };
+            ReplayDirectory::new(Some(directory)).map_err(unusable)?;
+        }
         let passed = passed(Surroundings::of_this_process()?.variables, &options.pass_env);
         Ok(Self { options, passed, interrupt })
     }
@@ -117,7 +123,7 @@ impl<'a> Replayer<'a> {
         let advice = |has_started, unread| self.advice(&transcript.header, has_started, unread);
         let place =
             ReplayDirectory::new(self.options.directory.as_deref()).map_err(|error| match &self.options.directory {
-                Some(directory) => format!("flag `--in`: `{directory}` can't be used: {error}"),
+                Some(directory) => in_unusable(directory, &error),
                 None => format!("no directory can be made to play in: {error}"),
             })?;
         if place.is_given && !transcript.header.setup().is_empty() {
@@ -201,6 +207,10 @@ impl<'a> Replayer<'a> {
             (Some(_), Some(_)) | (None, _) => String::new(),
         }
     }
+}
+
+fn in_unusable(directory: &str, error: &io::Error) -> String {
+    format!("flag `--in`: `{directory}` can't be used: {error}")
 }
 
 /// Whether the transcript says how the server ends, as one does whose server does not start.

@@ -234,6 +234,24 @@ fn a_second_player_agrees_on_all_fixtures() {
 }
 
 #[test]
+fn a_directory_that_can_not_be_used_is_said_once() {
+    let place = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        let text = "transcript: 1\nserver: cat\n\n==> eof\n";
+        fs::write(place.path().join(format!("{name}.transcript")), text).unwrap();
+    }
+    for (directory, why) in [("nowhere", "No such file or directory"), ("a.transcript", "Not a directory")] {
+        for command in [&["replay"][..], &["review", "--list"]] {
+            let arguments = [command, &["--in", directory, "a.transcript", "b.transcript"]].concat();
+            let (status, output, errors) = allowexec(place.path(), &arguments, "");
+            assert_eq!((status, output.as_str()), (2, ""));
+            let said = format!("allowexec: error: flag `--in`: `{directory}` can't be used: {why}");
+            assert!(errors.starts_with(&said) && errors.lines().count() == 1, "{errors}");
+        }
+    }
+}
+
+#[test]
 fn the_verdicts_for_machines_are_written_to_a_regular_file_only() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = tempfile::tempdir().unwrap();
