@@ -1,7 +1,7 @@
 //! Where a session is recorded, and what stands in the header, so that a replay can start a server like it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::error::CliError;
 use super::{log, record, stdio};
 use crate::config::{Config, Flags, LogLevel, Replayable};
-use crate::files::{Existing, Place, PlaceError, Replacement};
+use crate::files::{Existing, Place, PlaceError, Replacement, create_directories};
 use crate::server::LogSink;
 use crate::text::time;
 use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Problem, Recorder};
@@ -68,7 +68,10 @@ impl Target {
 
     /// Opens the file. It has no name yet, except on Windows.
     pub(super) fn open(&self) -> Result<Opened<'_>, CliError> {
-        self.directory.iter().try_for_each(fs::create_dir_all).map_err(|error| self.error(error.into()))?;
+        self.directory
+            .iter()
+            .try_for_each(|directory| create_directories(directory))
+            .map_err(|error| self.error(error.into()))?;
         let (place, name) = self.place().map_err(|error| self.error(error.into()))?;
         // Whether a name that the client is part of is free shows later.
         let existing = if name.contains("%c") { Existing::IsReplaced } else { self.existing };

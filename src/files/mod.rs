@@ -65,6 +65,20 @@ pub(crate) use shared::{Locked, SharedFile, SharedFileError};
 pub use state::FileState;
 pub use walk::{Link, Walked};
 
+/// Makes the directory, and the directories on the way; each may exist already.
+///
+/// # Errors
+/// The system's error; in words if something else has the name.
+pub(crate) fn create_directories(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| match path.metadata() {
+        Ok(found) if !found.is_dir() => {
+            let found = kind_in_words(found.file_type());
+            io::Error::new(io::ErrorKind::NotADirectory, format!("it is {found}; expected a directory or none"))
+        }
+        Ok(_) | Err(_) => error,
+    })
+}
+
 /// The path without links, `.` and `..`; on Windows in the form that programs take, without `\\?\` where it needs none.
 pub(crate) fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     #[cfg(windows)]

@@ -31,7 +31,7 @@ pub enum PlaceError {
     #[error("it exists already")]
     Exists,
     /// Something has the name that is neither replaced nor written through.
-    #[error("it is {found}; expected a regular file, which is replaced, or nothing")]
+    #[error("it is {found}; expected a regular file or none")]
     Taken {
         /// What it is, in words.
         found: &'static str,
@@ -453,7 +453,7 @@ mod tests {
         let project = base.join("project");
         symlink(base.join("elsewhere/s"), project.join("s")).unwrap();
         let error = Place::open(&project.join("s"), &[]).unwrap().replace().unwrap_err().to_string();
-        assert_eq!(error, "it is a link; expected a regular file, which is replaced, or nothing");
+        assert_eq!(error, "it is a link; expected a regular file or none");
         // A file that appears between the check and the end is replaced too.
         let replacement = Place::open(&project.join("late"), &[]).unwrap().replace().unwrap();
         symlink(base.join("elsewhere/s"), project.join("late")).unwrap();

@@ -132,6 +132,17 @@ fn no_file_is_replaced_without_force() {
 }
 
 #[test]
+fn a_directory_that_is_something_else_is_said_in_words() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("file"), "").unwrap();
+    for arguments in [&["record", "--dir", "file", "--", "cat"][..], &["init", "--to", "file"]] {
+        let (status, _, errors) = session(place.path(), arguments, b"");
+        assert_eq!(status, 2);
+        assert!(errors.contains("it is a regular file; expected a directory or none\n"), "{errors}");
+    }
+}
+
+#[test]
 fn names_are_made_of_the_time_the_process_and_the_client() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("new/sessions");

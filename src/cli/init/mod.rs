@@ -18,7 +18,7 @@ use project::Project;
 use super::error::CliError;
 use super::{Outcome, print, stdio};
 use crate::config::Surroundings;
-use crate::files::Beneath;
+use crate::files::{Beneath, create_directories};
 
 const CONFIGURATION: &str = "allowexec.yaml";
 const POLICY: &str = "allowexec-policy.yaml";
@@ -37,7 +37,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
         move |source: io::Error| CliError::Write { file, source: source.into() }
     };
     if elsewhere.is_some() {
-        std::fs::create_dir_all(&to).map_err(failed(&to))?;
+        create_directories(&to).map_err(failed(&to))?;
     }
     // A directory that is reached by a link has another path for the kernel.
     let (root, to) = (real(root), real(to));
