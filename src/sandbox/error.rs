@@ -24,6 +24,17 @@ pub enum SandboxError {
         /// What is not enforced without it.
         missing: String,
     },
+    /// The kernel can't keep commands from writing.
+    #[error(
+        "`write: none` of its rule needs Landlock ABI {needed}, and {found}; run a newer kernel, or accept that it can write with \
+         `--sandbox-best-effort`"
+    )]
+    NotReadOnly {
+        /// The oldest ABI that is enough.
+        needed: u8,
+        /// What the kernel has.
+        found: String,
+    },
     /// The kernel has Landlock, but refused the rules.
     #[error("the kernel refused the rules of the sandbox: {source}")]
     Rules {

@@ -34,6 +34,8 @@ pub struct SandboxSettings {
     pub exec: Vec<Arc<Held>>,
     /// Where commands may write, so that files there decide nothing.
     pub writable: Places,
+    /// Whether the directories and what is granted to be written may only be read.
+    pub is_read_only: bool,
     /// Whether successive commands share the processes in it, as those of the persistent shell do. Then none of them
     /// may trace another process.
     pub is_shared: bool,
@@ -116,10 +118,17 @@ impl Sandbox {
     /// What of it is enforced.
     ///
     /// # Errors
-    /// [`SandboxError::NotEnforceable`] if that is too little.
+    /// [`SandboxError::NotEnforceable`] if that is too little, or [`SandboxError::NotReadOnly`].
     pub fn enforcement(&self) -> Result<Enforcement, SandboxError> {
-        let SandboxSettings { level, network, kernel, best_effort, .. } = self.settings;
-        Enforcement::new(level, network, kernel, best_effort)
+        let SandboxSettings { level, network, kernel, best_effort, is_read_only, .. } = self.settings;
+        Enforcement::new(level, network, kernel, best_effort).map_err(|error| {
+            let needed = level.needs();
+            if is_read_only && level == Level::Workspace && kernel.abi() < needed {
+                SandboxError::NotReadOnly { needed, found: kernel.to_string() }
+            } else {
+                error
+            }
+        })
     }
 
     /// Confines the calling thread, and everything that it starts from now on, for good. A second call has no effect.
@@ -179,6 +188,7 @@ mod tests {
             write: Vec::new(),
             exec: Vec::new(),
             writable: Places::default(),
+            is_read_only: false,
             is_shared: false,
         };
         let one = Sandbox::new(settings);

@@ -85,22 +85,24 @@ pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
 
 /// What a sandbox grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
 pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
-    let SandboxSettings { level, programs, directories, read, write, exec, .. } = settings;
+    let SandboxSettings { level, programs, directories, read, write, exec, is_read_only, .. } = settings;
     if *level == Level::Off {
         return Vec::new();
     }
     let grant = |access: Access| move |held: &Arc<Held>| Grant::new(Arc::clone(held), access);
     let executed = programs.files().chain(exec).map(grant(Access::ReadAndExecute));
-    let written = write.iter().chain(directories).map(grant(work(*level)));
+    let written = write.iter().chain(directories).map(grant(work(*level, *is_read_only)));
     executed.chain(written).chain(read.iter().map(grant(Access::Read))).collect()
 }
 
 /// At `workspace` a readable file can be executed anyway, by the loader or an interpreter, so projects may run their
 /// own programs.
-fn work(level: Level) -> Access {
-    match level {
-        Level::Off | Level::Workspace => Access::WriteAndExecute,
-        Level::Strict => Access::Write,
+fn work(level: Level, is_read_only: bool) -> Access {
+    match (level, is_read_only) {
+        (Level::Off | Level::Workspace, false) => Access::WriteAndExecute,
+        (Level::Off | Level::Workspace, true) => Access::ReadAndExecute,
+        (Level::Strict, false) => Access::Write,
+        (Level::Strict, true) => Access::Read,
     }
 }
 

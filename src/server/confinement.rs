@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::exec::{Launcher, LimitsError, RuleExecution};
+use crate::files::Held;
 use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
@@ -53,7 +54,8 @@ impl Confinement {
         limits: &Limited,
     ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
-        let is_rule_confined = allow.rules().iter().any(|rule| level_of(rule).is_some_and(|level| level > Level::Off));
+        let is_rule_confined =
+            allow.rules().iter().any(|rule| level_of(rule, level).is_some_and(|level| level > Level::Off));
         if level == Level::Off && !is_rule_confined {
             let kernel = Kernel::Without("the sandbox is off");
             let enforcement = Enforcement::new(level, Network::Full, kernel, true);
@@ -125,13 +127,20 @@ impl Confinement {
             write: opened.write.clone(),
             exec: opened.exec.iter().map(|(_, walked)| Arc::clone(walked.held())).collect(),
             writable: opened.writable.clone(),
+            is_read_only: false,
             is_shared: false,
         };
         settings.directories.extend(own.map(|temporary| Arc::clone(temporary.held())));
         let all = Arc::new(Sandbox::new(settings.clone()));
         let of_rule = |rule: &CommandRule| {
-            let level = level_of(rule)?;
-            let mut settings = SandboxSettings { level, network: network_of(rule, level, config), ..settings.clone() };
+            let is_read_only = rule.sandbox.writes_nothing();
+            let reads_all = is_read_only && rule.sandbox.level.is_none() && level == Level::Off;
+            let level = level_of(rule, level)?;
+            let network = network_of(rule, level, config);
+            let mut settings = SandboxSettings { level, network, is_read_only, ..settings.clone() };
+            if reads_all {
+                settings.exec.extend(Held::open(Path::new("/")).ok().map(Arc::new));
+            }
             if rule.sandbox.exec_own {
                 (settings.programs, settings.exec) = (Executed::default(), Vec::new());
                 if let Some(program) = found(allow, programs, &rule.name) {
@@ -154,7 +163,18 @@ impl Confinement {
         let temporary_path = own.map(|temporary| temporary.path().to_owned());
         let global = (level != Level::Off).then(|| Arc::clone(&all));
         let rules = rules::executions(config, allow, limits, global.as_ref(), temporary_path.as_deref(), of_rule);
-        let of_rules = rules.values().filter_map(|rule| rule.sandbox.as_ref()?.enforcement().err()).collect();
+        let unenforced = |rule: &Arc<CommandRule>| {
+            let error = rules.get(&rule.name)?.sandbox.as_ref()?.enforcement().err()?;
+            Some((rule.sandbox.level, rule.name.clone(), error))
+        };
+        let mut of_rules = Vec::new();
+        for (level, name, error) in allow.rules().iter().filter_map(unenforced) {
+            match level {
+                Some(_) => of_rules.push(error),
+                // It asks for no level, so the other commands run.
+                None => warnings.push(format!("every call of `{name}` is refused: {error}")),
+            }
+        }
         if let Some(global) = &global {
             warnings.extend(global.warnings());
         }
@@ -221,11 +241,19 @@ impl Confinement {
 
     /// How the calls of a rule are confined, for the person who approves one.
     pub(super) fn describe_for(&self, rule: &CommandRule) -> String {
-        let SandboxRule { level, exec_own, network, paths_claimed } = &rule.sandbox;
+        let SandboxRule { level, exec_own, network, paths_claimed, writes: _ } = &rule.sandbox;
         let Some(level) = level else {
-            return self.describe().unwrap_or_else(|| "off: nothing confines it".to_owned());
+            return match self.describe() {
+                Some(described) if rule.sandbox.writes_nothing() => {
+                    format!("{described}; it writes nothing, as its rule says")
+                }
+                Some(described) => described,
+                None if rule.sandbox.writes_nothing() => "off, but it writes nothing, as its rule says".to_owned(),
+                None => "off: nothing confines it".to_owned(),
+            };
         };
         let also = [
+            rule.sandbox.writes_nothing().then_some("writes nothing"),
             exec_own.then_some("executes only itself"),
             network.map(|network| if network { "with a network" } else { "without a network" }),
             paths_claimed.then_some("touches only the files that it names"),
@@ -287,13 +315,15 @@ impl Confinement {
     }
 }
 
-/// The level that a rule names.
-fn level_of(rule: &CommandRule) -> Option<Level> {
-    rule.sandbox.level.map(|level| match level {
-        SandboxWord::Off => Level::Off,
-        SandboxWord::Workspace => Level::Workspace,
-        SandboxWord::Strict => Level::Strict,
-    })
+/// The level at which the commands of a rule run that has a sandbox of its own. Without a level of its own it is that of all
+/// commands, `all`, and at `off` the weakest at which the kernel keeps commands from writing.
+fn level_of(rule: &CommandRule, all: Level) -> Option<Level> {
+    match rule.sandbox.level {
+        Some(SandboxWord::Off) => Some(Level::Off),
+        Some(SandboxWord::Workspace) => Some(Level::Workspace),
+        Some(SandboxWord::Strict) => Some(Level::Strict),
+        None => rule.sandbox.writes_nothing().then_some(all.max(Level::Workspace)),
+    }
 }
 
 /// Whether the commands of a rule have a network: as it says, else as the operator says, else as the level has it.

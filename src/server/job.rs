@@ -103,13 +103,16 @@ impl Job {
     ) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
+        // What its rule takes from it no grant of the operator's gives back.
+        let writes_nothing = command.rule().is_some_and(|rule| rule.sandbox.writes_nothing());
+        let is_confined = report.is_confined && !writes_nothing;
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
             literal_pattern: self.literal_pattern,
             revision: self.revision,
             success: command.success_exit_codes().to_vec(),
-            report: ReportSettings { kept_as, ..report },
+            report: ReportSettings { kept_as, is_confined, ..report },
             observer: Arc::clone(observer),
             is_audited: self.is_audited,
         };

@@ -279,6 +279,39 @@ fn a_sandbox_of_a_rule_holds_its_own_program_and_the_paths_of_the_call_alone() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_rule_that_writes_nothing_reads_and_runs_as_before_with_any_sandbox_of_the_server() {
+    let project = Project::new();
+    let at = |name: &str| project.path("project").join(name);
+    fs::write(
+        at("run.sh"),
+        "echo x > new; echo x >> a; rm src/b; mv out in; mkdir $TMPDIR/d\necho x > /dev/null && echo devices\nread line < a; echo $line\n/bin/cat src/b\n",
+    )
+    .unwrap();
+    let rule =
+        |sandbox: &str| project.policy(&format!("commands:\n  sh: {{operands: [{{one_of: [run.sh]}}]{sandbox}}}\n"));
+    let is_untouched = || {
+        let reads = |name: &str, text: &str| fs::read_to_string(at(name)).is_ok_and(|found| found == text);
+        !at("new").exists() && reads("a", "text of a\n") && reads("src/b", "text of b\n") && at("out").exists()
+    };
+    let policy = rule(", sandbox: {write: none}");
+    for level in ["off", "workspace", "strict"] {
+        let said = project.call(&policy, &["--sandbox", level, "--cwd-root", "."], "sh run.sh");
+        assert!(said.contains("devices") && said.contains("text of a") && is_untouched(), "{level}: {said}");
+        // At `strict` the shell may execute itself alone.
+        assert_eq!(said.contains("text of b"), level != "strict", "{level}: {said}");
+        assert!(!said.contains("hint:") || level == "strict", "{level}: no grant lets it write: {said}");
+    }
+    for narrow in ["{level: strict, write: none}", "{level: workspace, write: none, network: none}"] {
+        let said = project.call(&rule(&format!(", sandbox: {narrow}")), &["--cwd-root", "."], "sh run.sh");
+        assert!(said.contains("devices") && said.contains("text of a") && is_untouched(), "{narrow}: {said}");
+    }
+    // Otherwise the lines above show nothing.
+    let said = project.call(&rule(""), &[], "sh run.sh");
+    assert!(said.contains("devices") && !is_untouched() && at("new").exists(), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_call_whose_sandbox_grants_the_claimed_paths_alone_makes_the_file_that_it_names_and_no_other() {
     let project = Project::new();
     let rule = |operands: &str| {

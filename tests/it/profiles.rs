@@ -16,8 +16,9 @@ use allowexec::policy::rules::{
     Arguments, CommandRule, ExampleLine, Expected, Form, Level, NUMBER_OPTION, OptionRule, Order, PolicyText, Rules,
     Syntax, Takes, ValuePlace, decide_example, profile_names, words_of,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::Server;
 use crate::support::world::is_installed;
 
 fn profile(name: &str) -> Rules {
@@ -290,7 +291,8 @@ impl Hostile {
              [pager]\n\tlog = {canary} pager-log\n\tstatus = {canary} pager-status\n\tdiff = true\n\
              [alias]\n\tst = !{canary} alias\n\tlog = !{canary} alias-log\n\tstatus = !{canary} alias-status\n\
              [diff]\n\texternal = {canary} external\n\tsubmodule = diff\n\tignoreSubmodules = none\n\
-             [diff \"evil\"]\n\ttextconv = {canary} textconv\n\tcommand = {canary} command\n\
+             [diff \"evil\"]\n\ttextconv = {canary} textconv\n\tcommand = {canary} command\n\tcachetextconv = true\n\
+             [column]\n\tui = always\n[gc]\n\tauto = 1\n[maintenance]\n\tauto = true\n\
              [filter \"evil\"]\n\tclean = {canary} clean\n\tsmudge = {canary} smudge\n\
              [merge \"evil\"]\n\tdriver = {canary} merge\n\
              [log]\n\tshowSignature = true\n\
@@ -430,6 +432,48 @@ fn git_starts_nothing_and_changes_nothing_in_a_hostile_repository() {
     let knows_source = version.starts_with("git version 2.") && minor >= 41;
     let count = run_all(&hostile, rules.get("git").unwrap(), |_, what| !knows_source && what == "ran: clean");
     assert!(count > 400, "{count} lines");
+}
+
+/// What only the sandbox stops: git may execute itself, and a filter may be one of its other names. Each of these changes
+/// something when git starts it as a filter, without words of its own.
+#[test]
+fn git_itself_as_the_filter_of_a_hostile_repository_changes_nothing_in_the_sandbox() {
+    if !have(&["git"]) {
+        return;
+    }
+    let lines = [&["diff"][..], &["diff", "--stat", "HEAD"], &["status"], &["blame", "README.md"], &["grep", "wip"]];
+    // The profile as it is, and the sandbox that it had before it wrote nothing.
+    let shipped = allowexec::policy::rules::profile_text("git-readonly").unwrap();
+    let writing = shipped.replace(", write: none}", "}");
+    assert_ne!(shipped, writing);
+    for (text, writes) in [(shipped, false), (writing.as_str(), true)] {
+        let hostile = Hostile::new().with_repository();
+        hostile.write("policy.yaml", text);
+        hostile.write("project/.git/info/attributes", "* filter=itself\n");
+        let settings = fs::read_to_string(hostile.path("project/.git/config")).unwrap();
+        let settings = settings + "[user]\n\tname = t\n\temail = t@localhost\n[filter \"itself\"]\n\tclean = ";
+        hostile.make("project", &["git", "-c", "core.fsmonitor=false", "add", "-N", "new.rs"]);
+        let policy = hostile.path("policy.yaml");
+        let mut server = Server::command(&["--policy", policy.to_str().unwrap(), "--project-dir", "."])
+            .dir(hostile.path("project"))
+            .start();
+        server.initialize("2025-11-25");
+        let mut changes = 0;
+        for filter in ["git-reset", "git-gc", "git-stash", "git-commit", "git-pack-refs", "git"] {
+            hostile.write("project/.git/config", &format!("{settings}{filter}\n"));
+            for line in lines {
+                let before = hostile.tree();
+                let result = server.call("execute_process", json!({"file": "git", "args": line}));
+                assert_ne!(result["isError"], true, "{filter}: {line:?}: {result}");
+                let is_same = hostile.tree() == before;
+                assert!(is_same || writes, "{filter}: {line:?}: {result}");
+                changes += usize::from(!is_same);
+            }
+        }
+        assert_eq!(changes > 2, writes, "{changes} lines change the repository");
+        server.close_stdin();
+        server.wait_exit();
+    }
 }
 
 #[test]

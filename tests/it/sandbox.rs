@@ -455,6 +455,20 @@ fn a_kernel_without_landlock_stops_the_start_unless_the_best_effort_will_do() {
         assert!(said.contains("can't be enforced here"), "{said}");
     }
     assert_eq!(run(&["call", "execute_command", r#"{"command":"echo hello"}"#, "--allow", "echo"]).0, Some(0));
+    // Where a rule alone asks for it, its calls are refused and the others run.
+    let policy = tempfile::NamedTempFile::new().unwrap();
+    fs::write(policy.path(), "commands: {echo: {operands: [{one_of: [hello]}], sandbox: {write: none}}}\n").unwrap();
+    let policy = ["--allow", "true", "--policy", policy.path().to_str().unwrap()];
+    let call = |line: &str, more: &[&str]| run(&[&["call", "execute_command", line], &policy[..], more].concat());
+    let (code, said) = call(r#"{"command":"echo hello"}"#, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("because it could not be confined: `write: none` of its rule needs Landlock ABI 3"),
+        "{said}"
+    );
+    assert!(said.contains("warn: every call of `echo` is refused: `write: none` of its rule needs"), "{said}");
+    assert_eq!(call(r#"{"command":"true"}"#, &[]).0, Some(0));
+    assert_eq!(call(r#"{"command":"echo hello"}"#, &["--sandbox-best-effort"]).0, Some(0));
 }
 
 #[test]

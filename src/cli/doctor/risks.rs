@@ -91,7 +91,9 @@ fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
     let can_confine =
         Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok();
     let allow = parts.policy.allow_list();
-    let names: Vec<&String> = allow.names().iter().filter(|name| !is_confined(config, parts, name)).collect();
+    let writes_nothing = |name: &str| allow.rules().get(name).is_some_and(|rule| rule.sandbox.writes_nothing());
+    let is_open = |name: &&String| !is_confined(config, parts, name) && !writes_nothing(name);
+    let names: Vec<&String> = allow.names().iter().filter(is_open).collect();
     let allows_more = allow.allows_any() || config.allow_project_commands.value;
     let is_open = !names.is_empty() || (allows_more && config.sandbox.value == Level::Off);
     (can_confine && is_open).then(|| {

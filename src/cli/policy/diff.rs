@@ -213,6 +213,7 @@ fn sandbox_is_narrower(before: &CommandRule, after: &CommandRule) -> bool {
         && network(is.network) >= network(was.network)
         && is.exec_own >= was.exec_own
         && is.paths_claimed >= was.paths_claimed
+        && is.writes_nothing() >= was.writes_nothing()
 }
 
 fn limits_are_narrower(before: &CommandRule, after: &CommandRule) -> bool {
@@ -265,6 +266,7 @@ mod tests {
         check("{sandbox: {level: workspace}}", "{}", "sandbox");
         check("{sandbox: {exec: own}}", "{}", "sandbox");
         check("{sandbox: {network: none}}", "{sandbox: {network: full}}", "sandbox");
+        check("{sandbox: {write: none}}", "{}", "sandbox");
         check("{limits: {memory: 1MiB}}", "{limits: {memory: 2MiB}}", "limits");
         check("{timeout: 1s}", "{}", "timeout");
         check("{}", "{read_only: true}", "`read_only`");

@@ -216,6 +216,7 @@ impl Settings<'_> {
                 "exec": if sandbox.exec_own { Some("own") } else { None },
                 "network": sandbox.network.map(|network| if network { "full" } else { "none" }),
                 "paths": if sandbox.paths_claimed { Some("claimed") } else { None },
+                "write": sandbox.writes.map(|writes| if writes { "full" } else { "none" }),
             },
             "limits": {
                 "memory": limits.memory,
@@ -245,6 +246,7 @@ pub(super) fn sandbox(rule: &SandboxRule) -> Option<String> {
         rule.exec_own.then_some("executes its own program alone"),
         rule.network.map(network),
         rule.paths_claimed.then_some("touches the claimed paths alone"),
+        rule.writes_nothing().then_some("writes nothing"),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))

@@ -23,8 +23,8 @@ pub(super) fn executions(
     let is_own =
         |rule: &&Arc<CommandRule>| rule.sandbox != SandboxRule::default() || rule.limits != LimitsRule::default();
     let execution = |rule: &Arc<CommandRule>| {
-        let sandbox = match rule.sandbox.level {
-            Some(_) => own(rule).map(Arc::new).filter(|sandbox| sandbox.level() > crate::sandbox::Level::Off),
+        let sandbox = match own(rule) {
+            Some(own) => Some(Arc::new(own)).filter(|sandbox| sandbox.level() > crate::sandbox::Level::Off),
             None => all.cloned(),
         };
         let limits = if rule.limits == LimitsRule::default() {

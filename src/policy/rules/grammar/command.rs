@@ -103,12 +103,19 @@ pub struct SandboxRule {
     pub network: Option<bool>,
     /// Whether the files that a call names are all of the project that it may touch.
     pub paths_claimed: bool,
+    /// Whether they may write what the level lets them write; `false` for nothing at all, whatever the server's level is.
+    pub writes: Option<bool>,
 }
 
 impl SandboxRule {
-    /// Whether it confines calls by itself.
+    /// Whether it confines calls by itself to the directories of the work.
     pub fn is_confining(&self) -> bool {
         self.level.is_some_and(|level| level != SandboxWord::Off)
+    }
+
+    /// Whether calls may write nothing.
+    pub fn writes_nothing(&self) -> bool {
+        self.writes == Some(false)
     }
 }
 

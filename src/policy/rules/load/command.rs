@@ -81,6 +81,7 @@ pub(super) fn read(
         },
     );
     let base_level = base.as_ref().map(|base| &base.level);
+    let base_only_reads = base.as_ref().is_some_and(|base| base.read_only && base.sandbox.writes_nothing());
     let level = level(vec![name.clone()], key, node, &known, &inherited, base_level, context, warnings)?;
     let base = base.unwrap_or_else(|| CommandRule::new(name.clone(), context.origin(key.line), level.clone()));
     let mut command = CommandRule { level, origin: context.origin(key.line), examples: Vec::new(), ..base };
@@ -90,6 +91,13 @@ pub(super) fn read(
         Kind::Map(_) | Kind::List(_) => {
             let fields = Fields::new(node, What::Named("command", name), &known, context)?;
             settings::read(&fields, &mut command, context)?;
+            if base_only_reads && !command.read_only && command.sandbox.writes_nothing() {
+                let text = format!(
+                    "`{name}` is not `read_only` here, but can write nothing, since the profile says `write: none`; to let it \
+                     write add `sandbox: {{write: full}}`"
+                );
+                warnings.push(PolicyWarning { origin: command.origin.clone(), text });
+            }
         }
     }
     Ok(command)

@@ -2,7 +2,7 @@
 //! options that escape every check of arguments.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{Arguments, CommandRule, Form, Level, Operand, OptionRule, Takes, ValueType};
+use super::super::grammar::{Access, Arguments, CommandRule, Form, Level, Operand, OptionRule, Takes, ValueType};
 use crate::policy::wrappers::{Reach, reach_of};
 
 /// Programs whose first operand is the program to run.
@@ -131,6 +131,9 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
         ESCAPES.iter().filter(|(command, ..)| command.is_empty() || *command == base).collect();
     let starting = STARTS.iter().find(|(command, _)| *command == base).map_or(&[][..], |(_, spellings)| spellings);
     let first = warnings.len();
+    if command.sandbox.writes_nothing() {
+        warnings.extend(written_paths(command));
+    }
     for level in command.level.levels() {
         let Arguments::Described { options, forms, .. } = &level.arguments else {
             if let Some(reach) = reach.filter(|_| level.path.len() == 1) {
@@ -160,6 +163,34 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     seen.dedup();
     warnings.extend(seen);
     Ok(())
+}
+
+/// Paths to be written of a rule whose calls can write nothing.
+fn written_paths(command: &CommandRule) -> impl Iterator<Item = PolicyWarning> {
+    let is_written = |value: &ValueType| matches!(value, ValueType::Path(path) if path.access == Access::Write);
+    let of_form = move |form: &Form| {
+        let options = form
+            .options
+            .iter()
+            .filter(|option| matches!(&option.takes, Takes::Value { value, .. } if is_written(value)));
+        let operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
+        let operands = operands.filter(|operand| is_written(&operand.value)).map(|operand| operand.origin.clone());
+        options.map(|option| option.origin.clone()).chain(operands).collect::<Vec<_>>()
+    };
+    let origins: Vec<_> = command
+        .level
+        .levels()
+        .into_iter()
+        .filter_map(|level| match &level.arguments {
+            Arguments::Described { forms, .. } => Some(forms),
+            Arguments::Any { .. } => None,
+        })
+        .flatten()
+        .flat_map(of_form)
+        .collect();
+    let text =
+        format!("a path to be written, but `{}` says `write: none`, so its calls can write nothing", command.name);
+    origins.into_iter().map(move |origin| PolicyWarning { origin, text: text.clone() })
 }
 
 fn escapes(escaping: &[&Escape], option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {

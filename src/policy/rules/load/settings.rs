@@ -86,7 +86,7 @@ fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context
 }
 
 fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
-    let fields = Fields::new(node, what, &["level", "exec", "network", "paths"], context)?;
+    let fields = Fields::new(node, what, &["level", "exec", "network", "paths", "write"], context)?;
     if let Some(node) = fields.get("level") {
         let all = [SandboxWord::Off, SandboxWord::Workspace, SandboxWord::Strict];
         command.sandbox.level = Some(word(node, &fields.what("level"), &all, SandboxWord::name, context)?);
@@ -105,10 +105,11 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
     command.sandbox.exec_own = is("exec", "own", None)?.unwrap_or(command.sandbox.exec_own);
     command.sandbox.network = is("network", "full", Some("none"))?.or(command.sandbox.network);
     command.sandbox.paths_claimed = is("paths", "claimed", None)?.unwrap_or(command.sandbox.paths_claimed);
+    command.sandbox.writes = is("write", "full", Some("none"))?.or(command.sandbox.writes);
     let sandbox = &command.sandbox;
     let needs_one = sandbox.exec_own || sandbox.paths_claimed || sandbox.network == Some(false);
     match sandbox.level {
-        Some(SandboxWord::Off) if needs_one => {
+        Some(SandboxWord::Off) if needs_one || sandbox.writes_nothing() => {
             Err(context.value(node, &fields.of, "a level that can hold the rest, `workspace` or `strict`"))
         }
         Some(SandboxWord::Workspace) if sandbox.exec_own => {

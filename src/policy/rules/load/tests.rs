@@ -447,6 +447,32 @@ fn what_no_check_of_arguments_can_see_is_told_of() {
 }
 
 #[test]
+fn a_rule_that_writes_nothing_has_no_path_to_be_written_and_no_level_off() {
+    check(
+        "commands:\n  x:\n    sandbox: {level: off, write: none}",
+        "3: `sandbox` of command `x`: expected a level that can hold the rest, `workspace` or `strict`, found a mapping",
+    );
+    check(
+        "commands:\n  x:\n    sandbox: {write: all}",
+        "3: `write` of `sandbox` of command `x`: expected `full` or `none`, found `all`",
+    );
+    assert_eq!(
+        warnings("commands:\n  x:\n    sandbox: {write: none}\n    operands:\n      - {path: write}\n"),
+        ["p.yaml:5: a path to be written, but `x` says `write: none`, so its calls can write nothing"]
+    );
+    let extends = |sandbox: &str| {
+        warnings(&format!("commands:\n  git:\n    extends: git-readonly\n    read_only: false\n    sandbox: {sandbox}"))
+    };
+    assert_eq!(
+        extends("{}"),
+        [
+            "p.yaml:2: `git` is not `read_only` here, but can write nothing, since the profile says `write: none`; to let it write add `sandbox: {write: full}`"
+        ]
+    );
+    assert_eq!(extends("{write: full}"), [""; 0]);
+}
+
+#[test]
 fn a_file_that_stands_for_too_much_is_refused_at_once() {
     let aliases = {
         let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
