@@ -147,6 +147,13 @@ fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result
             _ if spelling.contains(|c: char| c.is_whitespace() || c == '=' || c.is_control()) => {
                 return Err(wrong("a spelling holds neither blanks nor `=`; the value is described after the `:`"));
             }
+            // Only signs, as the `!` and `(` of find: a word would pass wherever an option may stand.
+            _ if !spelling.starts_with('-') && spelling.chars().any(char::is_alphanumeric) => {
+                return Err(wrong(
+                    "an option begins with `-`; write `-x` or `--name`, and describe a word without a dash as an operand, \
+                     with `one_of`",
+                ));
+            }
             Some(Syntax::Operands) => return Err(wrong("the syntax `operands` has no options")),
             Some(Syntax::SingleDash | Syntax::Go) if spelling == NUMBER_OPTION => {
                 return Err(wrong("`-NUM` stands for a number in the syntaxes `gnu` and `posix` alone"));

@@ -149,6 +149,17 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
     options("\"-\": flag", "4: option `-`: it is no option");
     options("\"--\": flag", "4: option `--`: it is no option");
     options(
+    for word in ["verbose", "n", "xf"] {
+        let expected = format!(
+            "4: option `{word}`: an option begins with `-`; write `-x` or `--name`, and describe a word without a dash as an operand, with `one_of`"
+        );
+        for syntax in ["gnu", "posix", "single_dash", "go"] {
+            check(
+                &format!("commands:\n  x: {{syntax: {syntax}, options:\n  \n    {{\"-v, {word}\": flag}}}}"),
+                &expected,
+            );
+        }
+    }
         "\"--a=b\": flag",
         "4: option `--a=b`: a spelling holds neither blanks nor `=`; the value is described after the `:`",
     );
