@@ -240,8 +240,12 @@ pub(super) fn describe_document(
     }
     let mut described = Described::default();
     let commands = declared("commands")?;
+    let mut extending: Vec<&str> = Vec::new();
     for (key, node) in commands {
         let base = extended(key, node, &context)?;
+        if base.is_some() {
+            extending.push(&key.text);
+        }
         let command = command::read(key, node, base, &context, &mut described.warnings)?;
         pinned::check(&command, &mut described.warnings)?;
         described.commands.push(Arc::new(command));
@@ -254,6 +258,19 @@ pub(super) fn describe_document(
             let from = profile(&name, &context.origin(node.line))?;
             used.push(name);
             // What the file describes itself stands in place of the profile's.
+            for (place, name) in from.commands().iter().enumerate() {
+                let own =
+                    described.commands.iter().find(|own| own.name == *name && !extending.contains(&own.name.as_str()));
+                if let (Some(own), Some(other)) = (own, from.rule(place)) {
+                    let text = format!(
+                        "`{name}` replaces the rule in {}, so nothing of that rule holds; to add to it instead, say \
+                         `extends: {}`",
+                        other.origin,
+                        from.name()
+                    );
+                    described.warnings.push(PolicyWarning { origin: own.origin.clone(), text });
+                }
+            }
             described.use_profile(from, |command| commands.iter().any(|(key, _)| key.text == command));
         }
     }

@@ -484,6 +484,20 @@ fn a_rule_that_writes_nothing_has_no_path_to_be_written_and_no_level_off() {
 }
 
 #[test]
+#[test]
+fn a_rule_that_replaces_one_of_a_profile_is_warned_of_with_both_places() {
+    let of_profile = Rules::load(&[], &["go-check".to_owned()], &[]).unwrap().get("gofmt").unwrap().origin.to_string();
+    assert!(of_profile.starts_with("profile go-check:"), "{of_profile}");
+    assert_eq!(
+        warnings("profiles: [go-check]\ncommands:\n  gofmt: {}"),
+        [format!(
+            "p.yaml:3: `gofmt` replaces the rule in {of_profile}, so nothing of that rule holds; to add to it instead, say `extends: go-check`"
+        )]
+    );
+    assert_eq!(warnings("profiles: [go-check]\ncommands:\n  gofmt: {extends: go-check}"), [""; 0]);
+    assert_eq!(warnings("profiles: [go-check]\ncommands:\n  ls: {}"), [""; 0]);
+}
+
 fn a_file_that_stands_for_too_much_is_refused_at_once() {
     let aliases = {
         let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
