@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::rules::{Arguments, Level, Syntax, Takes, ValuePlace};
 
+/// Each spelling with its values and where they stood; none for a flag.
+pub(super) type SeenOptions = BTreeMap<String, (BTreeSet<String>, Option<ValuePlace>)>;
+
 /// What was seen at one level.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Each spelling with its values and where they stood; none for a flag.
-    pub options: BTreeMap<String, (BTreeSet<String>, Option<ValuePlace>)>,
+    /// Its options.
+    pub options: SeenOptions,
     /// The operands of each call that ended here.
     pub operands: Vec<Vec<String>>,
     /// Those behind `--`.

@@ -51,6 +51,14 @@ struct Inherited {
     refuses_double_dash: bool,
 }
 
+impl Inherited {
+    /// The same where a level is extended, whose program reads words as it did.
+    fn with_words_of(&self, base: &Level) -> Self {
+        let (syntax, order, refuses_double_dash) = (base.syntax, Some(base.order), base.refuses_double_dash);
+        Self { syntax, order, refuses_double_dash, ..self.clone() }
+    }
+}
+
 /// Reads a command; over what a profile has, where it extends that.
 pub(super) fn read(
     key: &Key,
@@ -70,16 +78,9 @@ pub(super) fn read(
         return Err(context.error(key.line, Problem::Value { what, expected, found: "several".to_owned() }));
     }
     let known: Vec<&str> = LEVEL.into_iter().chain(COMMAND).collect();
-    let inherited = base.as_ref().map_or(
-        Inherited { effect: Effect::Allow, reason: None, syntax: Syntax::Gnu, order: None, refuses_double_dash: false },
-        |base| Inherited {
-            effect: Effect::Allow,
-            reason: None,
-            syntax: base.level.syntax,
-            order: Some(base.level.order),
-            refuses_double_dash: base.level.refuses_double_dash,
-        },
-    );
+    let nothing =
+        Inherited { effect: Effect::Allow, reason: None, syntax: Syntax::Gnu, order: None, refuses_double_dash: false };
+    let inherited = base.as_ref().map_or_else(|| nothing.clone(), |base| nothing.with_words_of(&base.level));
     let base_level = base.as_ref().map(|base| &base.level);
     let base_only_reads = base.as_ref().is_some_and(|base| base.read_only && base.sandbox.writes_nothing());
     let level = level(vec![name.clone()], key, node, &known, &inherited, base_level, context, warnings)?;
@@ -200,12 +201,17 @@ fn arguments(
     context: &Context<'_>,
     warnings: &mut Vec<PolicyWarning>,
 ) -> Result<Arguments, PolicyError> {
-    let (base_options, mut forms, mut subcommands) = match base.map(|base| &base.arguments) {
-        // A rule that extends a profile and describes no arguments keeps them as they are.
-        Some(arguments) if !describes_arguments(fields) => return Ok(arguments.clone()),
-        Some(Arguments::Described { options, forms, subcommands }) => {
-            (Some(options), forms.clone(), subcommands.clone())
+    let base = base.map(|base| {
+        let mut arguments = base.arguments.clone();
+        if fields.get("decision").is_some() {
+            decide_all(&mut arguments, own);
         }
+        arguments
+    });
+    let (base_options, mut forms, mut subcommands) = match base {
+        // A rule that extends a profile and describes no arguments keeps them as they are.
+        Some(arguments) if !describes_arguments(fields) => return Ok(arguments),
+        Some(Arguments::Described { options, forms, subcommands }) => (Some(options), forms, subcommands),
         Some(Arguments::Any { .. }) | None => (None, Vec::new(), Vec::new()),
     };
     let mut options = Options::default();
@@ -213,7 +219,7 @@ fn arguments(
     let of_level = options.clone();
     if let Some(base) = base_options {
         // The file's own description of an option stands in place of the profile's.
-        options = base.clone();
+        options = base;
         of_level.iter().for_each(|option| options.replace(option));
         // Options that the file adds belong to the profile's forms as well.
         for form in &mut forms {
@@ -246,13 +252,32 @@ fn arguments(
                 );
             }
             let path = level.path.iter().cloned().chain([key.text.clone()]).collect();
-            let read = self::level(path, key, node, &LEVEL, own, None, context, warnings)?;
-            subcommands.retain(|other| other.path.last() != Some(&key.text));
-            subcommands.push(read);
+            // One that the profile describes too is extended as the command is.
+            let place = subcommands.iter().position(|other| other.path.last() == Some(&key.text));
+            let base = place.and_then(|place| subcommands.get(place));
+            let inherited = base.map_or_else(|| own.clone(), |base| own.with_words_of(base));
+            let read = self::level(path, key, node, &LEVEL, &inherited, base, context, warnings)?;
+            match place.and_then(|place| subcommands.get_mut(place)) {
+                Some(extended) => *extended = read,
+                None => subcommands.push(read),
+            }
         }
     }
     warn_of_repetition(&forms, warnings);
     Ok(Arguments::Described { options, forms, subcommands })
+}
+
+/// Has all that a profile describes come to what the rule says that extends it.
+fn decide_all(arguments: &mut Arguments, own: &Inherited) {
+    match arguments {
+        Arguments::Any { effect, reason } => (*effect, *reason) = (own.effect, own.reason.clone()),
+        Arguments::Described { forms, subcommands, .. } => {
+            for form in forms {
+                (form.effect, form.reason) = (own.effect, own.reason.clone());
+            }
+            subcommands.iter_mut().for_each(|level| decide_all(&mut level.arguments, own));
+        }
+    }
 }
 
 /// The one form of a level that has no list of them.

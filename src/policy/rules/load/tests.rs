@@ -3,6 +3,7 @@
 use super::super::grammar::{Effect, Expected};
 use super::super::{Rules, load::PolicyText};
 use super::ListEntry;
+use crate::policy::rules::decide_example;
 
 fn load(text: &str) -> Result<Rules, String> {
     let text = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
@@ -148,7 +149,6 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
     options("\"-n,, -m\": flag", "4: option ``: a spelling is empty; write `\"-n, --name\"`");
     options("\"-\": flag", "4: option `-`: it is no option");
     options("\"--\": flag", "4: option `--`: it is no option");
-    options(
     for word in ["verbose", "n", "xf"] {
         let expected = format!(
             "4: option `{word}`: an option begins with `-`; write `-x` or `--name`, and describe a word without a dash as an operand, with `one_of`"
@@ -160,6 +160,7 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
             );
         }
     }
+    options(
         "\"--a=b\": flag",
         "4: option `--a=b`: a spelling holds neither blanks nor `=`; the value is described after the `:`",
     );
@@ -340,7 +341,7 @@ fn entries_of_several_words_are_subcommands_with_any_arguments() {
         ("gh pr list", false),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let judgement = super::super::decide_example(rules.get(&words[0]).unwrap(), &words);
+        let judgement = decide_example(rules.get(&words[0]).unwrap(), &words);
         assert_eq!(judgement.refusal.is_none(), expected, "{line}");
     }
 }
@@ -362,7 +363,7 @@ fn what_is_asked_for_is_asked_for_whatever_a_list_allows_beneath_or_above_it() {
         ("hg", Expected::Ask),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let judgement = super::super::decide_example(rules.get(&words[0]).unwrap(), &words);
+        let judgement = decide_example(rules.get(&words[0]).unwrap(), &words);
         assert_eq!(judgement.decision, expected, "{line}");
     }
     assert!(rules.get("/opt/my tools/x").unwrap().asks_always() && rules.get("git").unwrap().asks());
@@ -484,7 +485,6 @@ fn a_rule_that_writes_nothing_has_no_path_to_be_written_and_no_level_off() {
 }
 
 #[test]
-#[test]
 fn a_rule_that_replaces_one_of_a_profile_is_warned_of_with_both_places() {
     let of_profile = Rules::load(&[], &["go-check".to_owned()], &[]).unwrap().get("gofmt").unwrap().origin.to_string();
     assert!(of_profile.starts_with("profile go-check:"), "{of_profile}");
@@ -498,6 +498,39 @@ fn a_rule_that_replaces_one_of_a_profile_is_warned_of_with_both_places() {
     assert_eq!(warnings("profiles: [go-check]\ncommands:\n  ls: {}"), [""; 0]);
 }
 
+#[test]
+fn what_a_rule_adds_to_a_subcommand_of_a_profile_leaves_the_rest_of_it_as_it_was() {
+    let load = |text: &str| {
+        let text = format!("commands:\n  git:\n    extends: git-readonly\n{text}");
+        Rules::load(&[PolicyText { file: "p.yaml".into(), text }], &[], &[]).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let decide = |rules: &Rules, line: &str| {
+        let words = shlex::split(line).unwrap();
+        let judgement = decide_example(rules.get("git").unwrap(), &words);
+        let argv = judgement.matched.map(|matched| matched.with_inserted(&words).join(" ")).unwrap_or_default();
+        (judgement.decision, argv)
+    };
+    let rules = load(
+        "    subcommands:\n      log:\n        options: {--new: flag}\n        insert: [--last]\n      stash: {subcommands: {list: {options: {--new: flag}}}}\n",
+    );
+    for line in ["git log -n 5", "git log --new --oneline", "git stash list -n 3 --new", "git stash show", "git status"]
+    {
+        assert_eq!(decide(&rules, line).0, Expected::Allow, "{line}");
+    }
+    let (_, argv) = decide(&rules, "git log --new");
+    assert!(argv.contains(" log --no-ext-diff --no-textconv --ignore-submodules=dirty --last --new"), "{argv}");
+    for (decision, came) in [("ask", Expected::Ask), ("deny", Expected::Refuse)] {
+        let rules =
+            load(&format!("    subcommands: {{log: {{decision: {decision}}}, stash: {{decision: {decision}}}}}\n"));
+        for line in ["git log -n 5", "git stash list"] {
+            assert_eq!(decide(&rules, line).0, came, "{line}");
+        }
+        assert_eq!(decide(&rules, "git status").0, Expected::Allow);
+        assert_eq!(decide(&load(&format!("    decision: {decision}\n")), "git status").0, came);
+    }
+}
+
+#[test]
 fn a_file_that_stands_for_too_much_is_refused_at_once() {
     let aliases = {
         let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
