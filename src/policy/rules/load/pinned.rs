@@ -2,7 +2,7 @@
 //! options that escape every check of arguments.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{Access, Arguments, CommandRule, Form, Level, Operand, OptionRule, Takes, ValueType};
+use super::super::grammar::{Access, Arguments, CommandRule, Effect, Form, Level, OptionRule, Takes, ValueType};
 use crate::policy::wrappers::{Reach, reach_of};
 
 /// Programs whose first operand is the program to run.
@@ -152,6 +152,9 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
             {
                 return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
             }
+            if base == "find" {
+                actions(option, warnings);
+            }
         }
         for form in forms {
             pinned(command, base, reach, level, form, warnings)?;
@@ -211,6 +214,16 @@ fn starts(starting: &[&str], option: &OptionRule, warnings: &mut Vec<PolicyWarni
     }
 }
 
+/// What find starts by its actions that runs code or starts programs itself.
+fn actions(option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
+    let Takes::Value { value: ValueType::OneOf(words), .. } = &option.takes else { return };
+    let Some(action) = option.spellings.iter().find(|spelling| ACTIONS.contains(&spelling.as_str())) else { return };
+    if let Some(runs) = words.iter().filter_map(|word| Runs::of(word)).max_by_key(Runs::rank) {
+        let text = format!("`{action}` can start `{}`, which {}", runs.program(), runs.meaning());
+        warnings.push(PolicyWarning { origin: option.origin.clone(), text });
+    }
+}
+
 /// Whether an option takes only words of a fixed list.
 fn is_pinned(takes: &Takes) -> bool {
     matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
@@ -228,6 +241,9 @@ fn pinned(
     let is_runner = RUNNERS.contains(&base);
     let Some(reach) = reach.filter(|reach| is_runner || *reach == Reach::Interpreter) else { return Ok(()) };
     let is_language = LANGUAGES.contains(&base);
+    if form.effect == Effect::Deny {
+        return Ok(());
+    }
     // What switches off that such a program starts others.
     if level.insert.iter().any(|word| word == "--sandbox") {
         return Ok(());
@@ -241,30 +257,163 @@ fn pinned(
             return Err(unpinned(command, reach, option.origin.clone(), &shown(option)));
         }
     }
-    let name = |operand: &Operand| operand.name.as_ref().map_or("an operand".to_owned(), |name| format!("`{name}`"));
-    // What stands behind the word that is pinned is for the program that it names.
-    let is_pinned = |operand: &&Operand| matches!(operand.value, ValueType::OneOf(_));
-    let mut operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
-    let free = operands.by_ref().take_while(|operand| !is_pinned(operand));
-    let Some(free) = free.into_iter().find(|operand| !matches!(operand.value, ValueType::Integer { .. })) else {
-        return Ok(());
+    let mut row = Row::new(base, is_runner);
+    level.insert.iter().for_each(|word| row.pass(std::slice::from_ref(word), true));
+    let operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
+    for operand in operands {
+        let is_text = match &operand.value {
+            ValueType::OneOf(words) => {
+                row.pass(words, operand.least > 0);
+                continue;
+            }
+            ValueType::Integer { .. } => continue,
+            ValueType::Text(_) => true,
+            ValueType::Path(_) => false,
+        };
+        let name = operand.name.as_ref().map_or("an operand".to_owned(), |name| format!("`{name}`"));
+        let mut warn = |text| warnings.push(PolicyWarning { origin: operand.origin.clone(), text });
+        match &row.runs {
+            None => break,
+            Some(Runs::Options(_)) if !is_text => {}
+            Some(Runs::Code(program)) if !is_text => {
+                let program = if row.is_through { program } else { &command.name };
+                warn(format!(
+                    "`{program}` runs whatever stands in the file that a call names as {name}; name the files with `one_of`"
+                ));
+                break;
+            }
+            Some(runs) if row.is_through => {
+                let (program, meaning) = (runs.program(), runs.meaning());
+                warn(format!(
+                    "`{}` starts `{program}`, which {meaning}, and {name} does not pin what that is; name it with `one_of`",
+                    command.name
+                ));
+                break;
+            }
+            Some(_) if is_language => {
+                warnings.push(unpinned(command, reach, operand.origin.clone(), &name).into());
+                break;
+            }
+            Some(_) => return Err(unpinned(command, reach, operand.origin.clone(), &name)),
+        }
+    }
+    let has_code = form
+        .options
+        .iter()
+        .any(|option| option.is_required && option.spellings.iter().any(|spelling| CODE.contains(&spelling.as_str())));
+    let from_input = match &row.runs {
+        _ if !command.stdin => None,
+        _ if row.takes_words => {
+            Some("adds words of its input to those of the call, and no check of arguments sees them".to_owned())
+        }
+        Some(Runs::Code(program)) if !has_code && !READS_DATA.contains(&program.as_str()) => Some(if row.is_through {
+            format!("starts `{program}`, which runs any code in its input")
+        } else {
+            "runs any code in its input".to_owned()
+        }),
+        Some(_) | None => None,
     };
-    match &free.value {
-        ValueType::Path(_) if !is_runner => {
-            let text = format!(
-                "`{}` runs whatever stands in the file that a call names as {}; name the files with `one_of`",
-                command.name,
-                name(free)
-            );
-            warnings.push(PolicyWarning { origin: free.origin.clone(), text });
-            Ok(())
+    if let Some(what) = from_input {
+        let text = format!("`{}` {what}; leave `stdin: true` out", command.name);
+        warnings.push(PolicyWarning { origin: form.origin.clone(), text });
+    }
+    Ok(())
+}
+
+/// Interpreters whose input is data and no code.
+const READS_DATA: [&str; 5] = ["sed", "awk", "gawk", "mawk", "nawk"];
+
+/// Wrappers that take words for the program from their input.
+const TAKES_WORDS: [&str; 2] = ["xargs", "parallel"];
+
+/// What the next word of a call decides.
+enum Runs {
+    /// The code that this interpreter runs.
+    Code(String),
+    /// The program that this wrapper starts.
+    Programs(String),
+    /// An option or an operand of this program, which may name a program.
+    Options(String),
+}
+
+impl Runs {
+    fn of(word: &str) -> Option<Self> {
+        let base = word.rsplit(['/', '\\']).next().unwrap_or(word);
+        if RUNNERS.contains(&base) {
+            return Some(Self::Programs(base.to_owned()));
         }
-        ValueType::Text(_) if is_language => {
-            warnings.push(unpinned(command, reach, free.origin.clone(), &name(free)).into());
-            Ok(())
+        reach_of(word).map(|reach| match reach {
+            Reach::Interpreter => Self::Code(base.to_owned()),
+            Reach::Wrapper => Self::Options(base.to_owned()),
+        })
+    }
+
+    fn program(&self) -> &str {
+        match self {
+            Self::Code(program) | Self::Programs(program) | Self::Options(program) => program,
         }
-        ValueType::Text(_) | ValueType::Path(_) | ValueType::OneOf(_) | ValueType::Integer { .. } => {
-            Err(unpinned(command, reach, free.origin.clone(), &name(free)))
+    }
+
+    fn meaning(&self) -> &'static str {
+        match self {
+            Self::Code(_) => "runs any code that it is given",
+            Self::Programs(_) => "starts the programs that it is told to",
+            Self::Options(_) => "can start other programs by its own options",
+        }
+    }
+
+    /// How much a call decides by a word that is free here.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Options(_) => 0,
+            Self::Code(_) => 1,
+            Self::Programs(_) => 2,
+        }
+    }
+}
+
+/// The words of a call from the first to the last: wrappers may start wrappers, and these an interpreter.
+struct Row {
+    /// `None` where what follows is for a program that starts nothing, or a script.
+    runs: Option<Runs>,
+    /// Whether that program is started by the command, and is not the command.
+    is_through: bool,
+    /// Whether one of the wrappers takes words from its input.
+    takes_words: bool,
+}
+
+impl Row {
+    fn new(base: &str, is_runner: bool) -> Self {
+        let name = base.to_owned();
+        let runs = Some(if is_runner { Runs::Programs(name) } else { Runs::Code(name) });
+        Self { runs, is_through: false, takes_words: TAKES_WORDS.contains(&base) }
+    }
+
+    /// Goes past a word that is one of these, if there always is one.
+    fn pass(&mut self, words: &[String], is_always: bool) {
+        match &self.runs {
+            None | Some(Runs::Options(_)) => {}
+            // Behind the name of a script stands what is for the script.
+            Some(Runs::Code(_)) => {
+                if is_always && !words.iter().any(|word| word.starts_with('-')) {
+                    self.runs = None;
+                }
+            }
+            Some(Runs::Programs(_)) => {
+                let is_program = |word: &&String| {
+                    !word.starts_with('-') && !word.contains('=') && !word.starts_with(|c: char| c.is_ascii_digit())
+                };
+                let programs: Vec<&String> = words.iter().filter(is_program).collect();
+                if programs.is_empty() {
+                    return;
+                }
+                let worst = programs.iter().filter_map(|word| Runs::of(word)).max_by_key(Runs::rank);
+                self.takes_words |= programs.iter().any(|word| TAKES_WORDS.contains(&word.as_str()));
+                if is_always {
+                    self.is_through = true;
+                    self.runs = worst;
+                }
+            }
         }
     }
 }

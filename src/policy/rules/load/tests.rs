@@ -427,6 +427,80 @@ fn programs_that_run_others_are_pinned_or_told_of() {
 }
 
 #[test]
+fn what_a_wrapper_starts_is_pinned_as_it_would_be_alone() {
+    let of = |command: &str, rule: &str| warnings(&format!("commands:\n  {command}:\n    {rule}"));
+    let code = |wrapper: &str, program: &str, word: &str| {
+        vec![format!(
+            "p.yaml:3: `{wrapper}` starts `{program}`, which runs any code that it is given, and {word} does not pin what that is; name it with `one_of`"
+        )]
+    };
+    for wrapper in ["env", "nice", "xargs"] {
+        let rule = "operands: [{one_of: [python3]}, {name: ARG, text: {}, count: \"0..\"}]";
+        assert_eq!(of(wrapper, rule), code(wrapper, "python3", "`ARG`"));
+    }
+    let several = "operands: [{one_of: [A=b]}, {one_of: [nice]}, {one_of: [\"-n\"]}, {integer: [1, 9]}, {one_of: [/bin/bash, ls]}, {one_of: [\"-c\"]}, {text: {}}]";
+    assert_eq!(of("env", several), code("env", "bash", "an operand"));
+    assert_eq!(
+        of("timeout", "operands: [{integer: [1, 9]}, {one_of: [git]}, {name: ARG, text: {}}]"),
+        [
+            "p.yaml:3: `timeout` starts `git`, which can start other programs by its own options, and `ARG` does not pin what that is; name it with `one_of`"
+        ]
+    );
+    // A script, or a program that starts nothing, may have any words behind it.
+    for rule in [
+        "operands: [{one_of: [ls, wc]}, {text: {}, count: \"0..\"}]",
+        "operands: [{one_of: [python3]}, {one_of: [run.py]}, {text: {}, count: \"0..\"}]",
+        "insert: [python3, run.py]\n    operands: [{text: {}}]",
+    ] {
+        assert_eq!(of("env", rule), [""; 0], "{rule}");
+    }
+    let check_env = |rule: &str, line: usize, command: &str, meaning: &str| {
+        check(
+            &format!("commands:\n  {command}:\n    {rule}"),
+            &format!(
+                "{line}: `{command}` {meaning}, and an operand does not pin what that is: name what it may run with `one_of`, or say `{command}: any`"
+            ),
+        );
+    };
+    // Nobody has to name what is optional.
+    check_env(
+        "operands: [{one_of: [ls], optional: true}, {text: {}}]",
+        3,
+        "env",
+        "starts the programs that it is told to",
+    );
+    check_env(
+        "syntax: operands\n    operands: [{one_of: [\"-c\"]}, {text: {}}]",
+        4,
+        "sh",
+        "runs any code that it is given",
+    );
+    assert_eq!(
+        of("find", "syntax: single_dash\n    options: {-exec: {one_of: [wc, sh]}, -ok: {one_of: [wc]}}"),
+        ["p.yaml:4: `-exec` can start `sh`, which runs any code that it is given"]
+    );
+}
+
+#[test]
+fn what_runs_code_of_its_input_is_told_of() {
+    let of = |command: &str, rule: &str| {
+        let rule = format!("commands:\n  {command}:\n    stdin: true\n    operands: {rule}");
+        warnings(&rule).into_iter().map(|warning| warning.replace("p.yaml:2: ", "")).collect::<Vec<_>>()
+    };
+    let input = "runs any code in its input; leave `stdin: true` out";
+    assert_eq!(of("python3", "[]"), [format!("`python3` {input}")]);
+    assert_eq!(of("sh", "[{one_of: [\"-s\"]}]"), [format!("`sh` {input}")]);
+    assert_eq!(of("env", "[{one_of: [nice]}, {one_of: [node]}]"), [format!("`env` starts `node`, which {input}")]);
+    let words =
+        "adds words of its input to those of the call, and no check of arguments sees them; leave `stdin: true` out";
+    assert_eq!(of("xargs", "[{one_of: [ls]}]"), [format!("`xargs` {words}")]);
+    assert_eq!(of("nice", "[{one_of: [xargs]}, {one_of: [ls]}]"), [format!("`nice` {words}")]);
+    for (command, rule) in [("python3", "[{one_of: [run.py]}]"), ("env", "[{one_of: [ls]}]"), ("ls", "[]")] {
+        assert_eq!(of(command, rule), [""; 0], "{command} {rule}");
+    }
+}
+
+#[test]
 fn what_no_check_of_arguments_can_see_is_told_of() {
     assert_eq!(
         warnings(
