@@ -116,6 +116,13 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     ] {
         assert!(text.contains(line), "{text}");
     }
+    // A line of another command is wrong whatever is expected, as it is for the server.
+    place.write("foreign.yaml", "commands:\n  ls: {examples: {refuse: [cat x]}}\n  cat: {operands: [{path: read}], examples: {allow: [cat x]}}\n");
+    let (status, text) = run(&place, &["policy", "test", "foreign.yaml"]);
+    let wrong = "foreign.yaml:2: `cat x`: expected refuse, came refuse: it is no call of `ls`";
+    assert!(status == 1 && text.contains(wrong), "{text}");
+    let (status, text) = run(&place, &["check", "--policy", "foreign.yaml", "--", "ls"]);
+    assert!(status == 2 && text.contains("it is no call of `ls`"), "{text}");
     for (arguments, said) in [
         (&["policy", "test"][..], "needs the file of a policy"),
         (&["policy", "test", "none.yaml"], "cannot read the policy `none.yaml`"),

@@ -10,7 +10,9 @@ use super::super::{Outcome, print, print_json};
 use super::cases::{self, Case};
 use super::{place, rules_of, text_of};
 use crate::config::Surroundings;
-use crate::policy::rules::{Arguments, Expected, OptionRule, Origin, PolicySource, Role, Rules};
+use crate::policy::rules::{
+    Arguments, ExampleRun, Expected, Judgement, OptionRule, Origin, PolicySource, Role, Rules, run_example,
+};
 use crate::text::escape;
 
 /// The largest file of cases.
@@ -50,6 +52,18 @@ struct Used {
     options: HashSet<(Origin, String)>,
 }
 
+impl Used {
+    fn add(&mut self, judgement: Option<Judgement<'_>>) {
+        let Some(matched) = judgement.and_then(|judgement| judgement.matched) else { return };
+        self.forms.extend(matched.form.map(|form| form.origin.clone()));
+        for reading in &matched.readings {
+            if let Role::Option(option) = &reading.role {
+                self.options.insert(key(option));
+            }
+        }
+    }
+}
+
 pub(super) fn run(files: &[String], case_files: &[String], json: bool) -> Result<Outcome, CliError> {
     let mut cases = Vec::new();
     for file in case_files {
@@ -76,9 +90,12 @@ fn report(file: &str, cases: &[(&str, Case)]) -> Result<Report, CliError> {
     for command in rules.iter() {
         for example in &command.examples {
             examples += 1;
-            let (argv, expected) = (example.line.clone(), example.expected);
-            let case = Case { line: example.origin.line, argv, expected, cwd: None, has_input: false };
-            wrong.extend(judge(&rules, &case, place(&example.origin), &mut used));
+            let ExampleRun { came, why, is_as_expected, judgement } = run_example(command, example);
+            used.add(judgement);
+            if !is_as_expected {
+                let (at, line, expected) = (place(&example.origin), example.line.to_string(), example.expected);
+                wrong.push(Wrong { at, line, expected, came, why: Some(why).filter(|why| !why.is_empty()) });
+            }
         }
     }
     for (name, case) in cases {
@@ -91,14 +108,7 @@ fn report(file: &str, cases: &[(&str, Case)]) -> Result<Report, CliError> {
 
 fn judge(rules: &Rules, case: &Case, at: (String, Option<usize>), used: &mut Used) -> Option<Wrong> {
     let decided = case.decide(rules);
-    if let Some(matched) = decided.judgement.and_then(|judgement| judgement.matched) {
-        used.forms.extend(matched.form.map(|form| form.origin.clone()));
-        for reading in &matched.readings {
-            if let Role::Option(option) = &reading.role {
-                used.options.insert(key(option));
-            }
-        }
-    }
+    used.add(decided.judgement);
     let (expected, came) = (case.expected, decided.came);
     let line = case.argv.to_string();
     (came != expected).then_some(Wrong { at, line, expected, came, why: decided.why })

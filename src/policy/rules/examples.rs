@@ -1,7 +1,7 @@
 //! The examples of a policy: command lines with what must be decided for them, run whenever the policy is loaded.
 
 use super::error::{PolicyError, Problem};
-use super::grammar::{CommandRule, ExampleLine, Expected};
+use super::grammar::{CommandRule, Example, ExampleLine, Expected};
 use super::judge::{ByText, Judgement};
 use crate::policy::{CommandLine, CommandLineError};
 
@@ -25,24 +25,45 @@ pub fn decide_example<'p>(command: &'p CommandRule, words: &[String]) -> Judgeme
     command.judge(words, &mut ByText)
 }
 
+/// What became of an example.
+#[derive(Debug)]
+pub struct ExampleRun<'p> {
+    /// What is decided.
+    pub came: Expected,
+    /// Why, as a sentence; empty where it simply runs.
+    pub why: String,
+    /// Whether that is what was to be decided. A line that belongs to another command never is.
+    pub is_as_expected: bool,
+    /// What the rule decides; `None` for what is no call of the command.
+    pub judgement: Option<Judgement<'p>>,
+}
+
+/// Runs an example of a command.
+pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRun<'p> {
+    let none = |why: String, is_foreign: bool| {
+        let is_as_expected = example.expected == Expected::Refuse && !is_foreign;
+        ExampleRun { came: Expected::Refuse, why, is_as_expected, judgement: None }
+    };
+    let words = match words_of(&example.line) {
+        Err(error) => return none(error.to_string(), false),
+        Ok(words) => words,
+    };
+    if words.first() != Some(&command.name) {
+        return none(format!("it is no call of `{}`", command.name), true);
+    }
+    let judgement = decide_example(command, &words);
+    let came = judgement.decision;
+    let by = judgement.matched.as_ref().and_then(|matched| matched.form).map(|form| &form.origin);
+    let by = by.map_or_else(String::new, |origin| format!("the form in {origin} matches"));
+    let why = judgement.refusal.clone().unwrap_or(by);
+    ExampleRun { came, why, is_as_expected: came == example.expected, judgement: Some(judgement) }
+}
+
 /// Runs the examples of a command.
 pub(super) fn check(command: &CommandRule) -> Result<(), PolicyError> {
     for example in &command.examples {
-        let (came, why) = match words_of(&example.line) {
-            Err(error) => (Expected::Refuse, error.to_string()),
-            Ok(words) if words.first() != Some(&command.name) => {
-                (Expected::Refuse, format!("it is no call of `{}`", command.name))
-            }
-            Ok(words) => {
-                let judgement = decide_example(command, &words);
-                let by = judgement.matched.as_ref().and_then(|matched| matched.form).map(|form| &form.origin);
-                let by = by.map_or_else(String::new, |origin| format!("the form in {origin} matches"));
-                (judgement.decision, judgement.refusal.unwrap_or(by))
-            }
-        };
-        // A line that belongs to another command is a mistake whatever was expected.
-        let is_foreign = words_of(&example.line).is_ok_and(|words| words.first() != Some(&command.name));
-        if came != example.expected || is_foreign {
+        let ExampleRun { came, why, is_as_expected, .. } = run_example(command, example);
+        if !is_as_expected {
             let (line, expected, came) = (example.line.to_string(), example.expected.name(), came.name());
             let problem = Problem::Example { line, expected, came, why };
             return Err(PolicyError { origin: example.origin.clone(), problem });

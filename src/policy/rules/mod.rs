@@ -37,6 +37,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use error::{PolicyError, PolicyWarning, Problem};
+pub(crate) use examples::{ExampleRun, run_example};
 pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
