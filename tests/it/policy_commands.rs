@@ -225,6 +225,10 @@ fn diff_finds_what_is_wider_and_what_is_narrower() {
         ("\"-n, --number\"", "\"-n\""),
         ("\"0..\"", "1"),
         ("env: {set: {A: b}}", "env: {set: {A: b, C: d}}"),
+        ("  ls:\n", "  ls:\n    double_dash: refuse\n"),
+        ("  ls:\n", "  ls:\n    order: options_first\n"),
+        ("  ls:\n", "  ls:\n    order: operands_first\n"),
+        ("path: read}", "path: read, secret: true}"),
     ] {
         assert_eq!(differs((wide, narrow)), (0, false, true), "{narrow}");
     }

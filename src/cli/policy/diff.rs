@@ -12,7 +12,9 @@ use super::super::error::CliError;
 use super::super::{Outcome, print, print_json};
 use super::{cases, explain, probes, recorded, rules_of};
 use crate::config::Surroundings;
-use crate::policy::rules::{Arguments, CommandRule, Expected, Rules, SandboxWord, words_of, written};
+use crate::policy::rules::{
+    Access, Arguments, CommandRule, Expected, Rules, SandboxWord, Takes, ValueType, words_of, written,
+};
 use crate::text::escape;
 
 /// How many command lines are shown of each kind; JSON has all.
@@ -176,10 +178,60 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
         add("sandbox", sandbox(before), sandbox(after), sandbox_is_narrower(before, after));
         let limits = |rule: &CommandRule| explain::limits(&rule.limits).unwrap_or_else(|| "none".to_owned());
         add("limits", limits(before), limits(after), limits_are_narrower(before, after));
+        let (was, is) = (values(before), values(after));
+        for (place, was, is) in was.iter().filter_map(|(place, was)| Some((place, was, is.get(place)?))) {
+            // What programs may write they may mostly read as well.
+            let access =
+                |access: Access| format!("{place} is {}", if access == Access::Read { "read" } else { "written" });
+            if let (Some(old), Some(new)) = (was.access, is.access) {
+                add("access", access(old), access(new), new < old);
+            }
+            let secrecy =
+                |secret: bool| format!("{place} is {}", if secret { "hidden in the log" } else { "in the log" });
+            add("`secret`", secrecy(was.is_secret), secrecy(is.is_secret), is.is_secret);
+        }
         add("program", shown(&before.program), shown(&after.program), false);
         let timeout_is_shorter = before.timeout.is_none_or(|was| after.timeout.is_some_and(|is| is <= was));
         add("timeout", shown(&before.timeout), shown(&after.timeout), timeout_is_shorter);
         add("`read_only`", shown(&before.read_only), shown(&after.read_only), !after.read_only);
+    }
+    all
+}
+
+/// What the text of a command line does not show of a value.
+#[derive(Default)]
+struct ValueOf {
+    access: Option<Access>,
+    is_secret: bool,
+}
+
+/// The values of options, and the operands, by where they stand, in words. Forms are told apart by their number.
+fn values(rule: &CommandRule) -> BTreeMap<String, ValueOf> {
+    let access = |value: &ValueType| match value {
+        ValueType::Path(path) => Some(path.access),
+        ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_) => None,
+    };
+    let mut all = BTreeMap::new();
+    for level in rule.level.levels() {
+        let Arguments::Described { options, forms, .. } = &level.arguments else { continue };
+        let title = level.title();
+        for option in options.iter().chain(forms.iter().flat_map(|form| form.options.iter())) {
+            let Takes::Value { value, .. } = &option.takes else { continue };
+            for spelling in &option.spellings {
+                let value = ValueOf { access: access(value), is_secret: option.is_secret };
+                all.insert(format!("`{title} {spelling}`"), value);
+            }
+        }
+        for (number, form) in (1..).zip(forms) {
+            let number = if forms.len() > 1 { format!(" of form {number}") } else { String::new() };
+            for (dash, operands) in [("", Some(&form.operands)), ("-- ", form.after_double_dash.as_ref())] {
+                for (place, operand) in (1..).zip(operands.into_iter().flatten()) {
+                    let name = operand.name.clone().unwrap_or_else(|| format!("operand {place}"));
+                    let value = ValueOf { access: access(&operand.value), is_secret: operand.is_secret };
+                    all.insert(format!("`{title} {dash}{name}`{number}"), value);
+                }
+            }
+        }
     }
     all
 }
@@ -267,6 +319,15 @@ mod tests {
         check("{sandbox: {exec: own}}", "{}", "sandbox");
         check("{sandbox: {network: none}}", "{sandbox: {network: full}}", "sandbox");
         check("{sandbox: {write: none}}", "{}", "sandbox");
+        for of in ["options: {--to: {path: A}}", "operands: [{name: FILE, path: A}]", "after_double_dash: [{path: A}]"]
+        {
+            let of = |access: &str| format!("{{{}}}", of.replace("A}", &format!("{access}}}")));
+            check(&of("read"), &of("write"), "access");
+        }
+        for of in ["options: {--to: {text: {}, secret: S}}", "operands: [{text: {}, secret: S}]"] {
+            let of = |is: &str| format!("{{{}}}", of.replace('S', is));
+            check(&of("true"), &of("false"), "`secret`");
+        }
         check("{limits: {memory: 1MiB}}", "{limits: {memory: 2MiB}}", "limits");
         check("{timeout: 1s}", "{}", "timeout");
         check("{}", "{read_only: true}", "`read_only`");

@@ -118,6 +118,22 @@ fn of_level(level: &Level, samples: &Samples, lines: &mut BTreeSet<Vec<String>>)
                 lines.insert(line(&spelled, &base));
             }
         }
+        // Options on both sides of an operand, and `--` in front of one, behind one and alone.
+        let with_operand: &[String] = &one_of_each(&form.operands);
+        let placed =
+            |words: &[&[String]]| level.path.iter().chain(&required).chain(words.concat().iter()).cloned().collect();
+        let double_dash = ["--".to_owned()];
+        for option in form.options.iter() {
+            if let Some(spelled) = spelled(option, level, samples).first() {
+                lines.insert(placed(&[spelled, with_operand]));
+                lines.insert(placed(&[with_operand, spelled]));
+                lines.insert(placed(&[spelled, &double_dash, with_operand]));
+            }
+        }
+        lines.insert(placed(&[&base, &double_dash]));
+        lines.insert(placed(&[with_operand, &double_dash]));
+        lines.insert(placed(&[&double_dash, with_operand]));
+        lines.insert(placed(&[&double_dash, &["-x".to_owned()]]));
         for behind in form.after_double_dash.iter().flat_map(|behind| operands(behind, level, samples)) {
             let behind: Vec<String> = base.iter().cloned().chain(["--".to_owned()]).chain(behind).collect();
             lines.insert(line(&[], &behind));
@@ -149,10 +165,19 @@ fn of_subcommands(
     }
 }
 
+/// Each operand as it first may be, also one that may be left out.
+fn one_of_each(operands: &[Operand]) -> Vec<String> {
+    let words = |operand: &Operand| std::iter::repeat_n(first(operand), operand.least.clamp(1, 8));
+    operands.iter().flat_map(words).collect()
+}
+
+fn first(operand: &Operand) -> String {
+    values(&operand.value).into_iter().next().unwrap_or_default()
+}
+
 /// The least that the operands may be, with each sample in each place once; and one more of what repeats.
 fn operands(operands: &[Operand], level: &Level, samples: &Samples) -> Vec<Vec<String>> {
     let of_any = samples.get(&(level.path.clone(), String::new()));
-    let first = |operand: &Operand| values(&operand.value).into_iter().next().unwrap_or_default();
     let base: Vec<String> =
         operands.iter().flat_map(|operand| std::iter::repeat_n(first(operand), operand.least.min(8))).collect();
     let mut all = vec![base.clone()];
