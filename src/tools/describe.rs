@@ -92,11 +92,6 @@ fn in_background(settings: &BackgroundSettings) -> String {
 /// with what stands before the names, and the arguments behind them, it stays below.
 const MOST_NAMES: usize = 1500;
 
-/// Whether the description does not hold all the names.
-pub(super) fn is_cut(allowed: &str) -> bool {
-    allowed.len() > MOST_NAMES
-}
-
 /// A list of names with commas between them, cut behind a name where it is longer than that.
 pub fn shortened_list(list: &str, most: usize, rest: &str) -> String {
     if list.len() <= most {

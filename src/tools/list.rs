@@ -52,18 +52,15 @@ pub(super) fn synopses(settings: &ToolSettings) -> String {
 
 /// The tool.
 pub(super) fn tool(settings: &ToolSettings) -> Tool {
-    let mut properties = json!({});
-    let mut description =
-        "Lists the commands that are allowed, the tool of each, and how they are matched. Runs nothing.".to_owned();
-    if !settings.described.is_empty() {
-        description =
-            "Lists the commands that are allowed, the tool of each, and what arguments they take, with examples. \
-                       Runs nothing."
-                .to_owned();
-        properties = json!({
-            "command": {"type": "string", "description": "The command to tell of; left out, all of them."},
-        });
+    let properties = json!({
+        "command": {"type": "string", "description": "The command to tell of; left out, all of them."},
+    });
+    let mut description = if settings.described.is_empty() {
+        "Lists the commands that are allowed, the tool of each, and how they are matched. Runs nothing."
+    } else {
+        "Lists the commands that are allowed, the tool of each, and what arguments they take, with examples. Runs nothing."
     }
+    .to_owned();
     if settings.which.has_shell() {
         description.push_str(&super::shell::rules(settings));
     }
@@ -107,20 +104,22 @@ const MATCHING: &str = "Each command has a tool of its own on the one persistent
 
 const MATCHING_WITHOUT_SHELL: &str = "The first word of a call must be a command exactly as it stands here.";
 
+const MATCHING_ANY: &str = "Every command is allowed, also one that does not stand here.";
+
 const MATCHING_ARGUMENTS: &str = " Where `arguments` tells of a command, its words must match one of the lines: options in full \
      and exactly as they stand there, every other word in its place; `|` parts alternatives, `[ ]` may be left out, `...` repeats.";
 
 /// The result of a call.
 pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallToolResult, ArgumentError> {
-    let mut arguments = Arguments::new(arguments, if settings.described.is_empty() { &[] } else { &["command"] })?;
+    let mut arguments = Arguments::new(arguments, &["command"])?;
     let asked = arguments.string("command")?;
     match asked {
-        Some(command) if !settings.entries.contains(&command) => {
-            let allowed = settings.entries.join(", ");
-            Ok(CallToolResult::error(format!(
-                "command {} is not allowed; allowed commands: {allowed}",
-                quoted(&command)
-            )))
+        Some(command) if !settings.entries.contains(&command) && !settings.allows_any => {
+            let command = quoted(&command);
+            Ok(CallToolResult::error(match &*settings.entries.join(", ") {
+                "" => format!("command {command} is not allowed, and no other is"),
+                allowed => format!("command {command} is not allowed; allowed commands: {allowed}"),
+            }))
         }
         asked => Ok(list(settings, asked.as_deref())),
     }
@@ -135,7 +134,12 @@ fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
     };
     let described: Vec<&DescribedCommand> =
         settings.described.iter().filter(|command| is_asked(&command.name)).collect();
-    let mut matching = if settings.which.has_shell() { MATCHING } else { MATCHING_WITHOUT_SHELL }.to_owned();
+    let mut matching = match settings.which.has_shell() {
+        true => MATCHING,
+        false if settings.allows_any => MATCHING_ANY,
+        false => MATCHING_WITHOUT_SHELL,
+    }
+    .to_owned();
     if !settings.described.is_empty() {
         matching.push_str(MATCHING_ARGUMENTS);
     }
@@ -227,6 +231,24 @@ mod tests {
         };
         assert_eq!(call("rm").text, "command `rm` is not allowed; allowed commands: ls, git");
         assert!(synopses(&settings).contains("\n  git log|status\n"), "{}", synopses(&settings));
+    }
+
+    #[test]
+    fn it_is_there_with_every_set_of_tools_and_can_be_asked_about_one_command() {
+        for which in [WhichTools::Execute, WhichTools::Shell, WhichTools::All] {
+            let toolbox = crate::tools::Toolbox::new(settings(which, &["ls", "cat"]));
+            let tool = toolbox.list().find(|tool| tool.name == "list_commands").unwrap();
+            assert!(tool.input_schema["properties"]["command"].is_object(), "{which:?}");
+        }
+        let read = |settings: &ToolSettings, command: &str| {
+            read(json!({"command": command}).as_object().unwrap().clone(), settings).unwrap()
+        };
+        let some = settings(WhichTools::Execute, &["ls", "cat"]);
+        assert!(read(&some, "cat").text.starts_with("commands:\n  \"cat\": execute_command\nmatching: "));
+        let none = settings(WhichTools::Execute, &[]);
+        assert_eq!(read(&none, "ls").text, "command `ls` is not allowed, and no other is");
+        let any = ToolSettings { allows_any: true, ..none };
+        assert!(read(&any, "ls").text.contains("Every command is allowed"), "{}", read(&any, "ls").text);
     }
 
     #[test]

@@ -168,10 +168,7 @@ impl Toolbox {
             tools.extend(shell::tools(settings).into_iter().map(|(tool, entry)| (ToolKind::Shell(tool), entry)));
         }
         tools.extend(calls::tools(settings).into_iter().map(|(tool, entry)| (ToolKind::Calls(tool), entry)));
-        // Without rules for arguments the descriptions of the tools that run a process say everything already.
-        if settings.which.has_shell() || !settings.described.is_empty() || describe::is_cut(&settings.allowed) {
-            tools.push((ToolKind::ListCommands, list::tool(settings)));
-        }
+        tools.push((ToolKind::ListCommands, list::tool(settings)));
         tools
     }
 

@@ -43,7 +43,8 @@ fn run(place: &Place, arguments: &[&str]) -> (i32, String) {
 }
 
 fn json(place: &Place, arguments: &[&str]) -> (i32, Value) {
-    let (status, text) = run(place, &[arguments, &["--json"]].concat());
+    let more: &[&str] = if arguments.contains(&"--json") { &[] } else { &["--json"] };
+    let (status, text) = run(place, &[arguments, more].concat());
     (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
 }
 
@@ -179,6 +180,34 @@ fn explain_says_what_each_word_is_and_what_the_call_would_get() {
     assert!(status == 1 && report["reason"].as_str().unwrap().contains("input"), "{report}");
     let (status, text) = run(&place, &["policy", "explain", "--policy", "p.yaml", "--", "ls -n 2"]);
     assert!(status == 0 && text.contains("\"2\": the value of `-n`: a whole number from 1 to 5, p.yaml:4"), "{text}");
+}
+
+#[test]
+fn explain_says_what_an_entry_of_the_allow_list_permits() {
+    let place = place();
+    let explain = |flags: &[&str], command: &[&str]| {
+        let (status, text) = run(&place, &[&["policy", "explain"], flags, &["--"], command].concat());
+        assert_eq!(status, 0, "{text}");
+        text
+    };
+    let text = explain(&["--allow", "ls"], &["ls", "-a", "b"]);
+    for said in [
+        "\"ls\": the command, by the entry `ls` of the allow-list\n",
+        "\"-a\": any argument\n",
+        "permits      `ls` with any arguments and any input, in every directory where calls may run\n",
+        "permits      whatever the server's user can do, since there is no sandbox\n",
+        "permits      more than the profile `coreutils-readonly`, which is narrower\n",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let text = explain(&["--allow", "*"], &["sh", "-c", "id"]);
+    assert!(text.contains("permits      every command with any arguments"), "{text}");
+    assert!(text.contains("permits      `sh` runs any code that a call gives it"), "{text}");
+    let text = explain(&["--policy", "p.yaml"], &["ls", "-l"]);
+    assert!(!text.contains("permits"), "{text}");
+    let report = json(&place, &["policy", "explain", "--json", "--allow", "ls", "--", "ls", "-l"]).1;
+    assert_eq!(report["permits"].as_array().unwrap().len(), 3, "{report}");
+    assert_eq!(report["words"][1]["role"], "anything", "{report}");
 }
 
 #[test]

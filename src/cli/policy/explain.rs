@@ -8,8 +8,10 @@ use super::place;
 use crate::config::Config;
 use crate::policy::rules::{
     Claim, CommandRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role, SandboxRule,
-    SandboxWord, described, words_of,
+    SandboxWord, described, profile_describing, words_of,
 };
+use crate::policy::wrappers::reach_of;
+use crate::policy::{Rule, quoted};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 
@@ -50,7 +52,13 @@ pub(super) fn run(
         Some(refusal) if refusal.needs_approval() => "ask",
         Some(_) => "refused",
     };
-    let explained = rule.map_or_else(Vec::new, |rule| explain(rule, &words));
+    let entry = verdict.explanation.rule.as_ref().filter(|_| rule.is_none_or(|rule| rule.is_plain_any()));
+    let explained = match (rule, entry) {
+        (Some(rule), _) => explain(rule, &words),
+        (None, Some(entry)) => explain_entry(entry, &words),
+        (None, None) => Vec::new(),
+    };
+    let permits = entry.map(|entry| permits(entry, words.first().map_or("", String::as_str), &parts));
     let added = rule.and_then(|rule| added(rule, &words));
     let at = verdict.explanation.described.as_ref();
     let rule_text = match (at, &verdict.explanation.rule) {
@@ -77,6 +85,7 @@ pub(super) fn run(
             "line": line.flatten(),
             "words": explained.iter().map(word).collect::<Vec<Value>>(),
             "inserted": inserted.collect::<Vec<Value>>(),
+            "permits": permits,
             "argv": added.as_ref().map(|added| &added.argv),
             "settings": settings.as_ref().map(Settings::to_json),
             "program": verdict.explanation.program.as_ref().map(|path| path.display().to_string()),
@@ -86,6 +95,7 @@ pub(super) fn run(
         let path = |path: &std::path::PathBuf| path.display().to_string();
         let mut lines = vec![("reason", reason), ("rule", rule_text)];
         lines.extend(explained.iter().map(|part| ("word", Some(part.to_text()))));
+        lines.extend(permits.into_iter().flatten().map(|permitted| ("permits", Some(permitted))));
         for (level, words) in added.iter().flat_map(|added| &added.inserted) {
             lines.push(("inserted", Some(format!("behind `{level}`: {}", words.join(" ")))));
         }
@@ -130,6 +140,38 @@ fn explain(rule: &CommandRule, words: &[String]) -> Vec<Explained> {
         Explained { text, role, what, at: at.map(place) }
     };
     readings.iter().enumerate().map(part).collect()
+}
+
+/// What each word is where an entry without a policy lets the first one pass.
+fn explain_entry(entry: &Rule, words: &[String]) -> Vec<Explained> {
+    let part = |(index, word): (usize, &String)| {
+        let (role, what) = match index {
+            0 => ("command", format!("the command, by {entry}")),
+            _ => ("anything", "any argument".to_owned()),
+        };
+        Explained { text: word.clone(), role, what, at: None }
+    };
+    words.iter().enumerate().map(part).collect()
+}
+
+/// What an entry permits beyond this call, a sentence each.
+fn permits(entry: &Rule, word: &str, parts: &Parts) -> Vec<String> {
+    let what = match entry {
+        Rule::Any => "every command".to_owned(),
+        Rule::Project(_) => "every program of the project".to_owned(),
+        Rule::Entry(_) | Rule::Described(_) => quoted(word),
+    };
+    let mut permitted =
+        vec![format!("{what} with any arguments and any input, in every directory where calls may run")];
+    permitted.extend(reach_of(word).map(|reach| format!("{} {}", quoted(word), reach.meaning())));
+    permitted.push(match parts.confinement.describe() {
+        Some(sandbox) => format!("what the sandbox lets it do: {sandbox}"),
+        None => "whatever the server's user can do, since there is no sandbox".to_owned(),
+    });
+    let profile =
+        profile_describing(word).map(|profile| format!("more than the profile `{profile}`, which is narrower"));
+    permitted.extend(profile);
+    permitted
 }
 
 fn role<'p>(role: &Role<'p>) -> (&'static str, String, Option<&'p Origin>) {
