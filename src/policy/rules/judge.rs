@@ -44,7 +44,7 @@ impl CommandRule {
             Ok(matches) => matches,
             Err(failure) => {
                 let level = failure.level;
-                let refusal = Some(refusal::of_failure(&failure, words));
+                let refusal = Some(refusal::of_failure(&failure, words, &self.level));
                 return Judgement {
                     decision: Expected::Refuse,
                     matched: None,

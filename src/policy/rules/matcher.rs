@@ -77,6 +77,7 @@ pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Fa
                 Err(failure) => furthest = Some(failure),
             }
         }
+        let is_unknown = furthest.as_ref().is_some_and(|failure| matches!(failure.wrong, Mismatch::UnknownSubcommand));
         let mut matches = Vec::new();
         for form in forms {
             match match_form(level, form, subcommands, words, start) {
@@ -84,6 +85,8 @@ pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Fa
                     let readings = readings.iter().cloned().chain(read).collect();
                     matches.push(Match { levels: levels.clone(), form: Some(form), readings });
                 }
+                // Without operands it is no way to call what was taken for a subcommand.
+                Err(_) if is_unknown && form.operands.is_empty() => {}
                 Err(failure) => furthest = Some(further(furthest, failure)),
             }
         }

@@ -1,7 +1,7 @@
 //! Why a rule does not let a call pass, in words for the model that made it: the word, the level and what stands there
 //! instead. Never another way in, and nothing of the file system.
 
-use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, TextType, ValuePlace, ValueType};
+use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, Syntax, Takes, TextType, ValuePlace, ValueType};
 use super::matcher::{Failure, Match, Mismatch};
 use super::synopsis;
 use crate::policy::quoted;
@@ -18,28 +18,34 @@ pub fn written(words: &[String]) -> String {
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The sentence for words that no form matches.
-pub(super) fn of_failure(failure: &Failure<'_>, words: &[String]) -> String {
+/// The sentence for words that no form matches. `root` is the level of the command.
+pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) -> String {
+    let way = way_to(root, failure.level);
     let title = format!("`{}`", failure.level.title());
     let word = words.get(failure.word).map_or("", String::as_str);
     let sentence = match &failure.wrong {
-        Mismatch::UnknownOption(None) if word.starts_with("--") => {
-            format!("{title} does not take {}; write options in full", quoted(name_of(word)))
+        Mismatch::UnknownOption(None) => {
+            // The operator's own words say it better.
+            let has_hint = hint_of(way.iter().copied(), word).is_some();
+            let instead = if has_hint { String::new() } else { instead_of(name_of(word), failure, &way) };
+            format!("{title} does not take {}{instead}", quoted(name_of(word)))
         }
-        Mismatch::UnknownOption(None) => format!("{title} does not take {}", quoted(name_of(word))),
         Mismatch::UnknownOption(Some(letter)) => {
             format!("{title} does not take {}, a letter of {}", quoted(&format!("-{letter}")), quoted(word))
         }
-        Mismatch::TakesNoValue(option) => format!("{} of {title} takes no value", spelled(option, word)),
+        Mismatch::TakesNoValue(option) => {
+            format!("{0} of {title} takes no value; write {0} alone", spelled(option, word))
+        }
         Mismatch::NeedsValue(option) => {
-            let (value, how) = match &option.takes {
-                super::grammar::Takes::Value { value, place: ValuePlace::Attached } => {
-                    (described(value), ", in the same word")
+            let spelled = spelled(option, word);
+            match &option.takes {
+                Takes::Value { value, place: ValuePlace::Attached } => {
+                    let example = attached(&spelled, "VALUE", failure.level.syntax);
+                    format!("{spelled} needs its value in the same word, as {example}: {}", described(value))
                 }
-                super::grammar::Takes::Value { value, .. } => (described(value), ""),
-                super::grammar::Takes::Flag => (String::new(), ""),
-            };
-            format!("{} needs a value{how}: {value}", spelled(option, word))
+                Takes::Value { value, .. } => format!("{spelled} needs a value: {}", described(value)),
+                Takes::Flag => format!("{spelled} needs a value"),
+            }
         }
         Mismatch::EqualsBehindLetter(option) => {
             format!("{} takes its value without `=`, in the same word or in the next one", spelled(option, word))
@@ -48,8 +54,18 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String]) -> String {
             let given = word.get(*from..).unwrap_or_default();
             let before = failure.word.checked_sub(usize::from(*from == 0)).and_then(|at| words.get(at));
             let spelled = spelled(option, before.map_or("", String::as_str));
+            let is_attachable = *from == 0
+                && matches!(value, ValueType::Text(text) if text.first.is_empty())
+                && given.starts_with(['-', '+'])
+                && failure.level.syntax != Syntax::SingleDash;
+            let how = match is_attachable && !option.is_secret {
+                true => {
+                    format!("; if that is the value, attach it: {}", attached(&spelled, given, failure.level.syntax))
+                }
+                false => String::new(),
+            };
             let given = if option.is_secret { "what was given".to_owned() } else { why_not(value, given) };
-            format!("{spelled} takes {}, not {given}", described(value))
+            format!("{spelled} takes {}, not {given}{how}", described(value))
         }
         Mismatch::BadOperand(operand) => {
             let place = operand.name.as_ref().map_or_else(String::new, |name| format!(" as {name}"));
@@ -62,15 +78,19 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String]) -> String {
             None => format!("{title} needs one word more: {}", described(&operand.value)),
         },
         Mismatch::MissingOption(option) => {
-            format!("{title} needs {}", option.spellings.first().map_or_else(String::new, |name| quoted(name)))
+            let names: Vec<String> = option.spellings.iter().map(|name| quoted(name)).collect();
+            format!("{title} needs {}", alternatives(&names))
         }
         Mismatch::OptionBehindOperand => {
-            format!("{} stands behind an operand, and {title} takes options first", quoted(name_of(word)))
+            format!(
+                "{} stands behind an operand, and {title} takes options first; put it in front",
+                quoted(name_of(word))
+            )
         }
         Mismatch::OperandBehindOption => {
-            format!("{} stands behind an option, and {title} takes its operands first", quoted(word))
+            format!("{} stands behind an option, and {title} takes its operands first; put it in front", quoted(word))
         }
-        Mismatch::DoubleDash => format!("{title} does not take `--` here"),
+        Mismatch::DoubleDash => format!("{title} does not take `--` here; leave it out"),
         Mismatch::UnknownSubcommand => {
             format!(
                 "{title} may not be called with {}; its subcommands here are {}",
@@ -85,7 +105,78 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String]) -> String {
         Some(_) => format!("{sentence}; `list_commands` shows what it takes"),
         None => sentence,
     };
-    hinted(sentence, [failure.level], word)
+    hinted(sentence, way.into_iter().rev(), word)
+}
+
+/// The levels from the one of the command to this one.
+fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
+    let mut way = vec![root];
+    for name in level.path.iter().skip(root.path.len()) {
+        let last: Option<&Level> = way.last().copied();
+        let below = last.and_then(|last| match &last.arguments {
+            Arguments::Described { subcommands, .. } => {
+                subcommands.iter().find(|below| below.path.last() == Some(name))
+            }
+            Arguments::Any { .. } => None,
+        });
+        way.extend(below);
+    }
+    way
+}
+
+/// What to do where an option is not taken, as a sentence's end; empty where there is nothing to say but the usage.
+fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
+    let has = |level: &Level, is_it: &dyn Fn(&str) -> bool| match &level.arguments {
+        Arguments::Described { options, forms, .. } => {
+            let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
+            all.flat_map(|option| &option.spellings).any(|spelling| is_it(spelling))
+        }
+        Arguments::Any { .. } => false,
+    };
+    // Programs of the other syntaxes take no abbreviations: for find, `-exec` is not `-executable`.
+    let is_abbreviated = |spelling: &str| name.len() > 2 && name.starts_with("--") && spelling.starts_with(name);
+    if has(failure.level, &is_abbreviated) {
+        return "; write options in full".to_owned();
+    }
+    let is_before = |pair: &&[&Level]| {
+        let options = match pair.first().map(|level| &level.arguments) {
+            Some(Arguments::Described { options, .. }) => options,
+            Some(Arguments::Any { .. }) | None => return false,
+        };
+        options.get(name).is_some()
+    };
+    let below = way.windows(2).find(is_before).and_then(|pair| pair.get(1)?.path.last());
+    if let Some(below) = below {
+        return format!("; put it in front of `{below}`");
+    }
+    let Arguments::Described { options, subcommands, .. } = &failure.level.arguments else { return String::new() };
+    if failure.form.is_some() || subcommands.is_empty() {
+        return String::new();
+    }
+    if subcommands.iter().any(|level| has(level, &|spelling| spelling == name)) {
+        return "; put it behind the subcommand that takes it".to_owned();
+    }
+    let names: Vec<String> = options.iter().flat_map(|option| &option.spellings).map(|name| quoted(name)).collect();
+    match alternatives(names.get(..names.len().min(MOST_NAMES)).unwrap_or_default()).as_str() {
+        "" => "; no option may stand in front of its subcommand".to_owned(),
+        names => format!("; only {names} may stand in front of its subcommand"),
+    }
+}
+
+/// An option with a value in the same word, in backticks.
+fn attached(spelled: &str, value: &str, syntax: Syntax) -> String {
+    let name = spelled.trim_matches('`');
+    let between = if name.starts_with("--") || syntax == Syntax::Go { "=" } else { "" };
+    quoted(&format!("{name}{between}{value}"))
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn alternatives(names: &[String]) -> String {
+    match names.split_last() {
+        None => String::new(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
 }
 
 /// The sentence for a path that lies elsewhere, with the hint for its word.
@@ -113,13 +204,20 @@ pub(super) fn denied(level: &Level, words: &[String], reason: Option<&str>) -> S
 
 /// Adds what the operator has to say about a word.
 fn hinted<'p>(sentence: String, levels: impl IntoIterator<Item = &'p Level>, word: &str) -> String {
+    match hint_of(levels, word) {
+        Some(hint) => format!("{sentence}; {hint}"),
+        None => sentence,
+    }
+}
+
+/// What the operator has to say about a word, by the first of the levels that says something.
+fn hint_of<'p>(levels: impl IntoIterator<Item = &'p Level>, word: &str) -> Option<&'p str> {
     let is_meant = |key: &str| {
         let is_attached = key.starts_with('-') && key.chars().count() == 2 && !word.starts_with("--");
         key == word || key == name_of(word) || (is_attached && word.starts_with(key))
     };
     let hints = levels.into_iter().flat_map(|level| &level.hints);
-    let hint = hints.into_iter().find(|(key, _)| is_meant(key));
-    hint.map_or_else(|| sentence.clone(), |(_, hint)| format!("{sentence}; {hint}"))
+    hints.into_iter().find(|(key, _)| is_meant(key)).map(|(_, hint)| hint.as_str())
 }
 
 /// An option without its value.
@@ -143,7 +241,7 @@ fn subcommands(level: &Level) -> String {
     let Arguments::Described { subcommands, .. } = &level.arguments else { return String::new() };
     let names: Vec<&str> =
         subcommands.iter().filter_map(|level| level.path.last()).map(String::as_str).take(MOST_NAMES).collect();
-    let more = if subcommands.len() > MOST_NAMES { ", …" } else { "" };
+    let more = if subcommands.len() > MOST_NAMES { ", …; `list_commands` shows all" } else { "" };
     format!("{}{more}", names.join(", "))
 }
 
@@ -154,11 +252,7 @@ pub fn described(value: &ValueType) -> String {
         ValueType::Integer { low, high } => format!("a whole number from {low} to {high}"),
         ValueType::OneOf(words) => {
             let shown: Vec<String> = words.iter().take(MOST_NAMES).map(|word| quoted(word)).collect();
-            match shown.split_last() {
-                Some((only, [])) => only.clone(),
-                Some((last, others)) if words.len() <= MOST_NAMES => format!("{} or {last}", others.join(", ")),
-                Some(_) | None => format!("one of {}, …", shown.join(", ")),
-            }
+            if words.len() <= MOST_NAMES { alternatives(&shown) } else { format!("one of {}, …", shown.join(", ")) }
         }
         ValueType::Text(text) => described_text(text),
         ValueType::Path(path) => {

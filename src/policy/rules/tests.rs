@@ -443,22 +443,45 @@ fn what_a_refusal_says_is_enough_to_do_better() {
         let found = refusal(LOG, &format!("git log {revision}"));
         assert!(found.contains(&format!("not `{revision}`, which {why};")), "{found}");
     }
-    check("git log --outpu", "`git log` does not take `--outpu`; write options in full");
-    check("git log --output=/etc/x", "`git log` does not take `--output`; write options in full");
+    check("git log --onelin", "`git log` does not take `--onelin`; write options in full");
+    check("git log --output=/etc/x", "`git log` does not take `--output`");
+    check("git log --no-pager", "`git log` does not take `--no-pager`; put it in front of `log`");
+    check("git --oneline log", "`git` does not take `--oneline`; put it behind the subcommand that takes it");
     check("git log -zF", "`git log` does not take `-F`, a letter of `-zF`");
     check("git log -n 5000", "`-n` takes a whole number from 1 to 1000, not `5000`");
     check("git log -zn5000", "`-n` takes a whole number from 1 to 1000, not `5000`");
     check("git log --max-count=x", "`--max-count` takes a whole number from 1 to 1000, not `x`");
     check("git log -n", "`-n` needs a value: a whole number from 1 to 1000");
-    check("git log --date iso", "`--date` needs a value, in the same word: `iso` or `-raw`");
-    check("git log --oneline=1", "`--oneline` of `git log` takes no value");
+    check("git log --date iso", "`--date` needs its value in the same word, as `--date=VALUE`: `iso` or `-raw`");
+    check("git log --oneline=1", "`--oneline` of `git log` takes no value; write `--oneline` alone");
     check("git log --grep @x", "`--grep` takes a text, not `@x`, which begins with `@`");
     check("git log -- ../x", "`../x` leads outside the allowed directories");
     check("git log -- ''", "`git log` takes a path as PATH, not ``, which is empty");
     check("git -C .. log", "`git` does not take `-C`; choose the directory with `cwd`");
     check("git psh", "`git` may not be called with `psh`; its subcommands here are status, log, push");
     check("git", "`git` needs a subcommand: status, log, push");
-    check("git -- log", "`git` does not take `--` here");
+    check(
+        "git --bad log",
+        "`git` does not take `--bad`; only `--no-pager`, `-P` or `--super-prefix` may stand in front of its subcommand",
+    );
+    // A form without operands says nothing of a subcommand that there is not.
+    let versions =
+        "commands: {x: {forms: [{options: {--version: {type: flag, required: true}}}], subcommands: {a: {}}}}";
+    let found = refusal(versions, "x b --tail 5");
+    assert_eq!(found, "`x` may not be called with `b`; its subcommands here are a");
+    let find = "commands: {find: {syntax: single_dash, options: {-executable: flag}}}";
+    assert_eq!(refusal(find, "find -exec"), "`find` does not take `-exec`; usage: `find [-executable]`");
+    // A hint of the command holds for its subcommands too.
+    assert!(
+        refusal(LOG, "git log -C..").ends_with("; choose the directory with `cwd`"),
+        "{}",
+        refusal(LOG, "git log -C..")
+    );
+    check(
+        "git log --grep -x",
+        "`--grep` takes a text, not `-x`, which begins with `-`; if that is the value, attach it: `--grep=-x`",
+    );
+    check("git -- log", "`git` does not take `--` here; leave it out");
     check("git push origin a b", "`b` is one word too many for `git push`");
     check(
         "git push origin main",
