@@ -14,7 +14,8 @@ use landlock::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::{
-    Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, capabilities, seccomp,
+    Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, SandboxSettings,
+    capabilities, seccomp,
 };
 
 /// A thread that confines itself and ends. It shows what the kernel enforces, not only what it reports.
@@ -75,12 +76,19 @@ struct Rules {
     enforcement: Enforcement,
     /// Whether nothing may be traced in it.
     is_shared: bool,
+    /// Whether nothing may be changed in it.
+    is_read_only: bool,
 }
 
 impl Domain {
     /// Makes the rules from handles. A file that is no longer beneath its handle is left out: it can't be reached
     /// either.
-    pub(super) fn new(enforcement: Enforcement, grants: &[Grant], is_shared: bool) -> Result<Self, SandboxError> {
+    pub(super) fn new(
+        enforcement: Enforcement,
+        grants: &[Grant],
+        settings: &SandboxSettings,
+    ) -> Result<Self, SandboxError> {
+        let SandboxSettings { is_shared, is_read_only, .. } = *settings;
         if !enforcement.is_any() {
             return Ok(Self(None));
         }
@@ -98,7 +106,7 @@ impl Domain {
             };
             ruleset = added.map_err(refused)?;
         }
-        Ok(Self(Some(Rules { landlock: ruleset, scopes: handled.scopes, enforcement, is_shared })))
+        Ok(Self(Some(Rules { landlock: ruleset, scopes: handled.scopes, enforcement, is_shared, is_read_only })))
     }
 
     /// Applies the rules to the calling thread, for good, and to everything that it starts from now on.
@@ -122,6 +130,9 @@ impl Domain {
             seccomp::confine_thread(level, network).map_err(refused)?;
             if rules.is_shared {
                 seccomp::refuse_tracing().map_err(refused)?;
+            }
+            if rules.is_read_only {
+                seccomp::refuse_changes().map_err(refused)?;
             }
         }
         Ok(())

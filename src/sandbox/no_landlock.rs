@@ -67,7 +67,11 @@ pub(super) fn own_grants(_settings: &SandboxSettings) -> Vec<Grant> {
 pub(super) struct Domain;
 
 impl Domain {
-    pub(super) fn new(_enforcement: Enforcement, _grants: &[Grant], _is_shared: bool) -> Result<Self, SandboxError> {
+    pub(super) fn new(
+        _enforcement: Enforcement,
+        _grants: &[Grant],
+        _settings: &SandboxSettings,
+    ) -> Result<Self, SandboxError> {
         Ok(Self)
     }
 

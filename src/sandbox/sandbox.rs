@@ -149,7 +149,7 @@ impl Sandbox {
             Some(domain) => domain,
             None => {
                 // Two threads may both make it; one result is kept, and both are the same.
-                let made = Domain::new(enforcement, &self.grants(), self.settings.is_shared)?;
+                let made = Domain::new(enforcement, &self.grants(), &self.settings)?;
                 self.domain.get_or_init(|| made)
             }
         };

@@ -65,6 +65,42 @@ pub(super) fn refuse_tracing() -> Result<(), Error> {
     Ok(())
 }
 
+/// Prevents the calling thread, and everything that it starts from now on, from changing what Landlock does not decide on: the
+/// mode, owner, times, attributes and flags of files. For those it is enough to read the file, or to see it.
+pub(super) fn refuse_changes() -> Result<(), Error> {
+    let mut refused = RefusedCalls::default();
+    #[cfg(target_arch = "x86_64")]
+    for call in
+        [libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat]
+    {
+        refused.always(call);
+    }
+    for call in [
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        SYS_FCHMODAT2,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_utimensat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        SYS_SETXATTRAT,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        SYS_REMOVEXATTRAT,
+        SYS_FILE_SETATTR,
+    ] {
+        refused.always(call);
+    }
+    for request in [FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION] {
+        refused.where_all(libc::SYS_ioctl, &[is(1, request)?])?;
+    }
+    seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
+    Ok(())
+}
+
 /// Refuses what reaches the server through its `thread`, which is in one Landlock domain with the commands that it
 /// starts. A signal to the number of a thread is a signal to its process.
 fn reaching_the_server(refused: &mut RefusedCalls, thread: Pid) -> Result<(), BackendError> {
@@ -170,6 +206,14 @@ fn other_pairs(refused: &mut RefusedCalls) -> Result<(), BackendError> {
 const SOCK_TYPE_MASK: c_int = 0xf;
 /// Not every libc has a name for these, or one of the same type.
 const SYS_FCHMODAT2: c_long = 452;
+const SYS_SETXATTRAT: c_long = 463;
+const SYS_REMOVEXATTRAT: c_long = 466;
+const SYS_FILE_SETATTR: c_long = 469;
+/// See ioctl_iflags(2); the numbers are the same on every processor that has filters.
+const FS_IOC_SETFLAGS: c_int = 0x4008_6602;
+const FS_IOC32_SETFLAGS: c_int = 0x4004_6602;
+const FS_IOC_FSSETXATTR: c_int = 0x401c_5820;
+const FS_IOC_SETVERSION: c_int = 0x4008_7602;
 const S_ISUID: c_int = 0o4000;
 const S_ISGID: c_int = 0o2000;
 const PTRACE_SETOPTIONS: c_int = 0x4200;

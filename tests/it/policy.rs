@@ -3,6 +3,8 @@
 #![cfg(unix)]
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -284,14 +286,21 @@ fn a_rule_that_writes_nothing_reads_and_runs_as_before_with_any_sandbox_of_the_s
     let at = |name: &str| project.path("project").join(name);
     fs::write(
         at("run.sh"),
-        "echo x > new; echo x >> a; rm src/b; mv out in; mkdir $TMPDIR/d\necho x > /dev/null && echo devices\nread line < a; echo $line\n/bin/cat src/b\n",
+        "echo x > new; echo x >> a; rm src/b; mv out in; mkdir $TMPDIR/d; chmod 600 src/b; touch -d 2001-01-01 src/b; chown 1 src/b\necho x > /dev/null && echo devices\nread line < a; echo $line\n/bin/cat src/b\n",
     )
     .unwrap();
     let rule =
         |sandbox: &str| project.policy(&format!("commands:\n  sh: {{operands: [{{one_of: [run.sh]}}]{sandbox}}}\n"));
+    let before = fs::metadata(at("src/b")).unwrap();
     let is_untouched = || {
         let reads = |name: &str, text: &str| fs::read_to_string(at(name)).is_ok_and(|found| found == text);
-        !at("new").exists() && reads("a", "text of a\n") && reads("src/b", "text of b\n") && at("out").exists()
+        let state = fs::metadata(at("src/b")).unwrap();
+        let is_same = (state.mode(), state.uid(), state.mtime()) == (before.mode(), before.uid(), before.mtime());
+        is_same
+            && !at("new").exists()
+            && reads("a", "text of a\n")
+            && reads("src/b", "text of b\n")
+            && at("out").exists()
     };
     let policy = rule(", sandbox: {write: none}");
     for level in ["off", "workspace", "strict"] {
