@@ -71,8 +71,7 @@ fn lock_of(parts: &Parts) -> Result<Locked, CliError> {
     let missing = allow.names().iter().filter(|name| parts.program_of(name).is_none() && !parts.is_built_in(name));
     let missing: Vec<String> =
         missing.map(|name| format!("`{name}` was not found in PATH, so it is not locked")).collect();
-    let search_path = parts.policy.programs().search_path().entries();
-    let mut locked = lock(commands, search_path, parts.locks_libraries())?;
+    let mut locked = lock(commands, &parts.paths, parts.locks_libraries())?;
     locked.notes.extend(missing);
     if parts.policy.directories().allow_project_commands() {
         locked.notes.insert("commands of the project are not locked, so with `--lock` they do not run".to_owned());

@@ -20,7 +20,7 @@ use super::os::{Over, SOURCES, Starting, Watched};
 use super::run::{result, spawn_error};
 use super::{ExecError, Invocation, Output, Processes, StartedCommand, StopSignal, Told};
 use crate::files::{FileState, Held, is_of_this_machine, open_without_waiting};
-use crate::integrity::{Checked, Untrusted, read_head};
+use crate::integrity::{Checked, Needed, Untrusted, read_head};
 use crate::policy::AllowedCommand;
 
 /// How long a command is watched here. A loop that something holds up keeps no deadline.
@@ -115,8 +115,11 @@ fn loaders_of(program: &Path) -> io::Result<Option<Vec<PathBuf>>> {
         return Ok(None);
     }
     let head = read_head(&Held::open(program)?)?;
-    let loaders = || head.needed.into_iter().filter_map(|needed| needed.find(&[])).collect();
-    Ok(head.is_native.then(loaders))
+    let loaders = head.needed.into_iter().filter_map(|needed| match needed {
+        Needed::Loader(loader) => Some(loader),
+        Needed::Interpreter(..) | Needed::Shell => None,
+    });
+    Ok(head.is_native.then(|| loaders.collect()))
 }
 
 impl QuickStart<'_> {

@@ -79,6 +79,14 @@ pub(crate) fn create_directories(path: &Path) -> io::Result<()> {
     })
 }
 
+/// Whether the path leads to a file that this user may execute.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    return path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    #[cfg(not(unix))]
+    path.is_file()
+}
+
 /// The path without links, `.` and `..`; on Windows in the form that programs take, without `\\?\` where it needs none.
 pub(crate) fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     #[cfg(windows)]

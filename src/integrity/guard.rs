@@ -11,8 +11,8 @@ use super::contents::{Contents, Known, Seen};
 use super::difference::Difference;
 use super::lock::{Lock, LockedFile, Rights};
 #[cfg(unix)]
-use super::needed::interpreters;
-use super::{Checked, Replaceable, Untrusted};
+use super::needed::{Interpreters, Needed};
+use super::{Checked, CommandPaths, Replaceable, Unclear, Untrusted};
 
 /// How many files are looked at for one program. The kernel itself follows five interpreters, and each has a loader.
 const MOST: usize = 32;
@@ -53,7 +53,7 @@ pub struct Guard {
     lock: Demand,
     /// Where `#!/usr/bin/env NAME` looks names up.
     #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
-    search_path: Vec<PathBuf>,
+    paths: CommandPaths,
     known: Known,
 }
 
@@ -81,8 +81,8 @@ const MOST_NAMED: usize = 6;
 
 impl Guard {
     /// Makes one that demands this.
-    pub fn new(trust: Trust, search_path: Vec<PathBuf>) -> Self {
-        Self { trust, lock: Demand::Nothing, search_path, known: Known::default() }
+    pub fn new(trust: Trust, paths: CommandPaths) -> Self {
+        Self { trust, lock: Demand::Nothing, paths, known: Known::default() }
     }
 
     /// Demands too that programs are what this lock file holds; of one that can't be used, that no program runs.
@@ -228,12 +228,16 @@ impl Guard {
                 }
             },
         };
+        let interpreters = self.interpreters(&seen.contents).unwrap_or_else(|why| {
+            found.push(Difference::Unknown { path: path.to_owned(), why: why.to_string() });
+            locked.interpreters.clone()
+        });
         let now = LockedFile {
             real_path: seen.held.path().to_owned(),
             size: seen.state.size(),
             sha256,
             rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
-            interpreters: self.interpreters(&seen.contents),
+            interpreters,
             // What a file names is in its bytes; where the loader finds that is what was locked.
             loader: locked.loader.clone(),
             libraries: locked.libraries.clone(),
@@ -298,18 +302,14 @@ impl Guard {
             if let Some(replaceable) = Replaceable::on_the_way_to(&file).map_err(|source| unknown(&file, source))? {
                 found(replaceable)?;
             }
-            for needed in self.needed(&contents) {
-                if !needed.is_absolute() {
-                    return Err(Untrusted::Relative { program: program.to_owned(), named: needed });
-                }
+            let unclear = |why| Untrusted::Unclear { program: program.to_owned(), file: file.clone(), why };
+            for needed in self.needed(&contents).map_err(unclear)? {
                 if passed.contains(&needed) || passed.len() == MOST {
                     continue;
                 }
                 passed.push(needed.clone());
                 match self.known.open(&needed, now) {
                     Ok(seen) => left.push((needed, seen.contents)),
-                    // The system says so when the program is started.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(source) => return Err(unknown(&needed, source)),
                 }
             }
@@ -317,26 +317,30 @@ impl Guard {
         Ok(())
     }
 
-    /// What a file names to be executed with it.
+    /// What is executed with a file.
     #[cfg(unix)]
-    fn needed(&self, contents: &Contents) -> Vec<PathBuf> {
-        let needed = contents.needed.iter();
-        needed.filter_map(|needed| needed.clone().find(&self.search_path)).collect()
+    fn needed(&self, contents: &Contents) -> Result<Vec<PathBuf>, Unclear> {
+        let loaders = contents.needed.iter().filter_map(|needed| match needed {
+            Needed::Loader(loader) => Some(loader.clone()),
+            Needed::Interpreter(..) | Needed::Shell => None,
+        });
+        Ok(self.interpreters(contents)?.into_iter().chain(loaders).collect())
     }
 
     /// The same without the loader.
     #[cfg(unix)]
-    fn interpreters(&self, contents: &Contents) -> BTreeSet<PathBuf> {
-        interpreters(contents, &self.search_path).collect()
+    fn interpreters(&self, contents: &Contents) -> Result<BTreeSet<PathBuf>, Unclear> {
+        let Interpreters { files, broken, not_found: _ } = Interpreters::of(&contents.needed, &self.paths)?;
+        broken.map_or(Ok(files), |named| Err(Unclear::Broken { named }))
     }
 
     #[cfg(not(unix))]
-    fn interpreters(&self, _contents: &Contents) -> BTreeSet<PathBuf> {
-        BTreeSet::new()
+    fn interpreters(&self, _contents: &Contents) -> Result<BTreeSet<PathBuf>, Unclear> {
+        Ok(BTreeSet::new())
     }
 
     #[cfg(not(unix))]
-    fn needed(&self, _contents: &Contents) -> Vec<PathBuf> {
-        Vec::new()
+    fn needed(&self, _contents: &Contents) -> Result<Vec<PathBuf>, Unclear> {
+        Ok(Vec::new())
     }
 }

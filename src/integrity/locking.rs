@@ -5,12 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::CommandPaths;
 use super::contents::{Known, Seen};
 #[cfg(target_os = "linux")]
 use super::libraries::Libraries;
 use super::lock::{Lock, LockError, LockedFile, Rights};
 #[cfg(unix)]
-use super::needed::{Needed, interpreters};
+use super::needed::Interpreters;
+#[cfg(target_os = "linux")]
+use super::needed::Needed;
 
 /// A lock file that was made, and what it can't hold.
 #[derive(Debug)]
@@ -27,11 +30,11 @@ pub(crate) struct Locked {
 /// [`LockError`] for a program that can't be read, or is not executed as itself.
 pub(crate) fn lock(
     commands: BTreeMap<String, PathBuf>,
-    search_path: &[PathBuf],
+    paths: &CommandPaths,
     libraries: bool,
 ) -> Result<Locked, LockError> {
     let mut making = Making {
-        search_path,
+        paths,
         known: Known::default(),
         #[cfg(target_os = "linux")]
         libraries: libraries.then(Libraries::of_this_system),
@@ -61,7 +64,7 @@ enum Role {
 
 struct Making<'a> {
     #[cfg_attr(not(unix), expect(dead_code, reason = "files name no interpreters there"))]
-    search_path: &'a [PathBuf],
+    paths: &'a CommandPaths,
     known: Known,
     #[cfg(target_os = "linux")]
     libraries: Option<Libraries>,
@@ -93,34 +96,25 @@ impl Making<'_> {
 
     #[cfg(unix)]
     fn add_needs(&mut self, path: &Path, seen: &Seen, file: &mut LockedFile) -> io::Result<()> {
-        for interpreter in interpreters(&seen.contents, self.search_path) {
-            if !interpreter.is_absolute() {
-                let named = interpreter.display();
-                return Err(io::Error::other(format!(
-                    "its first line names `{named}`, which is looked up in the directory of each call; name an absolute path \
-                     there"
-                )));
-            }
-            if !interpreter.exists() {
-                self.notes.insert(format!(
-                    "`{}` names `{}`, which does not exist",
-                    path.display(),
-                    interpreter.display()
-                ));
-                continue;
-            }
-            self.left.push((interpreter.clone(), Role::Executed));
-            file.interpreters.insert(interpreter);
+        let Interpreters { files, broken, not_found } =
+            Interpreters::of(&seen.contents.needed, self.paths).map_err(io::Error::other)?;
+        if let Some(named) = broken {
+            let note = format!(
+                "`{}` needs `{}`, which does not exist or can't be executed, so it does not run",
+                path.display(),
+                named.display()
+            );
+            self.notes.insert(note);
         }
-        for needed in &seen.contents.needed {
-            match needed {
-                Needed::Name(name) if needed.clone().find(self.search_path).is_none() => {
-                    let note = format!("`{}` starts `{}`, which is not in PATH", path.display(), name.display());
-                    self.notes.insert(note);
-                }
-                Needed::Name(_) | Needed::Path(_) | Needed::Loader(_) => {}
-            }
+        if let Some(name) = not_found {
+            self.notes.insert(format!(
+                "`{}` starts `{}`, which is not in PATH",
+                path.display(),
+                name.to_string_lossy()
+            ));
         }
+        self.left.extend(files.iter().map(|interpreter| (interpreter.clone(), Role::Executed)));
+        file.interpreters = files;
         #[cfg(target_os = "linux")]
         self.add_libraries(path, seen, file)?;
         Ok(())
@@ -140,11 +134,8 @@ impl Making<'_> {
                     file.loader = Some(loader.clone());
                     self.left.push((loader.clone(), Role::Loaded));
                 }
-                Needed::Loader(loader) => {
-                    let note = format!("the loader `{}` of `{}` does not exist", loader.display(), path.display());
-                    self.notes.insert(note);
-                }
-                Needed::Name(_) | Needed::Path(_) => {}
+                Needed::Loader(_) => {}
+                Needed::Interpreter(..) | Needed::Shell => {}
             }
         }
         let found = libraries.of(&file.real_path)?;

@@ -8,9 +8,11 @@
 //! - [`Replaceable`] is what others than root and the server's user can replace.
 //! - `Contents` is what the bytes of a file tell, read once for each state of it.
 //! - `Lock` is a lock file, `lock` makes one of the programs as they are, and `Difference` is what differs.
-//! - `needed_by` finds what is executed with a program: interpreters and the loader (Unix).
+//! - `needed_by` finds what is executed with a program: interpreters and the loader (Unix). [`CommandPaths`] is where env(1)
+//!   looks interpreters up, [`Unclear`] why it can't be told which one runs.
 
 mod checked;
+mod command_paths;
 mod contents;
 mod difference;
 #[cfg(target_os = "linux")]
@@ -23,9 +25,11 @@ mod locking;
 #[cfg(unix)]
 mod needed;
 mod replaceable;
+mod unclear;
 mod untrusted;
 
 pub use checked::Checked;
+pub use command_paths::CommandPaths;
 #[cfg(target_os = "linux")]
 pub(crate) use elf::Elf;
 pub use guard::{Guard, Trust};
@@ -33,6 +37,7 @@ pub use lock::LockError;
 pub(crate) use lock::{LARGEST as LARGEST_LOCK, Lock};
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
-pub(crate) use needed::{needed_by, read as read_head};
+pub(crate) use needed::{Interpreters, Needed, needed_by, read as read_head};
 pub use replaceable::Replaceable;
+pub use unclear::Unclear;
 pub use untrusted::Untrusted;

@@ -1,50 +1,110 @@
 //! What starting a program needs besides the program: its ELF loader, its `#!` interpreters, and what env(1) starts.
 //!
 //! The kernel requires the right to execute each of these files, see execve(2). The amount read of a file is bounded, and a
-//! file that is not a program needs nothing.
+//! file that is not a program needs nothing. A first line is read as the kernel reads it, and its argument as env(1) does,
+//! as long as that is simple; otherwise it is [`Unclear`] what would be executed.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::contents::Contents;
 #[cfg(target_os = "linux")]
 use super::elf::Elf;
-use crate::files::{Held, open_without_waiting};
+use super::{CommandPaths, Unclear};
+use crate::files::{Held, is_executable, open_without_waiting};
 
-/// How much of a first line counts; the kernel reads 256 bytes of it.
-const FIRST_LINE: u64 = 512;
+/// How much of a file the kernel looks at to find its first line: `BINPRM_BUF_SIZE` since Linux 5.1, `IMG_SHSIZE` on macOS.
+const HEAD: u64 = if cfg!(target_os = "linux") { 256 } else { 512 };
+
+/// What env(1) gives a file to that the kernel does not execute, see execvp(3); so do shells, with themselves.
+#[cfg(target_os = "linux")]
+const SHELL: &str = "/bin/sh";
 
 /// A file that is executed with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Needed {
-    /// The interpreter of a script.
-    Path(PathBuf),
-    /// What env(1) starts, to be looked up.
-    Name(PathBuf),
+    /// The interpreter of a script, with the argument that the first line gives it.
+    Interpreter(PathBuf, Option<OsString>),
     /// The loader of an ELF file.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
     Loader(PathBuf),
+    /// The shell, for a file that is neither a script nor an ELF file. Only if env(1) or a shell starts it.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
+    Shell,
 }
 
-impl Needed {
-    /// The file; `None` where no directory of the search path has it.
-    pub(crate) fn find(self, search_path: &[PathBuf]) -> Option<PathBuf> {
-        match self {
-            Self::Path(path) | Self::Loader(path) => Some(path),
-            Self::Name(name) => search_path.iter().map(|entry| entry.join(&name)).find(|path| path.is_file()),
+/// The interpreters of a file, and what is missing of what it needs.
+#[derive(Debug, Default)]
+pub(crate) struct Interpreters {
+    pub files: BTreeSet<PathBuf>,
+    /// What the file names and the kernel can't execute. If env(1) starts the file, it goes on to the next one in `PATH`.
+    pub broken: Option<PathBuf>,
+    /// What env(1) would start and does not find.
+    pub not_found: Option<OsString>,
+}
+
+impl Interpreters {
+    /// Finds the interpreters of a file that needs all this.
+    ///
+    /// # Errors
+    /// [`Unclear`].
+    pub(crate) fn of(needed: &[Needed], paths: &CommandPaths) -> Result<Self, Unclear> {
+        let mut found = Self::default();
+        for needed in needed {
+            match needed {
+                Needed::Loader(loader) => {
+                    if !is_executable(loader) {
+                        found.broken = Some(loader.clone());
+                    }
+                }
+                #[cfg(target_os = "linux")]
+                Needed::Shell => found.add(Path::new(SHELL))?,
+                #[cfg(not(target_os = "linux"))]
+                Needed::Shell => {}
+                Needed::Interpreter(path, argument) => {
+                    found.add(path)?;
+                    if let Some(argument) = argument.as_deref().filter(|_| is_env(path)) {
+                        found.add_started_by_env(argument, paths)?;
+                    }
+                }
+            }
         }
+        Ok(found)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), Unclear> {
+        if !path.is_absolute() {
+            return Err(Unclear::Relative { named: path.to_owned() });
+        }
+        if is_executable(path) {
+            self.files.insert(path.to_owned());
+        } else {
+            self.broken = Some(path.to_owned());
+        }
+        Ok(())
+    }
+
+    fn add_started_by_env(&mut self, argument: &OsStr, paths: &CommandPaths) -> Result<(), Unclear> {
+        let unclear = |why| Unclear::Env { argument: argument.to_string_lossy().into_owned(), why };
+        let name = OsStr::from_bytes(started_by_env(argument.as_bytes()).map_err(unclear)?);
+        let started = if name.as_bytes().contains(&b'/') { BTreeSet::from([name.into()]) } else { paths.find(name)? };
+        if started.iter().any(|file| is_env(file)) {
+            return Err(unclear("it starts env(1) once more"));
+        }
+        if started.is_empty() {
+            self.not_found = Some(name.to_owned());
+        }
+        started.iter().try_for_each(|file| self.add(file))
     }
 }
 
-/// The interpreters that a file names, as they are found.
-pub(super) fn interpreters<'a>(
-    contents: &'a Contents,
-    search_path: &'a [PathBuf],
-) -> impl Iterator<Item = PathBuf> + 'a {
-    let named = contents.needed.iter().filter(|needed| !matches!(needed, Needed::Loader(_)));
-    named.filter_map(|needed| needed.clone().find(search_path))
+/// Whether a path leads to env(1), by its own name or that of the file.
+fn is_env(path: &Path) -> bool {
+    let is_named = |path: &Path| path.file_name() == Some(OsStr::new("env"));
+    is_named(path) || fs::canonicalize(path).is_ok_and(|real| is_named(&real))
 }
 
 /// What the beginning of a file says of its execution.
@@ -71,34 +131,90 @@ pub(crate) fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
 pub(crate) fn read(held: &Held) -> io::Result<Head> {
     let mut file = open_without_waiting(&held.spawn_path())?;
     let mut head = Vec::new();
-    file.by_ref().take(FIRST_LINE).read_to_end(&mut head)?;
-    if let Some(line) = head.strip_prefix(b"#!") {
-        return Ok(Head { needed: shebang(line), is_native: false });
+    file.by_ref().take(HEAD).read_to_end(&mut head)?;
+    if let Some(interpreter) = interpreter(&head) {
+        return Ok(Head { needed: vec![interpreter], is_native: false });
     }
     #[cfg(target_os = "linux")]
-    if let Some(elf) = Elf::parse(&head) {
+    {
+        let Some(elf) = Elf::parse(&head) else {
+            return Ok(Head { needed: vec![Needed::Shell], is_native: false });
+        };
+        let is_native = elf.is_native();
         let needed = elf.interpreter(&mut file)?.map(Needed::Loader).into_iter().collect();
-        return Ok(Head { needed, is_native: elf.is_native() });
+        Ok(Head { needed, is_native })
     }
+    #[cfg(not(target_os = "linux"))]
     Ok(Head::default())
 }
 
-/// Reads the first line after `#!`: the interpreter, and if that is env(1), what it starts in turn.
-fn shebang(line: &[u8]) -> Vec<Needed> {
-    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let Some(interpreter) = words.next().map(|word| Path::new(OsStr::from_bytes(word))) else { return Vec::new() };
-    let mut needed = vec![Needed::Path(interpreter.to_owned())];
-    if interpreter.file_name() == Some(OsStr::new("env")) {
-        // Options and assignments come before the name; `-S` may be attached to it.
-        let words = words.map(|word| word.strip_prefix(b"-S").unwrap_or(word));
-        let name = words.filter(|word| !word.is_empty()).find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
-        needed.extend(name.map(|name| {
-            let name = PathBuf::from(OsStr::from_bytes(name));
-            if name.components().count() > 1 { Needed::Path(name) } else { Needed::Name(name) }
-        }));
+/// Reads the first line as `load_script` of Linux does (`fs/binfmt_script.c`): only blanks separate, a NUL ends it, and the
+/// rest behind the interpreter is one argument. `None` for what the kernel does not execute.
+fn interpreter(head: &[u8]) -> Option<Needed> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let is_cut = head.len() as u64 == HEAD;
+    let rest = head.strip_prefix(b"#!")?;
+    // The last byte that the kernel has becomes the end of what it copies. Other systems let `#` end the line.
+    let rest = if is_cut { rest.split_last()?.1 } else { rest };
+    let ends = |byte: &u8| matches!(byte, b'\n' | 0) || !cfg!(target_os = "linux") && *byte == b'#';
+    let end = rest.iter().position(ends);
+    let line = rest.get(..end.unwrap_or(rest.len()))?;
+    // Blanks at the end of a line, or of the kernel's buffer, don't count; in front of a NUL, or of the end of the file, they do.
+    let is_trimmed = match end.and_then(|end| rest.get(end)) {
+        Some(0) => false,
+        Some(_) => true,
+        None => is_cut,
+    };
+    let line = trim_start(line, is_blank);
+    let is_whole = !is_cut || end.is_some() || line.iter().any(is_blank);
+    let kept =
+        if is_trimmed { line.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1) } else { line.len() };
+    let line = line.get(..kept)?;
+    let split = line.iter().position(is_blank).unwrap_or(line.len());
+    let (name, argument) = line.split_at_checked(split)?;
+    let argument = trim_start(argument, is_blank);
+    if name.is_empty() || !is_whole {
+        return None;
     }
-    needed
+    let argument = (!argument.is_empty()).then(|| OsStr::from_bytes(argument).to_owned());
+    Some(Needed::Interpreter(OsStr::from_bytes(name).into(), argument))
+}
+
+fn trim_start(bytes: &[u8], is_dropped: impl Fn(&u8) -> bool) -> &[u8] {
+    let start = bytes.iter().position(|byte| !is_dropped(byte)).unwrap_or(bytes.len());
+    bytes.get(start..).unwrap_or_default()
+}
+
+/// What env(1) starts with this one argument from a first line, if that can be told without reading all of its language.
+fn started_by_env(argument: &[u8]) -> Result<&[u8], &'static str> {
+    const NOTHING: &str = "it names no program";
+    let split = argument.strip_prefix(b"-S").or_else(|| argument.strip_prefix(b"--split-string="));
+    let words = match split {
+        Some(words) => words,
+        // The kernel of Linux does not split it either.
+        None if cfg!(target_os = "linux") => {
+            return match argument {
+                [b'-', ..] => Err("it has options of env(1)"),
+                _ if argument.contains(&b'=') => Err(NOTHING),
+                _ => Ok(argument),
+            };
+        }
+        None => argument,
+    };
+    let words = words.split(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).filter(|word| !word.is_empty());
+    for word in words {
+        if word.first() == Some(&b'#') || word.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\' | b'$')) {
+            return Err("it has quotes, escapes, variables or a comment");
+        }
+        match word {
+            [b'-', ..] => return Err("it has options of env(1) besides `-S`"),
+            [b'P', b'A', b'T', b'H', b'=', ..] => return Err("it sets `PATH`"),
+            [b'=', ..] => return Err("it sets a variable without a name"),
+            _ if word.contains(&b'=') => {}
+            _ => return Ok(word),
+        }
+    }
+    Err(NOTHING)
 }
 
 #[cfg(test)]
@@ -106,21 +222,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_line_names_its_interpreter_and_what_env_starts() {
-        let check = |line: &str, expected: &[&str]| {
-            let shown = shebang(line.as_bytes()).into_iter().map(|needed| match needed {
-                Needed::Path(path) | Needed::Loader(path) => path.display().to_string(),
-                Needed::Name(name) => format!("name {}", name.display()),
-            });
-            assert_eq!(shown.collect::<Vec<_>>(), expected, "{line:?}");
+    fn a_first_line_is_read_as_the_kernel_reads_it() {
+        let check = |head: &[u8], expected: Option<(&str, Option<&str>)>| {
+            let expected = expected.map(|(path, argument)| Needed::Interpreter(path.into(), argument.map(Into::into)));
+            assert_eq!(interpreter(head), expected, "{:?}", String::from_utf8_lossy(head));
         };
-        check("/bin/sh\necho", &["/bin/sh"]);
-        check(" /bin/sh -e\n", &["/bin/sh"]);
-        check("/usr/bin/env python3\n", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env -S A=b python3 -u\n", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env -Spython3 -u", &["/usr/bin/env", "name python3"]);
-        check("/usr/bin/env /opt/x/tool\n", &["/usr/bin/env", "/opt/x/tool"]);
-        check("/usr/bin/env\n", &["/usr/bin/env"]);
-        check("\n", &[]);
+        check(b"#!/bin/sh\necho", Some(("/bin/sh", None)));
+        check(b"#! \t/bin/sh \t-e  -u \t\n", Some(("/bin/sh", Some("-e  -u"))));
+        check(b"#!/bin/sh -e ", Some(("/bin/sh", Some("-e "))));
+        check(b"#!/bin/sh\r\n", Some(("/bin/sh\r", None)));
+        check(b"#!/bin/sh\x0b-e\n", Some(("/bin/sh\x0b-e", None)));
+        for nothing in [b"" as &[u8], b"#", b"#!", b"#! \t\n", b" #!/bin/sh\n", b"# !/bin/sh\n"] {
+            check(nothing, None);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_long_first_line_is_cut_where_the_kernel_cuts_it() {
+        let read = |line: String| interpreter(&line.as_bytes()[..line.len().min(256)]);
+        let named = |path: &str, argument: Option<String>| Needed::Interpreter(path.into(), argument.map(Into::into));
+        assert_eq!(read(format!("#!/bin/sh {}\n", "x".repeat(300))), Some(named("/bin/sh", Some("x".repeat(245)))));
+        assert_eq!(read(format!("#!/bin/sh -e{}\n", " ".repeat(300))), Some(named("/bin/sh", Some("-e".to_owned()))));
+        for (length, is_read) in [(252, true), (253, false), (300, false)] {
+            let path = format!("/{}", "x".repeat(length - 1));
+            assert_eq!(read(format!("#!{path}\nrest")), is_read.then(|| named(&path, None)), "{length}");
+        }
+        // A NUL ends it, and what stands behind it is nothing.
+        assert_eq!(read("#!/bin/sh\0 -e\n".to_owned()), Some(named("/bin/sh", None)));
+        assert_eq!(read("#!/bin/sh -e \0-u\n".to_owned()), Some(named("/bin/sh", Some("-e ".to_owned()))));
+    }
+
+    #[test]
+    fn what_env_starts_is_told_only_where_it_is_simple() {
+        for (argument, expected) in [
+            ("python3", Ok("python3")),
+            ("/opt/x/tool", Ok("/opt/x/tool")),
+            ("-S python3 -u 'x'", Ok("python3")),
+            ("-Spython3 -u", Ok("python3")),
+            ("--split-string=A=b \t python3 -u", Ok("python3")),
+            ("-", Err("options")),
+            ("-i", Err("options")),
+            ("-iS python3", Err("options")),
+            ("--split-string python3", Err("options")),
+            ("-S -i python3", Err("options")),
+            ("-S -u PATH python3", Err("options")),
+            ("-S A=b PATH=/x python3", Err("sets `PATH`")),
+            ("-S A='b c' python3", Err("quotes")),
+            ("-S ${X} python3", Err("quotes")),
+            ("-S py\\_thon3", Err("quotes")),
+            ("-S #python3", Err("quotes")),
+            ("-S A=b", Err("names no program")),
+            ("-S", Err("names no program")),
+        ] {
+            let told = started_by_env(argument.as_bytes()).map(String::from_utf8_lossy);
+            match expected {
+                Ok(name) => assert_eq!(told, Ok(name.into()), "{argument}"),
+                Err(why) => assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{argument}: {told:?}"),
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Replaceable;
+use super::{Replaceable, Unclear};
 
 /// Why a program is not executed. Each text is one sentence that begins with the program.
 #[derive(Debug, Error)]
@@ -71,15 +71,14 @@ pub enum Untrusted {
         /// What differs, of it and of what is executed with it.
         what: String,
     },
-    /// What it names is looked up where the call runs.
-    #[error(
-        "the program `{}` does not run with `--trust owner`, since its first line names `{}`, which is looked up in the directory of \
-         each call; name an absolute path there", .program.display(), .named.display()
-    )]
-    Relative {
+    /// It can't be told what is executed with it.
+    #[error("the program `{}` does not run with `--trust owner`: of `{}`, {why}", .program.display(), .file.display())]
+    Unclear {
         /// The program.
         program: PathBuf,
-        /// What it names.
-        named: PathBuf,
+        /// It, or one of its interpreters.
+        file: PathBuf,
+        /// Why not.
+        why: Unclear,
     },
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::windows_name::{self, Endings};
 use super::{Rule, WorkingDirectory};
+use crate::files::is_executable;
 
 /// Where the system keeps its utilities, for a server that was started without `PATH`.
 const DEFAULT_PATH: &str =
@@ -183,16 +184,6 @@ impl Programs {
 /// Whether a word is a path rather than a name to be looked up.
 fn is_path(word: &str) -> bool {
     if cfg!(windows) { windows_name::is_path(word) } else { word.contains('/') }
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Platforms without Landlock: nothing is enforced, and any level but `off` is an error.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Enforcement, Grant, Kernel, Level, SandboxError, SandboxSettings};
 use crate::files::{Held, Places, Walked};
+use crate::integrity::CommandPaths;
 
 /// The files that programs need to start: not needed here, since nothing is confined.
 #[derive(Debug, Clone, Default)]
@@ -12,10 +13,10 @@ pub struct Executed {}
 
 impl Executed {
     /// Adds nothing.
-    pub fn add(&mut self, _program: &Path, _search_path: &[PathBuf], _writable: &Places) {}
+    pub fn add(&mut self, _program: &Path, _paths: &CommandPaths, _writable: &Places) {}
 
     /// Adds nothing.
-    pub fn add_walked(&mut self, _program: &Path, _walked: &Walked, _search_path: &[PathBuf], _writable: &Places) {}
+    pub fn add_walked(&mut self, _program: &Path, _walked: &Walked, _paths: &CommandPaths, _writable: &Places) {}
 
     /// None.
     pub fn files(&self) -> impl Iterator<Item = &Arc<Held>> {

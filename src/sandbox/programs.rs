@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::files::{Held, Identity, Places, Walked};
-use crate::integrity::needed_by;
+use crate::integrity::{CommandPaths, Interpreters, Needed, Unclear, needed_by};
 
 /// How many interpreters of interpreters are followed; the kernel itself follows five.
 const DEEPEST: usize = 8;
@@ -32,6 +32,8 @@ enum NotFollowed {
     Unopened { program: PathBuf, why: String },
     /// A link leads to it that commands can make.
     Link { program: PathBuf, link: PathBuf },
+    /// It can't be told which interpreter it has.
+    Unclear { program: PathBuf, why: Unclear },
     /// Files needed by a file that commands can write.
     Needs { program: PathBuf, needed: Vec<Arc<Held>> },
 }
@@ -39,10 +41,10 @@ enum NotFollowed {
 impl Executed {
     /// Adds what is executed when `program` is started, including itself. What does not exist is left out.
     ///
-    /// For `#!/usr/bin/env NAME` it looks NAME up in `search_path`, as env(1) does. Commands may write in `writable`.
-    pub fn add(&mut self, program: &Path, search_path: &[PathBuf], writable: &Places) {
+    /// For `#!/usr/bin/env NAME` it looks NAME up in each of `paths`, as env(1) does. Commands may write in `writable`.
+    pub fn add(&mut self, program: &Path, paths: &CommandPaths, writable: &Places) {
         match Walked::to(program) {
-            Ok(walked) => self.follow(program, &walked, search_path, writable, DEEPEST),
+            Ok(walked) => self.follow(program, &walked, paths, writable, DEEPEST),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let (program, why) = (program.to_owned(), error.to_string());
@@ -52,8 +54,8 @@ impl Executed {
     }
 
     /// The same for a program that was opened already.
-    pub fn add_walked(&mut self, program: &Path, walked: &Walked, search_path: &[PathBuf], writable: &Places) {
-        self.follow(program, walked, search_path, writable, DEEPEST);
+    pub fn add_walked(&mut self, program: &Path, walked: &Walked, paths: &CommandPaths, writable: &Places) {
+        self.follow(program, walked, paths, writable, DEEPEST);
     }
 
     /// The files.
@@ -74,6 +76,9 @@ impl Executed {
                 program.display(),
                 link.display()
             )),
+            NotFollowed::Unclear { program, why } => {
+                Some(format!("the interpreter of `{}` is not granted, since {why}", program.display()))
+            }
             NotFollowed::Needs { program, needed } => {
                 let is_missing = |held: &Arc<Held>| {
                     let is_granted = granted.iter().any(|place| held.path().starts_with(place));
@@ -91,7 +96,7 @@ impl Executed {
         self.not_followed.iter().filter_map(warning).collect()
     }
 
-    fn follow(&mut self, program: &Path, walked: &Walked, search_path: &[PathBuf], writable: &Places, depth: usize) {
+    fn follow(&mut self, program: &Path, walked: &Walked, paths: &CommandPaths, writable: &Places, depth: usize) {
         let held = walked.held();
         if depth == 0 || !walked.is_file() || self.files.contains_key(held.identity()) {
             return;
@@ -103,7 +108,21 @@ impl Executed {
         }
         self.files.insert(held.identity().clone(), Arc::clone(held));
         // A file that can't be read can't be followed; the kernel reports it when it is started.
-        let needed = needed_by(held).unwrap_or_default().into_iter().filter_map(|needed| needed.find(search_path));
+        let named = needed_by(held).unwrap_or_default();
+        let interpreters = match &*named {
+            // It could be any file, and has no need of a shell.
+            [Needed::Shell] => Ok(Interpreters::default()),
+            named => Interpreters::of(named, paths),
+        };
+        let interpreters = interpreters.unwrap_or_else(|why| {
+            self.not_followed.push(NotFollowed::Unclear { program: program.to_owned(), why });
+            Interpreters::default()
+        });
+        let loaders = named.into_iter().filter_map(|needed| match needed {
+            Needed::Loader(loader) => Some(loader),
+            Needed::Interpreter(..) | Needed::Shell => None,
+        });
+        let needed = interpreters.files.into_iter().chain(loaders);
         let needed: Vec<_> = needed.filter_map(|path| Walked::to(&path).ok().map(|walked| (path, walked))).collect();
         if is_writable {
             let needed = needed.iter().map(|(_, walked)| Arc::clone(walked.held())).collect();
@@ -111,7 +130,7 @@ impl Executed {
             return;
         }
         for (path, walked) in needed {
-            self.follow(&path, &walked, search_path, writable, depth - 1);
+            self.follow(&path, &walked, paths, writable, depth - 1);
         }
     }
 }
@@ -120,13 +139,17 @@ impl Executed {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn paths(directories: &[PathBuf]) -> CommandPaths {
+        [Some(std::env::join_paths(directories).unwrap())].into_iter().collect()
+    }
 
     /// The real paths of what is executed, and the warnings.
-    fn executed(program: &Path, search_path: &[PathBuf], writable: &[&Path]) -> (Vec<PathBuf>, Vec<String>) {
+    fn executed(program: &Path, directories: &[PathBuf], writable: &[&Path]) -> (Vec<PathBuf>, Vec<String>) {
         let writable = writable.iter().map(|path| Arc::new(Held::open(path).unwrap())).collect();
         let mut executed = Executed::default();
-        executed.add(program, search_path, &writable);
+        executed.add(program, &paths(directories), &writable);
         let mut files: Vec<_> = executed.files().map(|held| held.path().to_owned()).collect();
         files.sort();
         (files, executed.warnings(&[]))
@@ -138,6 +161,7 @@ mod tests {
         let base = fs::canonicalize(dir.path()).unwrap();
         let write = |name: &str, text: &str| {
             fs::write(base.join(name), text).unwrap();
+            fs::set_permissions(base.join(name), fs::Permissions::from_mode(0o755)).unwrap();
             base.join(name)
         };
         let inner = write("inner", "#!/bin/sh\n");
@@ -151,7 +175,7 @@ mod tests {
         assert_eq!(warnings, [] as [String; 0]);
         // A script that names itself, and one that names a missing file.
         let own = base.join("own");
-        fs::write(&own, format!("#!{}\n", own.display())).unwrap();
+        write("own", &format!("#!{}\n", own.display()));
         assert_eq!(executed(&own, &[], &[]).0, [own]);
         let lost = write("lost", "#!/nowhere/at/all\n");
         assert_eq!(executed(&lost, &[], &[]).0, [lost]);
@@ -165,6 +189,7 @@ mod tests {
         let project = base.join("project");
         fs::create_dir_all(project.join("bin")).unwrap();
         fs::write(base.join("letter"), "secret").unwrap();
+        fs::set_permissions(base.join("letter"), fs::Permissions::from_mode(0o755)).unwrap();
         let script = project.join("bin/script");
         fs::write(&script, format!("#!{}/letter\n", base.display())).unwrap();
         symlink(base.join("letter"), project.join("bin/out")).unwrap();
@@ -192,9 +217,9 @@ mod tests {
         let tool = project.join("tool");
         fs::write(&tool, "#!/bin/sh\n").unwrap();
         let mut executed = Executed::default();
-        executed.add(&tool, &[], &writable);
+        executed.add(&tool, &paths(&[]), &writable);
         assert_eq!((executed.warnings(&[]).len(), executed.warnings(&["/usr", "/bin"]).len()), (1, 0));
-        executed.add(Path::new("/bin/sh"), &[], &writable);
+        executed.add(Path::new("/bin/sh"), &paths(&[]), &writable);
         assert_eq!(executed.warnings(&[]), [] as [String; 0]);
     }
 }

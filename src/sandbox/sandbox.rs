@@ -1,12 +1,13 @@
 //! The whole sandbox for one set of directories: grants, the rules made of them, and confining a thread.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::{Domain, Enforcement, Executed, Grant, Kernel, Level, Network, SandboxError};
 use crate::files::{Held, Places};
+use crate::integrity::CommandPaths;
 
 /// The operator's settings of the sandbox. What they grant was opened once, and every sandbox that is made of them
 /// grants the same.
@@ -23,7 +24,7 @@ pub struct SandboxSettings {
     /// The programs of the allow-list, with their loaders and interpreters.
     pub programs: Executed,
     /// Where `#!/usr/bin/env NAME` looks names up.
-    pub search_path: Vec<PathBuf>,
+    pub paths: CommandPaths,
     /// The working directories: readable and writable, and at `workspace` executable.
     pub directories: Vec<Arc<Held>>,
     /// What else may be read.
@@ -100,7 +101,7 @@ impl Sandbox {
         let mut settings = self.settings.clone();
         settings.is_shared = true;
         if let Some(program) = program {
-            settings.programs.add(program, &settings.search_path, &settings.writable);
+            settings.programs.add(program, &settings.paths, &settings.writable);
         }
         Self { system: Arc::clone(&self.system), ..Self::new(settings) }
     }
@@ -182,7 +183,7 @@ mod tests {
             kernel: Kernel::Landlock { abi: 4, seccomp: false },
             best_effort: false,
             programs: Executed::default(),
-            search_path: Vec::new(),
+            paths: CommandPaths::default(),
             directories: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),

@@ -1,5 +1,6 @@
 //! Makes what a server needs from single settings of the configuration.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +9,16 @@ use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
-use crate::exec::{OperatorProgram, Variable};
-use crate::integrity::{Guard, Lock, Trust};
+use crate::exec::{Environment, OperatorProgram, Variable};
+use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
 use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath};
 use crate::sandbox::Level;
 use crate::tools::DescribedCommand;
 
 /// What is demanded of programs; `None` if nothing is.
-pub(super) fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Guard>> {
-    let guard = || Guard::new(config.trust.value, search_path.entries().to_vec());
+pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>> {
+    let guard = || Guard::new(config.trust.value, paths.clone());
     match (&config.lock.value, config.trust.value) {
         (None, Trust::Any) => None,
         (None, Trust::Owner) => Some(Arc::new(guard())),
@@ -27,6 +28,16 @@ pub(super) fn guard(config: &Config, search_path: &SearchPath) -> Option<Arc<Gua
             Some(Arc::new(guard().with_lock(&file, lock)))
         }
     }
+}
+
+/// The `PATH` of the commands, and that of each rule which has its own.
+pub(super) fn command_paths(environment: &Environment, allow: &AllowList) -> CommandPaths {
+    let path = environment.variables().find(|(name, _)| *name == "PATH").map(|(_, value)| value.to_owned());
+    let of_rule = |rule: &Arc<CommandRule>| match rule.env.set.get("PATH") {
+        Some(path) => Some(Some(path.into())),
+        None => rule.env.unset.iter().any(|name| name == "PATH").then_some(None),
+    };
+    iter::once(path).chain(allow.rules().iter().filter_map(of_rule)).collect()
 }
 
 /// What models are told about the commands that policies describe.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::exec::{Launcher, LimitsError, RuleExecution};
 use crate::files::Held;
+use crate::integrity::CommandPaths;
 use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
@@ -50,7 +51,7 @@ impl Confinement {
         config: &Config,
         allow: &AllowList,
         directories: &Directories,
-        programs: &Programs,
+        (programs, paths): (&Programs, &CommandPaths),
         limits: &Limited,
     ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
@@ -84,16 +85,15 @@ impl Confinement {
         let presets = granted_by_presets(config);
         let (named, has_read_only_roots) = named_places(config, &presets);
         let opened = OpenedPlaces::open(named, &directories.granted());
-        let search_path = programs.search_path().entries().to_vec();
         let add = |executed: &mut Executed, program: &Path| {
-            executed.add(&config.surroundings.directory.join(program), &search_path, &opened.writable);
+            executed.add(&config.surroundings.directory.join(program), paths, &opened.writable);
         };
         let mut executed = Executed::default();
         for program in allow.names().iter().filter_map(|name| found(allow, programs, name)) {
             add(&mut executed, &program);
         }
         for (path, walked) in &opened.exec {
-            executed.add_walked(path, walked, &search_path, &opened.writable);
+            executed.add_walked(path, walked, paths, &opened.writable);
         }
         // What sets the limits runs within the sandbox already, as the commands that it becomes.
         let launcher = std::env::current_exe().ok();
@@ -102,7 +102,7 @@ impl Confinement {
             add(&mut executed, launcher);
         }
         let mut warnings = if level == Level::Off { Vec::new() } else { warnings(config, directories, &opened) };
-        warnings.extend(prepared(config, &search_path, &opened));
+        warnings.extend(prepared(config, programs.search_path().entries(), &opened));
         let kernel = probe.kernel();
         let enforcement = Enforcement::new(level, network, kernel, best_effort);
         let temporary = enforcement.is_ok().then(|| temporary(config, &opened));
@@ -121,7 +121,7 @@ impl Confinement {
             kernel,
             best_effort,
             programs: executed,
-            search_path: search_path.clone(),
+            paths: paths.clone(),
             directories: opened.directories.clone(),
             read: opened.read.clone(),
             write: opened.write.clone(),

@@ -18,7 +18,7 @@ use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
     Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, Processes, since_1970,
 };
-use crate::integrity::{Guard, Replaceable, Trust, Untrusted};
+use crate::integrity::{CommandPaths, Guard, Replaceable, Trust, Untrusted};
 use crate::mcp::TaskSupport;
 use crate::policy::rules::{CommandRule, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
@@ -31,6 +31,8 @@ use crate::tools::{BackgroundSettings, ReportSettings, ToolSettings, Toolbox};
 pub struct Parts {
     /// What decides.
     pub policy: Policy,
+    /// Where commands look up the interpreters of scripts.
+    pub(crate) paths: CommandPaths,
     /// What runs.
     pub executor: Arc<dyn Executor>,
     /// What clients see.
@@ -91,7 +93,15 @@ impl Parts {
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
         let directories = Directories::new(configured::directory_settings(config));
         let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
-        let (mut confinement, sandbox, rules) = Confinement::new(config, &allow, &directories, &programs, &launcher);
+        let mut environment = Environment::new(&EnvironmentSettings {
+            inherited: config.surroundings.variables.clone(),
+            inherit_all: config.inherit_env.value,
+            variables: config.env.value.iter().map(configured::variable).collect(),
+            path: search_path.to_variable(),
+        });
+        let paths = configured::command_paths(&environment, &allow);
+        let (mut confinement, sandbox, rules) =
+            Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher);
         let toolbox = Toolbox::new(ToolSettings {
             allowed: allow.summary(),
             which: config.tools.value,
@@ -112,16 +122,10 @@ impl Parts {
                 hand_over: config.hand_over.value,
             }),
         });
-        let mut environment = Environment::new(&EnvironmentSettings {
-            inherited: config.surroundings.variables.clone(),
-            inherit_all: config.inherit_env.value,
-            variables: config.env.value.iter().map(configured::variable).collect(),
-            path: search_path.to_variable(),
-        });
         if let Some(temporary) = confinement.temporary() {
             environment.set("TMPDIR", temporary.into());
         }
-        let guard = configured::guard(config, &search_path);
+        let guard = configured::guard(config, &paths);
         let shell = config.tools.value.has_shell().then(|| {
             let program = configured::shell_program(&config.shell.value, &programs);
             let limits = launcher.as_ref().map_err(ToString::to_string);
@@ -145,6 +149,7 @@ impl Parts {
             shell,
             ask,
             asks,
+            paths,
             policy: Policy::new(allow, directories, programs).with_guard(guard),
             executor: Arc::new(match sandbox {
                 Some(sandbox) => processes.with_sandbox(sandbox),
@@ -248,8 +253,7 @@ impl Parts {
     /// # Errors
     /// [`Untrusted`], where that can't be told.
     pub(crate) fn replaceable(&self, program: &Path) -> Result<Vec<Replaceable>, Untrusted> {
-        let search_path = self.policy.programs().search_path().entries().to_vec();
-        Guard::new(Trust::Owner, search_path).replaceable(program, since_1970())
+        Guard::new(Trust::Owner, self.paths.clone()).replaceable(program, since_1970())
     }
 
     /// The program of a command of the allow-list: the one that its rule names, else what its name is looked up as.

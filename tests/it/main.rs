@@ -35,6 +35,7 @@ mod hostile;
 mod hostile_transcripts;
 mod in_loop;
 mod init;
+mod interpreters;
 mod layers;
 mod left_behind;
 mod limits;
