@@ -122,7 +122,8 @@ impl Executed {
             Needed::Loader(loader) => Some(loader),
             Needed::Interpreter(..) | Needed::Shell => None,
         });
-        let needed = interpreters.files.into_iter().chain(loaders);
+        let broken = interpreters.broken.filter(|_| is_writable);
+        let needed = interpreters.files.into_iter().chain(loaders).chain(broken);
         let needed: Vec<_> = needed.filter_map(|path| Walked::to(&path).ok().map(|walked| (path, walked))).collect();
         if is_writable {
             let needed = needed.iter().map(|(_, walked)| Arc::clone(walked.held())).collect();
