@@ -186,6 +186,20 @@ pub(super) enum CliError {
     /// The programs can't be locked, or the lock file can't be used.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The lock file can't be compared.
+    #[error("{source}; write it with `{command}`")]
+    ReadLock {
+        /// What is wrong with it.
+        source: LockError,
+        /// The command that writes it.
+        command: String,
+    },
+    /// What stands where the lock file is to be written is something else.
+    #[error("`{file}` is no lock file, so it is not replaced; name another file with `-o`, or remove it")]
+    NoLockFile {
+        /// Its name.
+        file: String,
+    },
     /// What is allowed names no program.
     #[error("nothing can be locked: {why}")]
     NothingToLock {

@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::{Outcome, print, print_json, stdio};
-use crate::config::{Config, Setting};
-use crate::files::{Place, PlaceError};
-use crate::integrity::{Lock, Locked, lock};
+use crate::config::{Config, Flags, Setting, absolute_arguments};
+use crate::files::{Place, PlaceError, ReadError, read_regular};
+use crate::integrity::{LARGEST_LOCK, Lock, Locked, lock};
+use crate::policy::rules::written;
 use crate::server::Parts;
 use crate::text::{counted, escape};
 
@@ -25,10 +26,11 @@ pub(super) struct Options {
     pub json: bool,
 }
 
-pub(super) fn run(config: Config, options: &Options) -> Result<Outcome, CliError> {
+pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Outcome, CliError> {
     let named = options.output.as_ref().map(PathBuf::from).or_else(|| config.lock.value.clone());
     let name = named.unwrap_or_else(|| DEFAULT.into());
     let file = config.surroundings.directory.join(&name);
+    let settings = absolute_arguments(&config, flags, &config.surroundings)?;
     // What is to be written does not decide what is found.
     let parts = Parts::new(&Config { lock: Setting::default(None), ..config });
     let Locked { lock: now, notes } = lock_of(&parts)?;
@@ -36,9 +38,20 @@ pub(super) fn run(config: Config, options: &Options) -> Result<Outcome, CliError
         stdio::note(&note);
     }
     if options.check {
-        return check(&Lock::read(&file)?, &now, options.json);
+        let unread = |source| CliError::ReadLock { source, command: command(settings, options, &file) };
+        return check(&Lock::read(&file).map_err(unread)?, &now, options.json);
     }
-    let is_same = Lock::read(&file).is_ok_and(|before| before == now);
+    let before = read_regular(&file, LARGEST_LOCK);
+    let is_other = match &before {
+        Ok(bytes) => !Lock::is_meant(bytes),
+        Err(ReadError::TooLarge { .. }) => true,
+        // Whoever writes it says so.
+        Err(ReadError::System { .. } | ReadError::NotRegular { .. } | ReadError::NotUtf8 { .. }) => false,
+    };
+    if is_other {
+        return Err(CliError::NoLockFile { file: name.display().to_string() });
+    }
+    let is_same = before.is_ok_and(|bytes| Lock::of_bytes(&bytes, &file).is_ok_and(|before| before == now));
     if !is_same {
         let failed = |source| CliError::WriteLock { file: name.display().to_string(), source };
         write(&file, &now.to_text()?).map_err(failed)?;
@@ -54,6 +67,13 @@ pub(super) fn run(config: Config, options: &Options) -> Result<Outcome, CliError
         counted(now.commands.len() as u64, "program"),
         counted(now.files.len() as u64, "file")
     ))
+}
+
+/// The command that writes the file with the same settings.
+fn command(settings: Vec<String>, options: &Options, file: &Path) -> String {
+    let output = options.output.iter().flat_map(|_| ["-o".to_owned(), file.display().to_string()]);
+    let words = ["allowexec", "lock"].map(str::to_owned).into_iter().chain(settings).chain(output);
+    written(&words.collect::<Vec<_>>())
 }
 
 /// Locks what the configuration names.

@@ -17,7 +17,7 @@ use crate::files::{ReadError, Sha256, read_regular};
 /// The version of the format.
 const VERSION: u32 = 1;
 /// The largest lock file that is read.
-pub(crate) const LARGEST: u64 = 16 * 1024 * 1024;
+pub(crate) const LARGEST_LOCK: u64 = 16 * 1024 * 1024;
 /// So many brackets may be opened: nested ones cost the YAML parser the square of their depth. Few names of programs have one.
 const MOST_BRACKETS: usize = 1000;
 /// So many values may be in it; the YAML parser keeps each in memory. A file of a program has a dozen and a half.
@@ -74,7 +74,7 @@ impl LockedFile {
 #[non_exhaustive]
 pub enum LockError {
     /// It can't be read.
-    #[error("the lock file `{}` can't be read: {source}; write one with `allowexec lock -o {}`", .file.display(), .file.display())]
+    #[error("the lock file `{}` can't be read: {source}", .file.display())]
     Unread {
         /// The file.
         file: PathBuf,
@@ -82,7 +82,7 @@ pub enum LockError {
         source: ReadError,
     },
     /// It is none.
-    #[error("the lock file `{}` can't be used: {why}; write it anew with `allowexec lock`", .file.display())]
+    #[error("the lock file `{}` can't be used: {why}", .file.display())]
     Malformed {
         /// The file.
         file: PathBuf,
@@ -142,7 +142,7 @@ impl Lock {
     /// [`LockError`].
     pub fn read(file: &Path) -> Result<Self, LockError> {
         let bytes =
-            read_regular(file, LARGEST).map_err(|source| LockError::Unread { file: file.to_owned(), source })?;
+            read_regular(file, LARGEST_LOCK).map_err(|source| LockError::Unread { file: file.to_owned(), source })?;
         Self::of_bytes(&bytes, file)
     }
 
@@ -176,6 +176,12 @@ impl Lock {
             return Err(format!("it names the file `{}`, and does not say what that is", missing.display()));
         }
         Ok(lock)
+    }
+
+    /// Whether this is, or was meant as, a lock file, so that a new one may take its place.
+    pub fn is_meant(bytes: &[u8]) -> bool {
+        let first_line = HEADING.lines().next().unwrap_or_default();
+        bytes.is_empty() || bytes.starts_with(first_line.as_bytes()) || Self::parse(bytes).is_ok()
     }
 
     /// The text of the file.

@@ -34,7 +34,7 @@ pub use command_paths::CommandPaths;
 pub(crate) use elf::Elf;
 pub use guard::{Guard, Trust};
 pub use lock::LockError;
-pub(crate) use lock::{LARGEST as LARGEST_LOCK, Lock};
+pub(crate) use lock::{LARGEST_LOCK, Lock};
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::{Interpreters, Needed, needed_by, read as read_head};

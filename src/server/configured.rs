@@ -24,7 +24,8 @@ pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>>
         (None, Trust::Owner) => Some(Arc::new(guard())),
         (Some(file), _) => {
             let file = config.surroundings.directory.join(file);
-            let lock = Lock::read(&file).map_err(|error| error.to_string());
+            let help = "write it with `allowexec lock` and the settings of this server";
+            let lock = Lock::read(&file).map_err(|error| format!("{error}; {help}"));
             Some(Arc::new(guard().with_lock(&file, lock)))
         }
     }

@@ -189,6 +189,32 @@ fn what_cannot_be_locked_or_read_is_an_error() {
         );
         fails(&["lock", "--check", "--allow", ALLOWED, "--lock", "wrong.lock"], why);
     }
+    // What was never a lock file is not replaced, whatever names it.
+    fs::write(world.base.join("notes.txt"), "precious\n").unwrap();
+    for flag in ["-o", "--lock"] {
+        fails(&["lock", "--allow", "native", flag, "notes.txt"], "`notes.txt` is no lock file, so it is not replaced");
+        assert_eq!(fs::read_to_string(world.base.join("notes.txt")).unwrap(), "precious\n");
+    }
+    // A damaged one is, and so is an empty file.
+    for damaged in [
+        "".to_owned(),
+        text.replace("version: 1", "<<<<<<< HEAD\nversion: 1"),
+        text.replace("version: 1", "version: 0"),
+    ] {
+        fs::write(world.base.join("notes.txt"), damaged).unwrap();
+        assert_eq!(said(allowexec(&world, User::Own, &["lock", "--allow", ALLOWED, "-o", "notes.txt"])).1, 0);
+        assert_eq!(fs::read_to_string(world.base.join("notes.txt")).unwrap(), text);
+    }
+    // What it is told to call works as it stands.
+    let again = ["lock", "--check", "--allow", "native", "--allow=script", "--env", "A=b c", "-o", "a new.lock"];
+    let (said_first, _) = said(allowexec(&world, User::Own, &again));
+    let advice = said_first.split('`').find(|part| part.starts_with("allowexec lock ")).expect(&said_first);
+    let output = world.base.join("a new.lock").display().to_string();
+    assert_eq!(advice, format!("allowexec lock --allow 'native,script' --env 'A=b c' -o '{output}'"));
+    let words = shlex::split(advice).unwrap();
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(said(allowexec(&world, User::Own, &words)).1, 0);
+    assert_eq!(said(allowexec(&world, User::Own, &again)).1, 0);
     // What is no regular file is neither read nor replaced.
     symlink("allowexec.lock", world.base.join("link.lock")).unwrap();
     fails(&["lock", "--allow", "native", "-o", "link.lock"], "can't write the lock file");
