@@ -18,7 +18,7 @@ use super::error::{ConfigError, printable};
 use super::given::Given;
 use super::setting::{Setting, SettingPlace};
 use super::spec::{Spec, Takes};
-use super::table::{CONFIG, SETTINGS};
+use super::table::{CONFIG, ON_OR_OFF, SETTINGS};
 use crate::files::{Beneath, ReadError, into_text, read_regular};
 use crate::integrity::LARGEST_LOCK;
 use crate::policy::rules::{LARGEST_POLICY, PolicyText};
@@ -201,9 +201,9 @@ impl<'de> Visitor<'de> for &Reading<'_> {
             }
             let node = map.next_value_seed(Value { reading: self, is_item: false })?;
             let place = SettingPlace::Key { key, file: self.file.to_owned() };
-            match texts(spec.takes, node) {
+            match texts(spec, node) {
                 Ok(texts) => all.push(Given { spec, place, texts }),
-                Err(found) => return self.fail(ConfigError::Type { place, expected: expected(spec.takes), found }),
+                Err(found) => return self.fail(ConfigError::Type { place, expected: expected(spec), found }),
             }
         }
         Ok(all)
@@ -322,8 +322,9 @@ fn unknown_key(key: &str, file: &Path) -> ConfigError {
 
 /// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included;
 /// empty ones are ignored, as everywhere.
-fn texts(takes: Takes, value: Node) -> Result<Vec<String>, String> {
-    match (takes, value) {
+fn texts(spec: &Spec, value: Node) -> Result<Vec<String>, String> {
+    match (spec.takes, value) {
+        (Takes::Text, Node::Bool(on)) if spec.value == ON_OR_OFF => Ok(vec![on.to_string()]),
         (Takes::Switch, Node::Bool(on)) => Ok(vec![on.to_string()]),
         (Takes::Text | Takes::Number, Node::Text(text)) => Ok(vec![text]),
         (Takes::Number, Node::Number(number)) => Ok(vec![number]),
@@ -335,8 +336,9 @@ fn texts(takes: Takes, value: Node) -> Result<Vec<String>, String> {
 }
 
 /// What a setting takes in the file, for error texts.
-fn expected(takes: Takes) -> &'static str {
-    match takes {
+fn expected(spec: &Spec) -> &'static str {
+    match spec.takes {
+        Takes::Text if spec.value == ON_OR_OFF => "`true` or `false`",
         Takes::Switch => "`true` or `false`",
         Takes::Text => "one text, in quotes where it looks like something else",
         Takes::Number => "a number or one text",

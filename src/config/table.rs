@@ -16,6 +16,8 @@ use crate::policy::rules::written;
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";
+/// What is on unless it is switched off: its flag has a value, and its key is a boolean too.
+pub(super) const ON_OR_OFF: &str = "on|off";
 
 /// The setting with this flag, written without its dashes.
 pub(super) fn by_flag(name: &str) -> Option<&'static Spec> {
@@ -401,7 +403,7 @@ pub static SETTINGS: &[Spec] = &[
     Spec {
         flag: "background",
         takes: Takes::Text,
-        value: "on|off",
+        value: ON_OR_OFF,
         variable: "ALLOWEXEC_BACKGROUND",
         group: Group::Limits,
         default: "on",

@@ -23,6 +23,8 @@ fn files() {
     );
     check("cwd_root: a\ncwd_root: b", "key `cwd_root` occurs twice in file `s.yaml`; keep one of them");
     check("cwd_root: a\ncwd-root: b", "key `cwd-root` occurs twice in file `s.yaml`; keep one of them");
+    check("allow: [ls]\nbackground: false", "ls (file `s.yaml`)");
+    check("background: 1", "key `background` in file `s.yaml`: expected `true` or `false`, found the number `1`");
     check(
         "allow:",
         "key `allow` in file `s.yaml`: expected a list of texts such as `[]` or `[ls, \
