@@ -218,17 +218,17 @@ impl Own {
         let Self { words, given, behind_list } = self;
         let count = words.len();
         let json = given.is_given("json");
-        let directory = given.one("in");
+        let directory = given.one("in")?;
         let mut words = words.into_iter();
         let subcommand = match name {
             None | Some(Name::Program | Name::Serve) => Subcommand::Serve,
             Some(Name::Tools) => Subcommand::Tools { json },
             Some(Name::Lock) => {
-                let options = lock::Options { output: given.one("output"), check: given.is_given("check"), json };
+                let options = lock::Options { output: given.one("output")?, check: given.is_given("check"), json };
                 Subcommand::Lock { options }
             }
             Some(Name::Doctor) => Subcommand::Doctor { json },
-            Some(Name::Init) => Subcommand::Init { elsewhere: given.one("to") },
+            Some(Name::Init) => Subcommand::Init { elsewhere: given.one("to")? },
             Some(Name::Setup) if given.is_given("list") => Subcommand::SetupList { json },
             Some(Name::Setup) => {
                 let options = setup::Options { snippet: given.is_given("snippet"), json };
@@ -236,8 +236,8 @@ impl Own {
             }
             Some(Name::Record) => Subcommand::Record {
                 options: record::Options {
-                    output: given.one("output"),
-                    directory: given.one("dir"),
+                    output: given.one("output")?,
+                    directory: given.one("dir")?,
                     force: given.is_given("force"),
                     timing: given.is_given("timing"),
                     required: given.is_given("required"),
@@ -251,8 +251,8 @@ impl Own {
                         (_, true) => replay::Rewriting::Shows,
                         (false, false) => replay::Rewriting::Off,
                     },
-                    jobs: given.one("jobs").map(|text| number("jobs", &text)).transpose()?,
-                    junit: given.one("junit"),
+                    jobs: given.one("jobs")?.map(|text| number("jobs", &text)).transpose()?,
+                    junit: given.one("junit")?,
                     tap: given.is_given("tap"),
                     json,
                     ..played(&given)?
@@ -274,7 +274,7 @@ impl Own {
                     given.all(flag).flat_map(|list| list.split(',')).map(|text| number(flag, text.trim())).collect()
                 };
                 let faults = Faults {
-                    delay: given.one("delay").map(|text| duration("delay", &text)).transpose()?.unwrap_or_default(),
+                    delay: given.one("delay")?.map(|text| duration("delay", &text)).transpose()?.unwrap_or_default(),
                     drop: numbers("drop")?,
                     garble: numbers("garble")?,
                     close_after: numbers("close-after")?.into_iter().min(),
@@ -285,11 +285,11 @@ impl Own {
             }
             Some(Name::Lint) => {
                 let files = some(&mut words, "lint", "the file of a transcript")?;
-                Subcommand::Lint { files, schema: given.one("schema"), json }
+                Subcommand::Lint { files, schema: given.one("schema")?, json }
             }
             Some(Name::Audit) => Subcommand::Audit { action: audit::Action::parse(&mut words, &given)?, json },
             Some(Name::Report) => Subcommand::Report {
-                options: report::Options { output: given.one("output"), force: given.is_given("force") },
+                options: report::Options { output: given.one("output")?, force: given.is_given("force") },
                 files: some(&mut words, "report", "the file of an audit log or a transcript")?,
             },
             Some(Name::Completions) => Subcommand::Completions(shell(words.next())?),
@@ -326,9 +326,9 @@ fn played(given: &Given) -> Result<replay::Options, CliError> {
     let mut pass_env = Vec::new();
     given.all("pass-env").try_for_each(|list| names(list).map(|names| pass_env.extend(names)))?;
     Ok(replay::Options {
-        server: given.one("server").map(|command| server(&command)).transpose()?,
-        timeout: given.one("timeout").map(|text| duration("timeout", &text)).transpose()?,
-        directory: given.one("in"),
+        server: given.one("server")?.map(|command| server(&command)).transpose()?,
+        timeout: given.one("timeout")?.map(|text| duration("timeout", &text)).transpose()?,
+        directory: given.one("in")?,
         strict: given.is_given("strict"),
         pass_env,
         ..replay::Options::default()

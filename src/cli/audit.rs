@@ -70,18 +70,18 @@ impl Action {
             "verify" => Ok(Self::Verify {
                 files: some(words, missing("the file of an audit log after `verify`"))?,
                 heads: given.all("head").map(str::to_owned).collect(),
-                since_anchor: given.one("since-anchor"),
+                since_anchor: given.one("since-anchor")?,
             }),
             _ => {
                 let call = given
-                    .one("call")
+                    .one("call")?
                     .map(|text| text.parse().map_err(|_| wrong("call", &text, "the number of a call, from 1")));
-                let since = given.one("since").map(|text| {
+                let since = given.one("since")?.map(|text| {
                     since(&text).ok_or_else(|| {
                         wrong("since", &text, "a time such as `2026-11-23T05:48` (UTC), or `30m` for so long ago")
                     })
                 });
-                let program = given.one("program");
+                let program = given.one("program")?;
                 let filter = Filter::new(given.is_given("refused"), call.transpose()?, since.transpose()?, program);
                 Ok(Self::Show { files: some(words, missing("the file of an audit log after `show`"))?, filter })
             }

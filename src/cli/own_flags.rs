@@ -2,6 +2,8 @@
 
 use super::arguments::Name;
 use super::completions::Value;
+use super::error::CliError;
+use crate::config::repeated;
 
 /// A flag of some commands.
 pub(super) struct OwnFlag {
@@ -100,8 +102,15 @@ impl Given {
         self.0.iter().filter(move |(name, _)| *name == flag).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a flag; the last one where there are several.
-    pub(super) fn one(&self, flag: &str) -> Option<String> {
-        self.all(flag).last().map(str::to_owned)
+    /// The value of a flag that takes one.
+    ///
+    /// # Errors
+    /// Where it is given twice.
+    pub(super) fn one(&self, flag: &'static str) -> Result<Option<String>, CliError> {
+        let mut values = self.all(flag).map(str::to_owned);
+        match (values.next(), values.next()) {
+            (Some(first), Some(second)) => Err(repeated(flag, &[first], &[second]).into()),
+            (first, _) => Ok(first),
+        }
     }
 }

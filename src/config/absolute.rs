@@ -97,7 +97,7 @@ mod tests {
         check(&["--allow", "ls,./lint", "--allow=cat"], &["--allow", "ls,/home/me/lint,cat"]);
         check(&["--cwd-root", ".,../x,/y"], &["--cwd-root", "/home/me,/home/me/../x,/y"]);
         check(&["--cwd-root", ""], &["--cwd-root="]);
-        check(&["--timeout", "1s", "--timeout", "5s", "--structured"], &["--timeout", "5s", "--structured"]);
+        check(&["--timeout=5s", "--structured", "--structured"], &["--timeout", "5s", "--structured"]);
         check(
             &["--profile", "git-readonly", "--policy=./p.yaml"],
             &["--profile", "git-readonly", "--policy", "/home/me/p.yaml"],

@@ -68,6 +68,16 @@ pub enum ConfigError {
         /// What stands there.
         found: String,
     },
+    /// A flag that takes one value and has got two.
+    #[error("flag `--{flag}` is given twice, with `{first}` and with `{second}`; give it once")]
+    Repeated {
+        /// The flag, without its dashes.
+        flag: &'static str,
+        /// Its first value.
+        first: String,
+        /// Its second value.
+        second: String,
+    },
     /// A flag at the end of the line, or before another flag, that needs a value.
     #[error("flag `--{flag}` needs a value; write `--{flag} {value}`")]
     MissingValue {

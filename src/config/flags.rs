@@ -9,7 +9,7 @@ use super::spec::{Spec, Takes};
 use super::table::{SETTINGS, by_flag};
 use crate::text::nearest;
 
-/// The settings' flags that were met so far. A flag for a list adds to the list each time; of the others the last holds.
+/// The settings' flags that were met so far. A flag for a list adds to the list each time; one that takes one value is given once.
 #[derive(Clone, Default)]
 pub struct Flags {
     given: Vec<Given>,
@@ -37,7 +37,7 @@ impl Flags {
     /// ```
     ///
     /// # Errors
-    /// A missing value, another flag in its place, a value for a switch, or one that is not UTF-8. What the value means
+    /// A missing value, another flag in its place, a second value, a value for a switch, or one that is not UTF-8. What the value means
     /// is checked by [`Config::resolve`](super::Config::resolve).
     pub fn accept(&mut self, parser: &mut lexopt::Parser, name: &str) -> Result<bool, ConfigError> {
         let Some(spec) = by_flag(name) else {
@@ -51,7 +51,12 @@ impl Flags {
         let given = Given::written(spec, place, text);
         self.last = Some(spec.flag);
         match self.given.iter_mut().find(|earlier| earlier.spec.flag == spec.flag) {
-            Some(earlier) => earlier.texts.extend(given.texts),
+            Some(earlier) => match spec.takes {
+                Takes::List => earlier.texts.extend(given.texts),
+                Takes::Switch => {}
+                // Neither the first nor the last is what was meant for sure, and one may be much weaker.
+                Takes::Text | Takes::Number => return Err(repeated(spec.flag, &earlier.texts, &given.texts)),
+            },
             None => self.given.push(given),
         }
         Ok(true)
@@ -67,6 +72,12 @@ impl Flags {
     pub(super) fn given(&self) -> &[Given] {
         &self.given
     }
+}
+
+/// The error for a flag that takes one value and has got two.
+pub(crate) fn repeated(flag: &'static str, first: &[String], second: &[String]) -> ConfigError {
+    let [first, second] = [first, second].map(|texts| printable(&texts.concat()));
+    ConfigError::Repeated { flag, first, second }
 }
 
 /// The error for a flag that is nobody's; `also` are the flags that the caller knows beside the settings', without

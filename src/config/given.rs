@@ -17,7 +17,7 @@ pub(super) struct Given {
     pub spec: &'static Spec,
     /// Where it stands.
     pub place: SettingPlace,
-    /// For a list its entries, of which there may be none; else each value that was given, the last of which holds.
+    /// For a list its entries, of which there may be none; else the one value.
     pub texts: Vec<String>,
 }
 

@@ -60,3 +60,4 @@ pub use words::{LogFormat, RootsMode};
 
 pub(crate) use absolute::absolute_arguments;
 pub(crate) use error::meant;
+pub(crate) use flags::repeated;

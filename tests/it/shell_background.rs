@@ -23,7 +23,10 @@ struct Session {
 fn session(shell: &Path, more: &[&str]) -> Session {
     let dir = tempfile::tempdir().unwrap();
     let allow = "sh,echo,export,printenv,sleep,seq";
-    let mut args = vec!["--tools", "shell", "--shell", shell.to_str().unwrap(), "--allow", allow, "--log", "off"];
+    let mut args = vec!["--shell", shell.to_str().unwrap(), "--allow", allow, "--log", "off"];
+    if !more.contains(&"--tools") {
+        args.extend(["--tools", "shell"]);
+    }
     args.extend(more);
     let mut server = Server::command(&args).dir(dir.path()).start();
     server.initialize("2025-11-25");

@@ -102,6 +102,10 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     check("mock a --drop 1,0", "flag `--drop`: expected a number from 1, found `0`");
     check("setup", "`allowexec setup` needs the name of a client, or `--list`; see `allowexec setup --help`");
     check("setup claud-code", "unknown client `claud-code`; did you mean `claude-code`?");
+    let twice = "flag `--in` is given twice, with `a` and with `b`; give it once";
+    check("check --in a --in=b -- ls", twice);
+    check("replay f --in a --in b", twice);
+    check("lock -o a --output b --allow ls", "flag `--output` is given twice, with `a` and with `b`; give it once");
     check("-v", "unknown flag `-v`; `-V` prints the version, and `--log debug` has the server say more");
     check("-allow ls", "unknown flag `-allow`; did you mean `--allow`?");
     check(

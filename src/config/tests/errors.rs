@@ -21,6 +21,12 @@ fn flags() {
     );
     check(&["--cwd", "--", "ls"], "flag `--cwd` needs a value, found `--`; write `--cwd=--` if that is the value");
     check(&["--structured=yes"], "flag `--structured` takes no value, found `yes`; write `--structured` to turn it on");
+    check(
+        &["--sandbox", "strict", "--sandbox=off"],
+        "flag `--sandbox` is given twice, with `strict` and with `off`; give it once",
+    );
+    check(&["--timeout=1s", "--timeout=1s"], "flag `--timeout` is given twice, with `1s` and with `1s`; give it once");
+    check(&["--structured", "--allow=ls", "--structured", "--allow=cat"], "ls, cat (flag `--allow`)");
     check(&["--structured="], "flag `--structured` takes no value, found ``; write `--structured` to turn it on");
 }
 

@@ -117,7 +117,10 @@ impl World {
     /// A server whose project is the world's.
     pub fn server_of(&self, user: User, level: &str, allow: &str, more: &[&str]) -> Server {
         let project = self.fill("[base]/project");
-        let mut args = vec!["--sandbox", level, "--allow", allow, "--project-dir", &project, "--timeout", "8s"];
+        let mut args = vec!["--sandbox", level, "--allow", allow, "--project-dir", &project];
+        if !more.contains(&"--timeout") {
+            args.extend(["--timeout", "8s"]);
+        }
         args.extend(more);
         let mut server = self.command(user, &args).start();
         server.initialize("2025-06-18");
