@@ -60,7 +60,7 @@ impl Confinement {
         if level == Level::Off && !is_rule_confined {
             let kernel = Kernel::Without("the sandbox is off");
             let enforcement = Enforcement::new(level, Network::Full, kernel, true);
-            let (refused, warnings, problems) = (Vec::new(), Vec::new(), Vec::new());
+            let (refused, warnings, problems) = (Vec::new(), without_effect(config), Vec::new());
             let rules = rules::executions(config, allow, limits, None, None, |_| None);
             let of_rules = Vec::new();
             return (
@@ -313,6 +313,20 @@ impl Confinement {
         stops.extend(first.filter(|first| !stops.contains(first)));
         stops.into_iter().chain(self.problems.clone()).collect()
     }
+}
+
+/// What is set for a sandbox that there is not.
+fn without_effect(config: &Config) -> Vec<String> {
+    let granted = [
+        ("read", config.read.value.is_empty()),
+        ("write", config.write.value.is_empty()),
+        ("exec", config.exec.value.is_empty()),
+        ("grant", config.grant.value.is_empty()),
+    ];
+    let granted = granted.into_iter().filter(|(_, is_empty)| !is_empty).map(|(flag, _)| {
+        format!("`--{flag}` grants nothing without a sandbox, and forbids nothing either; add `--sandbox workspace`")
+    });
+    granted.collect()
 }
 
 /// The level at which the commands of a rule run that has a sandbox of its own. Without a level of its own it is that of all

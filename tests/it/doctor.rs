@@ -237,6 +237,7 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
             "without a sandbox `ls` can read and write whatever the server's user can; add `--sandbox workspace`",
         ),
         (&work, "--allow ls --read /opt", "`--read` grants nothing without a sandbox"),
+        (&work, "--allow ls --write /opt --grant git", "`--grant` grants nothing without a sandbox"),
         (
             &work,
             &format!("{sandboxed} --cwd-root . --write /"),

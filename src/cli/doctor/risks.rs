@@ -37,7 +37,6 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     let mut risks: Vec<Risk> =
         parts.warnings().into_iter().map(|what| Risk { help: narrower(parts, &what), what }).collect();
     risks.extend(unconfined(config, parts));
-    risks.extend(useless_grants(config, parts));
     risks.extend(wide_grants(config));
     risks.extend(wide_directories(config));
     risks.extend(outside_of_roots(config, parts));
@@ -110,22 +109,6 @@ fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
 /// The grants that are given, with their flags.
 fn grants(config: &Config) -> [(&'static str, &[PathBuf]); 3] {
     [("read", &config.read.value), ("write", &config.write.value), ("exec", &config.exec.value)]
-}
-
-fn useless_grants(config: &Config, parts: &Parts) -> Vec<Risk> {
-    let names = parts.policy.allow_list().names();
-    if config.sandbox.value != Level::Off || names.iter().any(|name| is_confined(config, parts, name)) {
-        return Vec::new();
-    }
-    let given = grants(config).into_iter().filter(|(_, paths)| !paths.is_empty());
-    given
-        .map(|(flag, _)| {
-            Risk::new(
-                format!("`--{flag}` grants nothing without a sandbox, and forbids nothing either"),
-                "add `--sandbox workspace`".to_owned(),
-            )
-        })
-        .collect()
 }
 
 /// Where a path leads, seen from the server's directory.
