@@ -64,9 +64,9 @@ pub enum DirectoryError {
     },
     /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
     #[error(
-        "configuration problem with {setting}: {} can't be resolved ({source}), so no call that names a `cwd` is served; \
+        "configuration problem with {setting}: {} can't be resolved ({}), so no call that names a `cwd` is served; \
          leave `cwd` out, or ask the operator to fix the setting",
-        shown(.path)
+        shown(.path), why(.source)
     )]
     Unresolvable {
         /// The setting that names it.
@@ -148,6 +148,13 @@ fn mend(setting: &str) -> &'static str {
 
 fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy())
+}
+
+fn why(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 fn list(paths: &[PathBuf]) -> String {
