@@ -13,7 +13,7 @@ use super::own_flags::{self, Given};
 use super::policy::{Action, ActionFlags};
 use super::{audit, lock, mock, record, replay, report, review, setup};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
-use crate::text::{nearest, read_duration};
+use crate::text::{escape, nearest, read_duration};
 
 /// A subcommand with its own words.
 #[derive(Debug, PartialEq, Eq)]
@@ -125,10 +125,16 @@ struct Own {
     given: Given,
     /// The first of the words that stands right behind the flag for a list, with the flag and what was given for it.
     behind_list: Option<(usize, (&'static str, String))>,
+    /// How many of the words stand in front of `--`, if it is given.
+    in_front: Option<usize>,
 }
 
 impl Arguments {
     pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, CliError> {
+        let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+        let dashes = arguments.iter().position(|argument| argument == "--");
+        // Only words stand behind it.
+        let behind = dashes.map(|at| arguments.split_off(at)).unwrap_or_default();
         let mut parser = lexopt::Parser::from_args(arguments);
         let mut flags = Flags::default();
         let mut name: Option<Name> = None;
@@ -160,17 +166,23 @@ impl Arguments {
                 Arg::Long(flag) if takes_settings(name.unwrap_or(Name::Program)) => {
                     let flag = flag.to_owned();
                     if !flags.accept(&mut parser, &flag)? {
-                        return Err(unknown_flag(&flag, &known_flags(name)).into());
+                        let known = known_flags(name).into_iter().chain(SETTINGS.iter().map(|spec| spec.flag));
+                        let is_known = nearest(&flag, known).is_some();
+                        let of_command = own.flag_of_command(name, &format!("--{flag}")).filter(|_| !is_known);
+                        return Err(of_command.unwrap_or_else(|| unknown_flag(&flag, &known_flags(name)).into()));
                     }
                     is_list_before = true;
                 }
                 Arg::Long(flag) => {
                     let flag = flag.to_owned();
-                    return Err(unknown_own_flag(name, &flag));
+                    let of_command = own.flag_of_command(name, &format!("--{flag}"));
+                    let of_command = of_command.filter(|_| nearest(&flag, known_flags(name)).is_none());
+                    return Err(of_command.unwrap_or_else(|| unknown_own_flag(name, &flag)));
                 }
                 Arg::Short(flag) => {
                     let rest = parser.optional_value().map(text).transpose()?.unwrap_or_default();
-                    return Err(unknown_short(name, flag, &rest));
+                    let of_command = own.flag_of_command(name, &format!("-{flag}{rest}"));
+                    return Err(of_command.unwrap_or_else(|| unknown_short(name, flag, &rest)));
                 }
                 Arg::Value(word) => {
                     let word = text(word)?;
@@ -194,6 +206,14 @@ impl Arguments {
                 }
             }
         }
+        own.in_front = dashes.map(|_| own.words.len());
+        for word in behind.into_iter().skip(1) {
+            let word = text(word)?;
+            match name {
+                None => name = Some(subcommand(&word)?),
+                Some(_) => own.words.push(word),
+            }
+        }
         Ok(Self { subcommand: own.into_subcommand(name)?, flags })
     }
 }
@@ -214,8 +234,55 @@ fn about(argument: Arg<'_>) -> Result<Name, CliError> {
 }
 
 impl Own {
+    /// At which word the command stands that a subcommand is given; `None` for one that is given none.
+    fn command_at(&self, name: Option<Name>) -> Option<usize> {
+        match name {
+            Some(Name::Check | Name::Record) => Some(0),
+            Some(Name::Policy) if self.words.first().is_some_and(|action| action == "explain") => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The error for a flag of the command itself, in front of which `--` was forgotten; `None` if there is no command yet.
+    fn flag_of_command(&self, name: Option<Name>, flag: &str) -> Option<CliError> {
+        let found = flag.escape_debug().to_string();
+        if name == Some(Name::Call) && !self.words.is_empty() {
+            let help = format!("`allowexec call` has no such flag, and {CALLED_WITH}");
+            return Some(CliError::Misplaced { found, help });
+        }
+        let (action, command) = self.words.split_at_checked(self.command_at(name)?)?;
+        if command.is_empty() {
+            return None;
+        }
+        let subcommand = [name.map_or("", Name::text)].into_iter().chain(action.iter().map(String::as_str));
+        let words = command.iter().map(String::as_str).chain([flag]).collect::<Vec<_>>().join(" ");
+        let subcommand = subcommand.collect::<Vec<_>>().join(" ");
+        let help =
+            format!("if it belongs to the command, write `--` in front of that: `allowexec {subcommand} -- {words}`");
+        Some(CliError::Misplaced { found, help: escape(&help).into_owned() })
+    }
+
+    /// The error for a word in front of `--`, where only flags stand.
+    fn in_front_of_command(&self, name: Option<Name>) -> Option<CliError> {
+        let found = self.words.get(self.command_at(name)?..self.in_front?)?.first()?.escape_debug().to_string();
+        // With nothing behind it, what stands in front of it is the command.
+        if self.in_front? == self.words.len() {
+            return None;
+        }
+        let help = match name {
+            Some(Name::Record) => {
+                format!("the server's command stands behind `--`, and `-o {found}` names the file to write")
+            }
+            _ => "the whole command stands behind `--`, and only flags in front of it".to_owned(),
+        };
+        Some(CliError::Misplaced { found, help })
+    }
+
     fn into_subcommand(self, name: Option<Name>) -> Result<Subcommand, CliError> {
-        let Self { words, given, behind_list } = self;
+        if let Some(error) = self.in_front_of_command(name) {
+            return Err(error);
+        }
+        let Self { words, given, behind_list, in_front } = self;
         let count = words.len();
         let json = given.is_given("json");
         let directory = given.one("in")?;
@@ -314,10 +381,32 @@ impl Own {
                 let index = count - words.len() - 1;
                 Err(match behind_list.filter(|(at, _)| *at == index) {
                     Some((_, (flag, value))) => CliError::BehindList { found, flag, value },
-                    None => CliError::Unexpected { found, expected: "nothing more is expected here" },
+                    None => CliError::Misplaced {
+                        help: left_over(name, &found, in_front.is_some_and(|at| at <= index)),
+                        found,
+                    },
                 })
             }
         }
+    }
+}
+
+/// How a command is called.
+const CALLED_WITH: &str = "the arguments of a tool are one JSON object, for instance '{\"command\":\"ls -l\"}'";
+
+/// What to do with a word that is left over.
+fn left_over(name: Option<Name>, found: &str, is_behind_dashes: bool) -> String {
+    let name = name.unwrap_or(Name::Serve);
+    let shown = found.escape_debug();
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| found.ends_with(ending));
+    match name {
+        Name::Call => CALLED_WITH.to_owned(),
+        _ if is_behind_dashes && found.starts_with('-') => "flags stand in front of `--`".to_owned(),
+        Name::Init => format!("`--to {shown}` names another directory"),
+        _ if !takes_settings(name) || found.starts_with('-') => "nothing more is expected here".to_owned(),
+        _ if is_yaml => format!("`--config {shown}` reads settings from a file, and `--policy {shown}` reads rules"),
+        Name::Lock => format!("`-o {shown}` names the lock file, and `--allow {shown}` allows a command"),
+        _ => format!("`--allow {shown}` allows a command"),
     }
 }
 
@@ -385,7 +474,10 @@ fn known_flags(name: Option<Name>) -> Vec<&'static str> {
 fn subcommand(word: &str) -> Result<Name, CliError> {
     Name::SUBCOMMANDS.into_iter().find(|name| name.text() == word).ok_or_else(|| {
         let known = Name::SUBCOMMANDS.map(Name::text);
-        let help = meant("", nearest(word, known), &format!("the commands are {}", known.join(", ")));
+        let help = match word {
+            "version" => "; did you mean `--version`?".to_owned(),
+            _ => meant("", nearest(word, known), &format!("the commands are {}", known.join(", "))),
+        };
         CliError::UnknownCommand { found: word.escape_debug().to_string(), help }
     })
 }

@@ -63,6 +63,10 @@ fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
         .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;
     match (response.get("result"), response.pointer("/error/message").and_then(Value::as_str)) {
         (Some(result), _) => Ok(result.clone()),
+        (None, Some(message)) if message.starts_with("unknown tool ") && config.tools.value.has_execute() => {
+            let how = "a command is an argument of one: `allowexec call execute_command '{\"command\":\"ls -l\"}'`";
+            Err(CliError::Protocol { message: format!("{message}; {how}") })
+        }
         (None, message) => Err(CliError::Protocol { message: message.unwrap_or("no result").to_owned() }),
     }
 }

@@ -34,6 +34,14 @@ pub(super) enum CliError {
         /// What could stand there.
         expected: &'static str,
     },
+    /// A word is left over, or stands on the wrong side of `--`.
+    #[error("unexpected argument `{found}`; {help}")]
+    Misplaced {
+        /// As it was given.
+        found: String,
+        /// What was probably meant.
+        help: String,
+    },
     /// No subcommand has this name.
     #[error("unknown command `{found}`{help}")]
     UnknownCommand {
@@ -187,7 +195,7 @@ pub(super) enum CliError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The lock file can't be compared.
-    #[error("{source}; write it with `{command}`")]
+    #[error("the programs can't be compared; `{command}` writes the lock file")]
     ReadLock {
         /// What is wrong with it.
         source: LockError,
@@ -204,7 +212,7 @@ pub(super) enum CliError {
     #[error("nothing can be locked: {why}")]
     NothingToLock {
         /// Why, with what to change.
-        why: &'static str,
+        why: String,
     },
     /// The lock file can't be written.
     #[error("can't write the lock file `{file}`")]

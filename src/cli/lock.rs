@@ -80,12 +80,16 @@ fn command(settings: Vec<String>, options: &Options, file: &Path) -> String {
 fn lock_of(parts: &Parts) -> Result<Locked, CliError> {
     let allow = parts.policy.allow_list();
     if allow.allows_any() {
-        let why = "the allow-list holds `*`, which names no program; name the commands with `--allow`";
+        let why = "the allow-list holds `*`, which names no program; name the commands with `--allow`".to_owned();
         return Err(CliError::NothingToLock { why });
     }
     let commands: BTreeMap<String, PathBuf> = parts.programs().into_iter().collect();
     if commands.is_empty() {
-        let why = "no allowed command has a program in PATH; name commands with `--allow`, `--profile` or `--policy`";
+        let missing: Vec<String> = allow.names().iter().map(|name| format!("`{name}`")).collect();
+        let why = match missing.is_empty() {
+            true => "no command is allowed; name commands with `--allow`, `--profile` or `--policy`".to_owned(),
+            false => format!("no allowed command has a program in PATH: {}", missing.join(", ")),
+        };
         return Err(CliError::NothingToLock { why });
     }
     let missing = allow.names().iter().filter(|name| parts.program_of(name).is_none() && !parts.is_built_in(name));

@@ -50,6 +50,14 @@ pub enum ConfigError {
         /// The key that was probably meant.
         nearest: Option<String>,
     },
+    /// A key of a policy: the file is none with settings.
+    #[error("unknown key `{key}` in file `{}`; policies have it, and `--policy` names one", .file.display())]
+    PolicyForSettings {
+        /// The file, as it was named.
+        file: PathBuf,
+        /// The key.
+        key: String,
+    },
     /// A key that stands twice in the file, perhaps once with `-` and once with `_`.
     #[error("key `{key}` occurs twice in file `{}`; keep one of them", file.display())]
     DuplicateKey {

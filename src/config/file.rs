@@ -195,7 +195,13 @@ impl<'de> Visitor<'de> for &Reading<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Given>, A::Error> {
         let mut all: Vec<Given> = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
-            let Some(spec) = by_key(&key) else { return self.fail(unknown_key(&key, self.file)) };
+            let Some(spec) = by_key(&key) else {
+                let is_policy = ["version", "commands"].contains(&key.as_str());
+                return self.fail(match is_policy {
+                    true => ConfigError::PolicyForSettings { file: self.file.to_owned(), key },
+                    false => unknown_key(&key, self.file),
+                });
+            };
             if all.iter().any(|given| given.spec.flag == spec.flag) {
                 return self.fail(ConfigError::DuplicateKey { file: self.file.to_owned(), key });
             }

@@ -181,7 +181,7 @@ fn lines(value: Option<&Value>) -> Vec<String> {
 }
 
 /// A line of a diff up to so many characters.
-fn shortened(line: &str, most: usize) -> String {
+pub(super) fn shortened(line: &str, most: usize) -> String {
     let mut characters = line.chars();
     let start: String = characters.by_ref().take(most).collect();
     match characters.as_str() {

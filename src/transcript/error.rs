@@ -33,6 +33,9 @@ pub enum Problem {
         /// The line found there.
         found: String,
     },
+    /// The file is an audit log.
+    #[error("expected a transcript, found an audit log; `allowexec audit show` and `allowexec report` read it")]
+    AuditLog,
     /// The format has a version that this library does not know.
     #[error("expected `transcript: 1`, found version `{found}`")]
     UnknownVersion {

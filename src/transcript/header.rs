@@ -15,7 +15,11 @@
 
 use std::fmt;
 
+use super::comparison::shortened;
 use super::{Problem, Rule, Setup};
+
+/// How many characters of a first line are shown that is none.
+const MOST_SHOWN: usize = 80;
 
 const KEYS: &str = "`transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, \
                     `setup`, `match`";
@@ -215,7 +219,8 @@ impl Header {
         match line.split_once(':') {
             Some(("transcript", version)) if version.trim_matches([' ', '\t']) == "1" => Ok(()),
             Some(("transcript", version)) => Err(Problem::UnknownVersion { found: version.trim().to_owned() }),
-            _ => Err(Problem::MissingHeader { found: line.to_owned() }),
+            _ if line.starts_with("{\"seq\":") => Err(Problem::AuditLog),
+            _ => Err(Problem::MissingHeader { found: shortened(line, MOST_SHOWN).trim_end().to_owned() }),
         }
     }
 

@@ -58,6 +58,10 @@ fn errors_name_the_line_and_what_was_expected() {
     let rows: &[(&[u8], &str)] = &[
         (b"", "f:1: expected `transcript: 1` on the first line, found ``"),
         (b"scenario: a/b\n", "f:1: expected `transcript: 1` on the first line, found `scenario: a/b`"),
+        (
+            b"{\"seq\":0,\"time\"",
+            "f:1: expected a transcript, found an audit log; `allowexec audit show` and `allowexec report` read it",
+        ),
         (b"transcript: 2\n", "f:1: expected `transcript: 1`, found version `2`"),
         (
             b"transcript: 1\nargz: x\n",

@@ -169,7 +169,8 @@ fn what_cannot_be_locked_or_read_is_an_error() {
         assert!(status == 2 && said.contains(why), "{args:?} {status}: {said}");
     };
     fails(&["lock", "--allow", "*"], "the allow-list holds `*`, which names no program");
-    fails(&["lock"], "no allowed command has a program in PATH");
+    fails(&["lock"], "no command is allowed; name commands with `--allow`");
+    fails(&["lock", "--allow", "no,nope"], "no allowed command has a program in PATH: `no`, `nope`");
     fails(&["lock", "--check", "--allow", "native"], "the lock file");
     fails(&["serve", "--allow", "native", "--lock", "none.lock"], "none.lock` can't be read");
     fails(&["serve", "--allow", "*", "--lock", "none.lock"], "does not go with `*`");
@@ -209,6 +210,7 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     let again = ["lock", "--check", "--allow", "native", "--allow=script", "--env", "A=b c", "-o", "a new.lock"];
     let (said_first, _) = said(allowexec(&world, User::Own, &again));
     let advice = said_first.split('`').find(|part| part.starts_with("allowexec lock ")).expect(&said_first);
+    assert_eq!(said_first.matches("a new.lock` can't be read").count(), 1, "{said_first}");
     let output = world.base.join("a new.lock").display().to_string();
     assert_eq!(advice, format!("allowexec lock --allow 'native,script' --env 'A=b c' -o '{output}'"));
     let words = shlex::split(advice).unwrap();

@@ -43,6 +43,7 @@ mod limits_of_unix;
 mod lint;
 mod lock;
 mod log;
+mod mistakes;
 mod mock;
 mod moving;
 mod packaging;

@@ -72,7 +72,35 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
     check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
     check("check --in x", "`allowexec check` needs a command after `--`; see `allowexec check --help`");
-    check("serve now", "unexpected argument `now`; nothing more is expected here");
+    check("serve now", "unexpected argument `now`; `--allow now` allows a command");
+    let yaml = "`--config a.yaml` reads settings from a file, and `--policy a.yaml` reads rules";
+    check("doctor a.yaml", &format!("unexpected argument `a.yaml`; {yaml}"));
+    check("lock a", "unexpected argument `a`; `-o a` names the lock file, and `--allow a` allows a command");
+    check("init a", "unexpected argument `a`; `--to a` names another directory");
+    check("setup zed -- --allow ls", "unexpected argument `--allow`; flags stand in front of `--`");
+    check("version", "unknown command `version`; did you mean `--version`?");
+    // A command without `--`, and words in front of it.
+    let dashes = "if it belongs to the command, write `--` in front of that: `allowexec";
+    check("check --allow ls ls -l", &format!("unexpected argument `-l`; {dashes} check -- ls -l`"));
+    check("check ls --color=auto", &format!("unexpected argument `--color`; {dashes} check -- ls --color`"));
+    check("check ls --alow ls", "unknown flag `--alow`; did you mean `--allow`?");
+    check("policy explain git -C x", &format!("unexpected argument `-C`; {dashes} policy explain -- git -C`"));
+    check("record node --stdio", &format!("unexpected argument `--stdio`; {dashes} record -- node --stdio`"));
+    let json = "the arguments of a tool are one JSON object, for instance '{\"command\":\"ls -l\"}'";
+    check(
+        "call execute_command ls -l",
+        &format!("unexpected argument `-l`; `allowexec call` has no such flag, and {json}"),
+    );
+    check("call execute_command -- ls /", &format!("unexpected argument `/`; {json}"));
+    let front = "the whole command stands behind `--`, and only flags in front of it";
+    check("check ls -- -l", &format!("unexpected argument `ls`; {front}"));
+    check("policy explain p.yaml -- ls", &format!("unexpected argument `p.yaml`; {front}"));
+    check(
+        "record a.transcript -- ls",
+        "unexpected argument `a.transcript`; the server's command stands behind `--`, and `-o a.transcript` names the file \
+         to write",
+    );
+    assert!(parse("record ls --").is_ok() && parse("replay -- -odd").is_ok() && parse("-- serve").is_ok());
     check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
     check("mock a b", "unexpected argument `b`; nothing more is expected here");
     check(

@@ -1,5 +1,7 @@
 //! `allowexec policy show`: the shipped profiles, as a list or as the YAML that one copies and changes.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::super::error::CliError;
@@ -24,11 +26,15 @@ pub(super) fn run(names: &[String], json: bool) -> Result<Outcome, CliError> {
 
 fn text(name: &str) -> Result<&'static str, CliError> {
     profile_text(name).ok_or_else(|| {
-        let nearest = nearest(name, profile_names()).map_or_else(
-            || format!("the profiles are {}", profile_names().collect::<Vec<_>>().join(", ")),
-            |nearest| format!("did you mean `{nearest}`?"),
-        );
-        CliError::Policy { why: format!("no profile is called `{}`; {nearest}", name.escape_debug()) }
+        let shown = name.escape_debug();
+        let help = match nearest(name, profile_names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if Path::new(name).is_file() => {
+                format!("`allowexec policy test {shown}` looks at a policy of your own")
+            }
+            None => format!("the profiles are {}", profile_names().collect::<Vec<_>>().join(", ")),
+        };
+        CliError::Policy { why: format!("no profile is called `{shown}`; {help}") }
     })
 }
 

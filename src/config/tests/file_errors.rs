@@ -23,6 +23,7 @@ fn files() {
     );
     check("cwd_root: a\ncwd_root: b", "key `cwd_root` occurs twice in file `s.yaml`; keep one of them");
     check("cwd_root: a\ncwd-root: b", "key `cwd-root` occurs twice in file `s.yaml`; keep one of them");
+    check("version: 1", "unknown key `version` in file `s.yaml`; policies have it, and `--policy` names one");
     check("allow: [ls]\nbackground: false", "ls (file `s.yaml`)");
     check("background: 1", "key `background` in file `s.yaml`: expected `true` or `false`, found the number `1`");
     check(
