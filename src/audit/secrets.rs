@@ -3,29 +3,29 @@
 
 use std::borrow::Cow;
 
-use crate::files::Summing;
+use serde_json::Value;
 
-/// A shorter value is no secret, and to replace it wherever it stands would make the log unreadable.
-const SHORTEST: usize = 4;
+use crate::files::Summing;
+use crate::text;
+
+/// So many values of one call are looked for in the rest of its record, and only if they are no longer than this.
+const MOST_OF_CALL: usize = 32;
+const LONGEST_OF_CALL: usize = 1024;
 
 /// What is replaced, and with what salt.
-#[derive(Clone)]
 pub(super) struct Secrets {
     salt: [u8; 16],
-    values: Vec<String>,
+    values: text::Secrets,
 }
 
 impl Secrets {
-    pub(super) fn new(salt: [u8; 16], mut values: Vec<String>) -> Self {
-        values.retain(|value| value.len() >= SHORTEST);
-        // What lies in another one goes with it.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { salt, values }
+    pub(super) fn new(salt: [u8; 16], values: Vec<String>) -> Self {
+        Self { salt, values: text::Secrets::new(values) }
     }
 
     /// Whether there are no secret values to replace.
     pub(super) fn are_none(&self) -> bool {
-        self.values.is_empty()
+        self.values.are_none()
     }
 
     /// The salt, in hexadecimal digits.
@@ -33,24 +33,28 @@ impl Secrets {
         self.salt.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The text with a digest wherever a secret stands; `more` are secrets of this text alone.
-    pub(super) fn hide<'t>(&self, text: &'t str, more: &[String]) -> Cow<'t, str> {
-        let long = |value: &&String| value.len() >= SHORTEST;
-        let values: Vec<&String> = more.iter().filter(long).chain(&self.values).collect();
-        let (mut hidden, mut rest) = (String::new(), text);
-        // The first that stands in the rest; of two at one place the longer one.
-        let first = |rest: &str| {
-            let found = values.iter().filter_map(|value| Some((rest.find(value.as_str())?, *value)));
-            found.min_by_key(|(at, value)| (*at, std::cmp::Reverse(value.len())))
-        };
-        while let Some((before, value, behind)) =
-            first(rest).and_then(|(at, value)| Some((rest.get(..at)?, value, rest.get(at + value.len()..)?)))
-        {
-            hidden += before;
-            hidden += &self.digest(value);
-            rest = behind;
+    /// The text with a digest wherever a secret stands, however it is spelled there.
+    pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.values.replace(text, |value| self.digest(value))
+    }
+
+    /// The same for a value that a client has sent: a string, or a number, which becomes a string if it holds a secret.
+    pub(super) fn hide_value(&self, value: &mut Value) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Cow::Owned(hidden) = self.hide(&text) {
+            *value = Value::String(hidden);
         }
-        if hidden.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(hidden + rest) }
+    }
+
+    /// The text with a digest wherever one of these values stands.
+    pub(super) fn hide_these<'t>(&self, text: &'t str, values: &text::Secrets) -> Cow<'t, str> {
+        values.replace(text, |value| self.digest(value))
+    }
+
+    /// Those of a call's own values that are looked for in the rest of its record.
+    pub(super) fn of_call(values: Vec<String>) -> text::Secrets {
+        let values = values.into_iter().filter(|value| value.len() <= LONGEST_OF_CALL);
+        text::Secrets::new(values.take(MOST_OF_CALL))
     }
 
     /// What stands in the place of a value: `sha256:` and the digest of the salt and the value.
@@ -75,14 +79,18 @@ mod tests {
 
     #[test]
     fn a_secret_is_replaced_wherever_it_stands() {
-        let secrets = Secrets::new([7; 16], vec!["pass".into(), "password".into(), "abc".into()]);
+        let secrets = Secrets::new([7; 16], vec!["pass".into(), "password".into(), "abc".into(), "1234".into()]);
         let digest = |value: &str| Sha256::of([&[7; 16], value.as_bytes()].concat());
-        assert_eq!(secrets.hide("--a=password", &[]), format!("--a=sha256:{}", digest("password")));
-        assert_eq!(secrets.hide("sha256", &["sha256".into(), "a256".into()]), format!("sha256:{}", digest("sha256")));
-        assert_eq!(secrets.hide("token pass", &["token".into()]), {
-            format!("sha256:{} sha256:{}", digest("token"), digest("pass"))
-        });
-        assert!(matches!(secrets.hide("abc", &[]), Cow::Borrowed("abc")));
+        assert_eq!(secrets.hide("--a=password"), format!("--a=sha256:{}", digest("password")));
+        let of_call = Secrets::of_call(vec!["sha256".into(), "x".repeat(2000)]);
+        assert_eq!(secrets.hide_these("sha256", &of_call), format!("sha256:{}", digest("sha256")));
+        assert!(matches!(secrets.hide("abc"), Cow::Borrowed("abc")));
         assert_eq!(secrets.salt(), "07".repeat(16));
+        let hidden = |mut value: Value| {
+            secrets.hide_value(&mut value);
+            value
+        };
+        assert_eq!(hidden(51234.into()), Value::String(format!("5sha256:{}", digest("1234"))));
+        assert_eq!((hidden(7.into()), hidden(Value::Null)), (7.into(), Value::Null));
     }
 }

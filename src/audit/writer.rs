@@ -1,6 +1,7 @@
 //! Writes the records of one session.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
@@ -80,7 +81,8 @@ impl AuditLog {
     pub(crate) fn begin(&mut self, client: Option<AuditedClient>) -> Result<(), AuditError> {
         let Some(facts) = self.facts.take() else { return Ok(()) };
         let facts = facts();
-        let record = SessionStarted::new(&facts, client.as_ref(), self.secrets.salt());
+        let named = client.as_ref().map(|client| self.client_without_secrets(client));
+        let record = SessionStarted::new(&facts, named.as_ref(), self.secrets.salt());
         let written = self.append(&[("session_started", to_json(&record))]);
         if written.is_err() {
             self.facts = Some(Box::new(move || facts));
@@ -110,34 +112,52 @@ impl AuditLog {
         self.append(&records)
     }
 
-    /// The members of a record, as a JSON object.
+    /// The members of a record, as a JSON object, without secrets in what a client or a command has chosen.
     fn members(&self, event: &Event, client: Option<&AuditedClient>) -> Vec<u8> {
-        match event {
-            Event::Decided(decided) => {
-                let client = client.filter(|client| self.client.as_ref() != Some(client));
-                if client.is_none() && decided.secrets.is_empty() && self.secrets.are_none() {
-                    return to_json(decided);
-                }
-                to_json(&self.without_secrets(decided, client.cloned()))
+        if let Event::Decided(decided) = event {
+            let client = client.filter(|client| self.client.as_ref() != Some(client));
+            if client.is_none() && decided.secrets.is_empty() && self.secrets.are_none() {
+                return to_json(decided);
             }
-            Event::Asked(asked) => {
-                let text = self.secrets.hide(&asked.text, &[]).into_owned();
-                to_json(&super::record::Asked { text, ..asked.clone() })
+            return to_json(&self.without_secrets(decided, client.cloned()));
+        }
+        if self.secrets.are_none() {
+            return event_json(event);
+        }
+        let mut event = event.clone();
+        let hide = |text: &mut String| self.hide_in(text);
+        match &mut event {
+            Event::Decided(_) | Event::Answered(_) => {}
+            Event::Asked(asked) => hide(&mut asked.text),
+            Event::Started(started) => started.program.iter_mut().for_each(hide),
+            Event::Ended(ended) => ended.error.iter_mut().for_each(hide),
+            Event::Roots(roots) => {
+                roots.roots.iter_mut().for_each(hide);
+                roots.refused.iter_mut().for_each(|refused| hide(&mut refused.reason));
             }
-            Event::Answered(answered) => to_json(answered),
-            Event::Started(started) => to_json(started),
-            Event::Ended(ended) if ended.error.is_none() => to_json(ended),
-            Event::Ended(ended) => {
-                let error = ended.error.as_ref().map(|error| self.secrets.hide(error, &[]).into_owned());
-                to_json(&super::record::Ended { error, ..ended.clone() })
+            Event::Received(received) => {
+                self.secrets.hide_value(&mut received.id);
+                [&mut received.method, &mut received.tool].into_iter().flatten().for_each(hide);
             }
-            Event::Roots(roots) => to_json(roots),
-            Event::Received(received) => to_json(received),
             Event::RefusedRequest(refused) => {
-                let reason = self.secrets.hide(&refused.reason, &[]).into_owned();
-                to_json(&super::record::RefusedRequest { reason, ..refused.clone() })
+                self.secrets.hide_value(&mut refused.id);
+                [&mut refused.method, &mut refused.tool].into_iter().flatten().for_each(hide);
+                hide(&mut refused.reason);
             }
         }
+        event_json(&event)
+    }
+
+    fn hide_in(&self, text: &mut String) {
+        if let Cow::Owned(replaced) = self.secrets.hide(text) {
+            *text = replaced;
+        }
+    }
+
+    fn client_without_secrets(&self, client: &AuditedClient) -> AuditedClient {
+        let AuditedClient { mut name, mut version } = client.clone();
+        [&mut name, &mut version].into_iter().for_each(|text| self.hide_in(text));
+        AuditedClient { name, version }
     }
 
     /// Writes the session's last record.
@@ -154,6 +174,7 @@ impl AuditLog {
     }
 
     fn without_secrets(&self, decided: &Decided, client: Option<AuditedClient>) -> Decided {
+        let client = client.map(|client| self.client_without_secrets(&client));
         let mut hidden = Decided { client, ..decided.clone() };
         let mut values = Vec::new();
         for (place, from) in &decided.secrets {
@@ -164,16 +185,21 @@ impl AuditLog {
             word.push_str(&self.secrets.digest(&value));
             values.push(value);
         }
+        let values = Secrets::of_call(values);
         let hide = |text: &mut String| {
-            if let Cow::Owned(replaced) = self.secrets.hide(text, &values) {
+            if let Cow::Owned(replaced) = self.secrets.hide_these(text, &values) {
                 *text = replaced;
             }
+            self.hide_in(text);
         };
+        let places: HashSet<usize> = decided.secrets.iter().map(|(place, _)| *place).collect();
         for (place, word) in hidden.argv.iter_mut().enumerate() {
-            if !decided.secrets.iter().any(|(of, _)| *of == place) {
+            if !places.contains(&place) {
                 hide(word);
             }
         }
+        self.secrets.hide_value(&mut hidden.id);
+        hide(&mut hidden.tool);
         [&mut hidden.cwd, &mut hidden.reason].into_iter().flatten().for_each(hide);
         hidden
     }
@@ -224,6 +250,19 @@ impl AuditLog {
         }
         write(&mut turn, next)?;
         turn.sync()
+    }
+}
+
+fn event_json(event: &Event) -> Vec<u8> {
+    match event {
+        Event::Decided(decided) => to_json(decided),
+        Event::Asked(asked) => to_json(asked),
+        Event::Answered(answered) => to_json(answered),
+        Event::Started(started) => to_json(started),
+        Event::Ended(ended) => to_json(ended),
+        Event::Roots(roots) => to_json(roots),
+        Event::Received(received) => to_json(received),
+        Event::RefusedRequest(refused) => to_json(refused),
     }
 }
 

@@ -278,6 +278,8 @@ pub(super) struct Judged {
     pub words: Vec<String>,
     /// The words without secrets.
     pub shown: Vec<String>,
+    /// The same with those that the rule inserts; empty where the call is refused.
+    pub shown_inserted: Vec<String>,
     /// Which of the words that run are secret, and from which byte on.
     pub secrets: Vec<(usize, usize)>,
     pub described: DescribedAt,
@@ -321,8 +323,8 @@ fn decide_in_order(
     let directory = directory?;
     explanation.directory = Some(directory.path().to_owned());
     let mut asks = None;
-    let (rule, words, claims) = match rule {
-        Rule::Entry(_) | Rule::Any | Rule::Project(_) => (None, command.into_words(), Vec::new()),
+    let (rule, words, shown_inserted, claims) = match rule {
+        Rule::Entry(_) | Rule::Any | Rule::Project(_) => (None, command.into_words(), Vec::new(), Vec::new()),
         Rule::Described(rule) => {
             // Of a call whose arguments nobody looked at nothing is known that allows it.
             let Some(judged) = judged else {
@@ -339,7 +341,7 @@ fn decide_in_order(
             if !is_in_rule {
                 return Err(Refusal::OutsideOfRule { word, under: rule.cwd_under.clone() });
             }
-            (Some(rule), judged.words, judged.claims)
+            (Some(rule), judged.words, judged.shown_inserted, judged.claims)
         }
     };
     let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone() })?;
@@ -358,6 +360,7 @@ fn decide_in_order(
         reason,
         rule: Arc::clone(&rule),
         shown: explanation.words.clone(),
+        shown_inserted,
         words,
         program: Some((program.clone(), state.clone())),
         directory: held,

@@ -8,6 +8,7 @@ use super::{
     CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
 };
 use crate::files::FileState;
+use crate::text::nearest;
 
 /// One call, as far as a decision needs to know it.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ impl Policy {
     /// may bring input.
     pub fn evaluate(&self, directories: &Directories, asked: Requested<'_>) -> Decision {
         let Requested { command, cwd, has_input, approved } = asked;
+        let command = command.map_err(|error| self.without_secrets_in(error));
         let directory = directories.resolve(cwd);
         let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
         // The one place where the first word is looked up.
@@ -69,9 +71,14 @@ impl Policy {
         if matches!(facts.rule, Some(Rule::Project(_))) && facts.program.is_none() {
             facts.rule = None;
         }
-        let attempted = command.as_ref().err().map(|error| self.without_secrets(error.attempted()));
+        let attempted = match &command {
+            Err(error) => Some(self.without_secrets(error.attempted())),
+            // Nobody has looked at its arguments.
+            Ok(command) if facts.judged.is_none() => Some(self.without_secrets(command.words().to_vec())),
+            Ok(_) => None,
+        };
         let mut decision = decision::decide(&self.allow, command, facts, approved);
-        if let Some(words) = attempted {
+        if let (Some(words), Err(_)) = (attempted, &decision.outcome) {
             decision.explanation.words = words;
         }
         if let Err(Refusal::NotAllowed { word, .. }) = &decision.outcome {
@@ -82,11 +89,46 @@ impl Policy {
         decision
     }
 
-    /// The words of a call without the values that the rule of its first word calls secret: for who shows what was asked.
+    /// The words of a call that is refused without what may be a secret by the rule of its first word: for who shows what was
+    /// asked. The rule counts also where the word is a path that ends with its name, or is nearly its name.
     pub(crate) fn without_secrets(&self, words: Vec<String>) -> Vec<String> {
-        match words.first().and_then(|word| self.allow.rules().get(word)) {
-            Some(rule) => rule.without_secrets(&words),
-            None => words,
+        let rules = self.allow.rules();
+        let rule = |word: &str| {
+            let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+            rules.get(word).or_else(|| rules.get(name)).or_else(|| rules.get(nearest(name, rules.names())?))
+        };
+        match words.as_slice() {
+            [] => words,
+            // Perhaps a line that could not be split.
+            [line] => {
+                let parts: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+                let first = parts.first().map(|first| first.replace(['"', '\''], ""));
+                match first.and_then(|first| rule(&first)) {
+                    Some(rule) if rule.without_secrets(&parts) != parts => vec![rule.without_secrets(&parts).join(" ")],
+                    Some(_) | None => words,
+                }
+            }
+            [first, ..] => match rule(first) {
+                Some(rule) => rule.without_secrets(&words),
+                None => words,
+            },
+        }
+    }
+
+    /// The error without what may be a secret, since its sentence shows what was asked for.
+    fn without_secrets_in(&self, error: CommandLineError) -> CommandLineError {
+        match error {
+            CommandLineError::Unbalanced { line } => {
+                CommandLineError::Unbalanced { line: self.without_secrets(vec![line]).concat() }
+            }
+            // What it is an argument of is not known any more.
+            CommandLineError::Nul { .. } if self.allow.rules().written().any(|rule| rule.has_secrets()) => {
+                CommandLineError::Nul { word: HIDDEN.to_owned() }
+            }
+            CommandLineError::Empty
+            | CommandLineError::Syntax { .. }
+            | CommandLineError::Nul { .. }
+            | CommandLineError::TooManyWords => error,
         }
     }
 
@@ -101,20 +143,17 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     let form = matched.and_then(|matched| matched.form).map(|form| form.origin.clone());
     let described =
         DescribedAt { level: judgement.level.title(), origin: form.unwrap_or_else(|| judgement.level.origin.clone()) };
-    let shown = matched.map_or_else(|| rule.without_secrets(words), |matched| matched.without_secrets(words));
-    let hides = shown != words;
-    let (words, secrets) = match matched {
+    let shown = judgement.shown;
+    let (words, shown_inserted) = match matched {
         Some(matched) if judgement.decision != Expected::Refuse => {
-            let words = matched.with_inserted(words);
-            // Most calls have no secret, and need no second list.
-            let secrets = if hides { secrets_of(&words, &matched.with_inserted(&shown)) } else { Vec::new() };
-            (words, secrets)
+            (matched.with_inserted(words), matched.with_inserted(&shown))
         }
-        Some(_) | None => (words.to_vec(), secrets_of(words, &shown)),
+        Some(_) | None => (words.to_vec(), Vec::new()),
     };
+    let secrets = secrets_of(&words, &shown_inserted);
     let reason = judgement.reason.map(str::to_owned);
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    Judged { decision, refusal, reason, words, shown, secrets, described, claims }
+    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims }
 }
 
 /// The words of which the rest is secret, and from which byte on, by how they are shown.

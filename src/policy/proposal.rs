@@ -22,6 +22,8 @@ pub struct Proposal {
     pub(super) rule: Arc<CommandRule>,
     /// The client's words, without what the rule calls secret.
     pub(super) shown: Vec<String>,
+    /// The same with the words that the rule inserts.
+    pub(super) shown_inserted: Vec<String>,
     /// What runs: the client's words with those that the rule inserts.
     pub(super) words: Vec<String>,
     /// The program with its file; `None` where the persistent shell finds what the first word means.
@@ -68,6 +70,11 @@ impl Proposal {
         &self.shown
     }
 
+    /// `argv`, with what the rule inserts, and without what it calls secret.
+    pub(crate) fn shown_inserted(&self) -> &[String] {
+        &self.shown_inserted
+    }
+
     /// `argv`, with what the rule inserts, and with what it calls secret.
     pub fn words(&self) -> &[String] {
         &self.words
@@ -75,7 +82,7 @@ impl Proposal {
 
     /// The words of which the rest is secret, and from which byte on.
     pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
-        secrets_of(&self.words, &self.rule.without_secrets(&self.words))
+        secrets_of(&self.words, &self.shown_inserted)
     }
 
     /// The file that is executed; `None` where the persistent shell finds what the first word means.

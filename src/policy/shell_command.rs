@@ -18,9 +18,20 @@ pub struct ShellCommand {
     /// What the shell is given in place of the first word; `None` where it is left to find what the word means.
     program: Option<String>,
     /// What a policy says of it, with the words that it was judged by.
-    judged: Option<(Arc<CommandRule>, Vec<String>)>,
+    judged: Option<JudgedWords>,
     /// What a person has approved of it.
     approved: Option<Box<Proposal>>,
+}
+
+/// The rule of a command, and the client's words.
+#[derive(Debug)]
+struct JudgedWords {
+    rule: Arc<CommandRule>,
+    words: Vec<String>,
+    /// The words without what the rule calls secret.
+    shown: Vec<String>,
+    /// The same with those that the rule inserts.
+    shown_inserted: Vec<String>,
 }
 
 /// Who finds what the first word of a command means.
@@ -45,12 +56,17 @@ impl ShellCommand {
 
     /// What a policy says of it.
     pub fn rule(&self) -> Option<&Arc<CommandRule>> {
-        self.judged.as_ref().map(|(rule, _)| rule)
+        self.judged.as_ref().map(|judged| &judged.rule)
+    }
+
+    /// The client's words, without what its rule calls secret.
+    pub fn shown(&self) -> &[String] {
+        self.judged.as_ref().map_or(&self.words, |judged| &judged.shown)
     }
 
     /// The words of which the rest is secret, and from which byte on.
     pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
-        self.rule().map_or_else(Vec::new, |rule| secrets_of(&self.words, &rule.without_secrets(&self.words)))
+        self.judged.as_ref().map_or_else(Vec::new, |judged| secrets_of(&self.words, &judged.shown_inserted))
     }
 
     /// The same command, where a person has approved it as `proposal` says.
@@ -75,7 +91,7 @@ impl ShellCommand {
         here: &WorkingDirectory,
         changes: &[ShellChange],
     ) -> Result<(), Refusal> {
-        let Some((rule, words)) = &self.judged else { return Ok(()) };
+        let Some(JudgedWords { rule, words, shown, shown_inserted }) = &self.judged else { return Ok(()) };
         let judgement = rule.judge(words, &mut OnDisk::new(directories, here));
         refuse(&judgement)?;
         let under = directories.beneath_project(&rule.cwd_under);
@@ -97,7 +113,8 @@ impl ShellCommand {
             sentence: judgement.refusal.unwrap_or_default(),
             reason: judgement.reason.map(str::to_owned),
             rule: Arc::clone(rule),
-            shown: rule.without_secrets(words),
+            shown: shown.clone(),
+            shown_inserted: shown_inserted.clone(),
             words: self.words.clone(),
             program,
             directory,
@@ -149,24 +166,25 @@ pub(super) fn allow_in_shell(
             );
             return Err(Refusal::InShell { reason });
         }
-        let (levels, client) = match rule.level.has_paths() {
+        let matches = match rule.level.has_paths() {
             // Whether the paths pass is found out when its turn comes.
-            true => {
-                let first = matcher::read(&rule.level, &words).map(|matches| matches.into_iter().next());
-                (first.ok().flatten(), words.clone())
-            }
+            true => matcher::read(&rule.level, &words).unwrap_or_default(),
             false => {
                 let judgement = rule.judge(&words, &mut NoPaths);
                 refuse(&judgement)?;
-                (judgement.matched, words.clone())
+                judgement.matched.into_iter().collect()
             }
         };
-        match levels {
-            Some(matched) => words = matched.with_inserted(&words),
+        let Some(matched) = matches.first() else {
             // The judge says why.
-            None => refuse(&rule.judge(&words, &mut NoPaths))?,
-        }
-        judged = Some((Arc::clone(rule), client));
+            refuse(&rule.judge(&words, &mut NoPaths))?;
+            return Err(Refusal::NotAllowed { word: entry.to_owned(), allowed: allow.names().to_vec() });
+        };
+        // Each form that may count has its say.
+        let shown = matches.iter().fold(words.clone(), |shown, matched| matched.without_secrets(&shown));
+        let (inserted, shown_inserted) = (matched.with_inserted(&words), matched.with_inserted(&shown));
+        judged = Some(JudgedWords { rule: Arc::clone(rule), words, shown, shown_inserted });
+        words = inserted;
         if let Some(program) = &rule.program {
             (named, finder) = (program, Finder::Policy);
         }

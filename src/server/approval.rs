@@ -8,12 +8,10 @@ use serde_json::{Value, json};
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
 use crate::policy::{Proposal, ShellChange};
-use crate::text::{escape, escape_os, is_right_to_left, quote};
+use crate::text::{escape, escape_os, quote_to_judge as shown};
 
 /// The longest text that a person is shown, in bytes. What can't be shown in full is not asked for.
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
-/// How many blanks in a row stand for themselves.
-const MOST_BLANKS: usize = 3;
 /// How many equal calls one answer is for at most.
 pub(super) const MOST_EQUAL: usize = 16;
 /// How much of a client's name is told.
@@ -58,8 +56,7 @@ impl CallToApprove {
 
     /// The question in the audit log, without what the rule calls secret.
     pub(super) fn to_record(&self, call: u64, channel: Channel, of: AnswerOf) -> audit::Event {
-        let words = self.proposal.rule().without_secrets(self.proposal.words());
-        let text = self.text_with(&words, |change| &change.shown, of).unwrap_or_default();
+        let text = self.text_with(self.proposal.shown_inserted(), |change| &change.shown, of).unwrap_or_default();
         audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
     }
 
@@ -122,22 +119,6 @@ impl CallToApprove {
         let rule = self.proposal.rule();
         format!("the rule for `{}` in {}", rule.name, rule.origin)
     }
-}
-
-/// A text in quotes, as [`CallToApprove::text`] shows it.
-fn shown(text: &str) -> String {
-    let mut blanks = 0;
-    let mut shown = String::new();
-    for character in quote(text, usize::MAX).to_string().chars() {
-        blanks = if character == ' ' { blanks + 1 } else { 0 };
-        match character {
-            ' ' if blanks > MOST_BLANKS => shown.push_str("\\u{20}"),
-            // A terminal reverses whatever is between two such letters: quotes, blanks, whole words.
-            _ if is_right_to_left(character) => shown.extend(character.escape_unicode()),
-            _ => shown.push(character),
-        }
-    }
-    shown
 }
 
 /// Which calls an answer is for.
@@ -272,7 +253,7 @@ pub(super) fn asked_about(words: &[&str]) -> CallToApprove {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::text::is_plain;
+    use crate::text::{is_plain, is_right_to_left};
 
     #[test]
     fn a_person_reads_each_word_in_quotes_and_everything_that_runs() {

@@ -107,7 +107,7 @@ pub(super) fn call(
     let task = reply.task().and_then(|number| background.tasks.get(number)).map(|kept| kept.task.id.clone());
     let is_told = parts.log_level >= LogLevel::Info;
     let tool_call = ToolCall { tool, context, is_told, task: task.as_deref() };
-    let asked = tool_call.is_told.then(|| Asked::of(&arguments));
+    let asked = tool_call.is_told.then(|| Asked::of(&arguments, parts.toolbox.entry_of(kind)));
     let asked = || asked.as_ref().map_or_else(Fields::default, |asked| asked.describe(parts));
     let read = match task {
         Some(_) => parts.toolbox.read_in_background(kind, arguments),
@@ -462,10 +462,11 @@ enum Asked {
 }
 
 impl Asked {
-    fn of(arguments: &Map<String, Value>) -> Self {
-        let word = |value: &Value| value.as_str().map(|word| word.chars().take(LONGEST_ASKED).collect::<String>());
+    /// `entry` is the command of a tool that has one of its own.
+    fn of(arguments: &Map<String, Value>, entry: Option<&str>) -> Self {
+        let word = |value: &Value| value.as_str().map(cut);
         if let Some(line) = ["command", "arguments"].into_iter().find_map(|key| word(arguments.get(key)?)) {
-            return Self::Line(line);
+            return Self::Line(entry.map_or_else(|| line.clone(), |entry| format!("{entry} {line}")));
         }
         let words = arguments.get("args").and_then(Value::as_array).into_iter().flatten().take(MOST_ASKED);
         Self::Words(arguments.get("file").into_iter().chain(words).filter_map(word).collect())
@@ -478,6 +479,11 @@ impl Asked {
         };
         Fields::default().asked(&parts.policy.without_secrets(words))
     }
+}
+
+fn cut(word: &str) -> String {
+    let is_long = word.chars().nth(LONGEST_ASKED).is_some();
+    word.chars().take(LONGEST_ASKED).chain(is_long.then_some('…')).collect()
 }
 
 /// The command with a person's approval, where its rule asks for one. What else stands against it where the shell is now is

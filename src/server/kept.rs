@@ -11,6 +11,7 @@ use super::event::{Event, HowEnded};
 use super::inbox::EventSender;
 use super::requests::LaneName;
 use crate::exec::{End, Feed, Keeper, Spool, StopReason};
+use crate::text::Secrets;
 use crate::tools::CallState;
 
 /// How many calls are remembered that have ended.
@@ -25,6 +26,8 @@ pub(super) struct KeptCalls {
     /// How many of them have ended.
     ended: usize,
     news: Arc<News>,
+    /// Values that are not shown.
+    secrets: Arc<Secrets>,
 }
 
 /// A call that can be asked about.
@@ -52,8 +55,9 @@ impl KeptCall {
 }
 
 impl KeptCalls {
-    pub(super) fn new(events: EventSender) -> Self {
-        Self { calls: BTreeMap::new(), ended: 0, news: Arc::new(News { has_come: AtomicBool::new(false), events }) }
+    pub(super) fn new(events: EventSender, secrets: Arc<Secrets>) -> Self {
+        let news = Arc::new(News { has_come: AtomicBool::new(false), events });
+        Self { calls: BTreeMap::new(), ended: 0, news, secrets }
     }
 
     /// A call begins; gives where its output goes.
@@ -62,7 +66,7 @@ impl KeptCalls {
         let spool = keeper.spool(move || news.tell());
         let call = KeptCall {
             spool: Arc::clone(&spool),
-            command: shown(words),
+            command: shown(words, &self.secrets),
             lane,
             state: CallState::Running,
             feed: None,
@@ -84,7 +88,7 @@ impl KeptCalls {
                 CallState::Ended(of_reason.map_or(End::Stopped, |(_, signal)| End::Signaled(signal)))
             }
             HowEnded::Ran { end, .. } => CallState::Ended(*end),
-            HowEnded::Failed(why) => CallState::Failed(why.clone()),
+            HowEnded::Failed(why) => CallState::Failed(self.secrets.hide(why).into_owned()),
         };
         call.spool.finish();
         self.news.note();
@@ -148,12 +152,12 @@ impl News {
     }
 }
 
-/// The words with blanks between them, cut where they are long.
-fn shown(words: &[String]) -> String {
+/// The words without secrets and with blanks between them, cut where they are long.
+fn shown(words: &[String], secrets: &Secrets) -> String {
     let mut shown = String::new();
     for word in words {
         shown.extend((!shown.is_empty()).then_some(' '));
-        shown.extend(word.chars().take(LONGEST_COMMAND));
+        shown.extend(secrets.hide(word).chars().take(LONGEST_COMMAND));
         if shown.len() > LONGEST_COMMAND {
             let end = (0..=LONGEST_COMMAND).rev().find(|end| shown.is_char_boundary(*end)).unwrap_or_default();
             shown.truncate(end);

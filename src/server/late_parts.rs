@@ -19,6 +19,7 @@ use crate::config::{Config, LogLevel, RootsMode};
 use crate::mcp::TaskSupport;
 use crate::policy::rules::Rules;
 use crate::prompts;
+use crate::text::Secrets;
 
 /// The parts, or how they are made.
 pub(super) type Made = LazyLock<Parts, Box<dyn FnOnce() -> Parts + Send>>;
@@ -33,6 +34,8 @@ pub(super) struct Opening {
     pub tasks: TaskSupport,
     pub roots: RootsMode,
     pub observer: Arc<dyn Observer>,
+    /// Values that are not shown in the log and in the list of calls.
+    pub secrets: Arc<Secrets>,
     /// How the audit log is opened, where there is to be one.
     pub audit: Option<AuditPlan>,
     /// Who keeps its head elsewhere.
@@ -69,6 +72,7 @@ impl LateParts {
             tasks: if config.background.value { TaskSupport::Optional } else { TaskSupport::Forbidden },
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
+            secrets: Arc::new(Secrets::new(config.secret_values())),
             audit: auditing::plan(config),
             anchor: configured::anchor_settings(config),
         };
@@ -125,6 +129,7 @@ impl From<Parts> for LateParts {
             tasks: parts.task_support(),
             roots: parts.roots,
             observer: Arc::clone(&parts.observer),
+            secrets: Arc::clone(&parts.secrets),
             audit: parts.audit.take(),
             anchor: parts.anchor.take(),
         };
@@ -173,7 +178,7 @@ mod tests {
         let (log_level, tasks, roots) = (*log_level, *tasks, *roots);
         let (max_concurrent, max_background_calls) = (*max_concurrent, *max_background_calls);
         let (instructions, observer) = (instructions.clone(), Arc::clone(observer));
-        let (audit, anchor) = (None, None);
+        let (audit, anchor, secrets) = (None, None, Arc::default());
         let opening = Opening {
             instructions,
             log_level,
@@ -182,6 +187,7 @@ mod tests {
             tasks,
             roots,
             observer,
+            secrets,
             audit,
             anchor,
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::config::LogLevel;
 use crate::files::Held;
 use crate::jsonrpc::RequestId;
-use crate::text::{escape, escape_os, quote};
+use crate::text::{Secrets, escape, escape_os, quote};
 
 /// Where the lines of the log go; each comes without its line end, never holds one, and has at most 4,000 bytes.
 pub type LogSink = Box<dyn FnMut(&str) + Send>;
@@ -29,18 +29,24 @@ const LONGEST_REASON: usize = 768;
 pub struct Log {
     level: LogLevel,
     sink: LogSink,
+    secrets: Arc<Secrets>,
 }
 
 impl Log {
     /// Writes lines of at least `level` to `sink`; `off` writes none.
     pub fn new(level: LogLevel, sink: LogSink) -> Self {
-        Self { level, sink }
+        Self { level, sink, secrets: Arc::default() }
+    }
+
+    /// Writes `***` wherever one of these values would stand in a line.
+    pub(super) fn hiding(self, secrets: Arc<Secrets>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Writes one line, with its level in front; what is not plain text in it is escaped, and what is too long is cut.
     pub fn write(&mut self, level: LogLevel, line: &str) {
         if self.writes(level) {
-            let line = format!("{level}: {}", escape(line));
+            let line = format!("{level}: {}", self.secrets.hide(&escape(line)));
             let mut end = line.len().min(LONGEST);
             while !line.is_char_boundary(end) {
                 end -= 1;

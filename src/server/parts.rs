@@ -25,6 +25,7 @@ use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath,
 use crate::sandbox::Sandbox;
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
+use crate::text::Secrets;
 use crate::tools::{BackgroundSettings, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, each made of the configuration and of nothing else.
@@ -75,6 +76,8 @@ pub struct Parts {
     keeper: Option<Keeper>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
+    /// Values that are not shown in the log and in the list of calls.
+    pub(super) secrets: Arc<Secrets>,
     /// How the audit log is opened, where there is to be one.
     pub(super) audit: Option<AuditPlan>,
     /// Who keeps its head elsewhere.
@@ -185,6 +188,7 @@ impl Parts {
                 .value
                 .then(|| Keeper::new(configured::temporary_directories(config), config.keep_output.value)),
             calls: AtomicU64::new(0),
+            secrets: Arc::new(Secrets::new(config.secret_values())),
             audit: auditing::plan(config),
             anchor: configured::anchor_settings(config),
         }

@@ -102,7 +102,7 @@ impl<'o> Server<'o> {
     /// The same with parts that may still have to be made.
     pub(crate) fn of_late(mut parts: LateParts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
-        let mut log = Log::new(parts.opening.log_level, log);
+        let mut log = Log::new(parts.opening.log_level, log).hiding(Arc::clone(&parts.opening.secrets));
         let shell = match parts.at_start() {
             None => ShellRunner::default(),
             Some(made) => {
@@ -135,7 +135,7 @@ impl<'o> Server<'o> {
                 tools: ListedTools::default(),
                 questions: Questions::default(),
                 background: Background {
-                    kept: KeptCalls::new(events.clone()),
+                    kept: KeptCalls::new(events.clone(), Arc::clone(&parts.opening.secrets)),
                     reads: Reads::new(events.clone()),
                     tasks: Tasks::default(),
                 },

@@ -1,6 +1,7 @@
 //! The decision for one command of the persistent shell: by the allow-list, and by the words that its dialect refuses.
 
 use super::dialect::{Change, Refused, current as dialect};
+use crate::policy::rules::without_values;
 use crate::policy::{Explanation, Finder, Policy, Refusal, ShellCommand, find_literal_pattern, split_words};
 
 /// The arguments of a command of the persistent shell.
@@ -39,18 +40,29 @@ pub fn decide(policy: &Policy, entry: &str, arguments: ShellArguments) -> ShellD
     let ShellArguments { words, attempted, literal_pattern } = arguments;
     let rule = policy.allow_list().find(entry);
     let mut explanation = Explanation { rule, literal_pattern, ..Explanation::default() };
+    let mut arguments = words;
     if let Some(line) = attempted {
-        let words = split_words(&line).unwrap_or_else(|_| vec![line]);
-        explanation.words = policy.without_secrets(std::iter::once(entry.to_owned()).chain(words).collect());
+        explanation.words = match split_words(&line) {
+            Ok(words) => policy.without_secrets(std::iter::once(entry.to_owned()).chain(words).collect()),
+            Err(_) => {
+                let shown = policy.without_secrets(vec![format!("{entry} {line}")]).concat();
+                let shown = shown.strip_prefix(entry).unwrap_or(&shown).trim_start().to_owned();
+                if let Err(Refused::Unbalanced { arguments }) = &mut arguments {
+                    arguments.clone_from(&shown);
+                }
+                vec![entry.to_owned(), shown]
+            }
+        };
     }
     let mut change = None;
     let outcome = (|| {
-        let arguments = words.map_err(refusal)?;
+        let arguments = arguments.map_err(refusal)?;
         let words: Vec<String> =
             std::iter::once(entry).chain(arguments.iter().map(String::as_str)).map(str::to_owned).collect();
-        explanation.words = match policy.allow_list().rules().get(entry) {
-            Some(rule) => rule.without_secrets(&words),
-            None => words.clone(),
+        explanation.words = policy.without_secrets(words.clone());
+        let refusal = |refused: Refused| {
+            let reason = without_values(refused.to_string(), &words, &explanation.words);
+            Refusal::InShell { reason }
         };
         let mut finder = Finder::Shell;
         // Words that are not on the list get no further message, and the file system is not asked about them.
@@ -63,6 +75,7 @@ pub fn decide(policy: &Policy, entry: &str, arguments: ShellArguments) -> ShellD
         let command = policy.allow_in_shell(entry, arguments, finder)?;
         explanation.program = command.program().map(Into::into);
         change = dialect::change_of(command.words()).map_err(refusal)?;
+        explanation.words = command.shown().to_vec();
         Ok(command)
     })();
     ShellDecision { explanation, outcome, change }

@@ -8,12 +8,14 @@
 //! - [`nearest`] finds the known word that an unknown one was probably meant to be.
 //! - [`read_duration`] and [`read_size`] read amounts with units.
 //! - `time` writes points in time.
+//! - [`Secrets`] replaces values that must not be shown, however they are spelled.
 //! - [`quote`] puts text in double quotes, exact and of bounded length, for a field of a log line.
 
 mod amount;
 mod escape;
 mod json;
 mod nearest;
+mod secrets;
 pub(crate) mod time;
 
 pub(crate) use amount::counted;
@@ -27,3 +29,5 @@ pub use nearest::nearest;
 mod quote;
 
 pub use quote::quote;
+pub(crate) use quote::quote_to_judge;
+pub(crate) use secrets::{SHORTEST as SHORTEST_SECRET, Secrets};

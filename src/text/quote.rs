@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::is_plain;
+use super::{is_plain, is_right_to_left};
+
+/// How many blanks in a row stand for themselves in a text that a person has to judge.
+const MOST_BLANKS: usize = 3;
 
 /// Puts `text` in double quotes. `"` and `\` are escaped by a `\`, and characters that are not [plain](is_plain) as
 /// [`escape`] does, so the quotes end where the text ends, and it can be read back.
@@ -13,6 +16,23 @@ use super::is_plain;
 /// [`escape`]: super::escape
 pub fn quote(text: &str, most: usize) -> Quoted<'_> {
     Quoted { text, most, more: 0 }
+}
+
+/// The whole text in quotes, for a person who has to judge it: blanks after the third in a row and letters that are written
+/// from right to left are escaped too, so that nothing is pushed out of sight or changes places.
+pub(crate) fn quote_to_judge(text: &str) -> String {
+    let mut blanks = 0;
+    let mut shown = String::new();
+    for character in quote(text, usize::MAX).to_string().chars() {
+        blanks = if character == ' ' { blanks + 1 } else { 0 };
+        match character {
+            ' ' if blanks > MOST_BLANKS => shown.push_str("\\u{20}"),
+            // A terminal reverses whatever is between two such letters: quotes, blanks, whole words.
+            _ if is_right_to_left(character) => shown.extend(character.escape_unicode()),
+            _ => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// What [`quote`] makes; write it with `{}`.

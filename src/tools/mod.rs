@@ -192,6 +192,17 @@ impl Toolbox {
         self.tools().iter().find(|(_, tool)| tool.name == name).map(|(kind, _)| *kind)
     }
 
+    /// The entry of the allow-list that a tool runs, if it runs only one.
+    pub fn entry_of(&self, kind: ToolKind) -> Option<&str> {
+        match kind {
+            ToolKind::Shell(ShellTool::Command(place)) => self.settings.entries.get(place).map(String::as_str),
+            ToolKind::Shell(ShellTool::Restart)
+            | ToolKind::Execute(_)
+            | ToolKind::Calls(_)
+            | ToolKind::ListCommands => None,
+        }
+    }
+
     /// Reads the arguments of a call.
     ///
     /// # Errors

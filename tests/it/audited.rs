@@ -726,6 +726,139 @@ fn no_secret_stands_in_the_log() {
     assert_eq!(records[0]["policies"][0]["sha256"], sha256(&fs::read(&policy).unwrap()));
 }
 
+/// Values of `--env` that look different once they are escaped or quoted.
+const PLANTED: [&str; 6] = [
+    "planted-plain",
+    "planted\"quote",
+    "planted\\back\\",
+    "planted\nline",
+    "planted\u{200b}\u{5d0}",
+    "planted'    blanks",
+];
+
+#[test]
+fn no_value_of_a_variable_stands_in_a_record_or_the_log_or_the_list_of_calls() {
+    let log = Log::new();
+    let named = log.base.join(PLANTED[0]);
+    fs::create_dir(&named).unwrap();
+    let program = named.join("tool");
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let outside = log.base.join("root");
+    fs::create_dir(&outside).unwrap();
+    let variables: Vec<String> =
+        PLANTED.iter().enumerate().map(|(number, value)| format!("V{number}={value}")).collect();
+    let allow = format!("sleep,true,{}", program.display());
+    let mut args = vec!["--allow", &allow, "--ask", "echo", "--tools", "all", "--cwd-root", log.base.to_str().unwrap()];
+    args.extend(["--log", "debug", "--env", "NUMBER=918273"]);
+    args.extend(variables.iter().flat_map(|variable| ["--env", variable]));
+    let mut server = log.command(&args).start();
+    let capabilities = json!({"elicitation": {"form": {}}});
+    let client = json!({"name": PLANTED[1], "version": PLANTED[2]});
+    server.request(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client}),
+    );
+    server.notify("notifications/initialized", json!({}));
+    server.call("execute_process", json!({"file": program}));
+    for value in PLANTED {
+        // In the words, the directory, the input, and where it does not belong.
+        server
+            .call("execute_process", json!({"file": "true", "args": [value, format!("--x={value}"), "é".repeat(300)]}));
+        server.call("execute_process", json!({"file": value, "args": [value]}));
+        server.call("execute_process", json!({"file": "true", "args": [format!("{value}\0")]}));
+        server.call("execute_process", json!({"file": "true", "args": [value], "cwd": format!("/{value}")}));
+        server.call("execute_process", json!({"file": "true", "args": [value], "cwd": log.base.join(value)}));
+        server.call("execute_process", json!({"file": "true", "args": ["x".repeat(115) + value], "timeout_ms": value}));
+        server.call("execute_process", json!({"file": "x".repeat(115) + value}));
+        let open = if value.contains('\'') { '"' } else { '\'' };
+        server.call("execute_command", json!({"command": format!("true {open}{value}")}));
+        let quoted = shlex::try_quote(value).unwrap();
+        server.call("execute_command", json!({"command": format!("true {quoted} | cat")}));
+        server.call("execute_command", json!({"command": format!("true {quoted}"), value: 1}));
+        server.call("true", json!({"arguments": quoted}));
+        server.call("true", json!({"arguments": format!("{open}{value}")}));
+        server.call("execute_process", json!({"file": "sleep", "args": ["0", value], "background": true}));
+        server.request("tools/call", json!({"name": value, "arguments": {"command": value}}));
+        server.request("tools/call", json!({"name": "x".repeat(250) + value}));
+        server.request(value, json!({}));
+        server.request("prompts/get", json!({"name": value}));
+        server.notify(value, json!({}));
+        server.notify("notifications/cancelled", json!({"requestId": value}));
+        server.send(&json!({"jsonrpc": "2.0", "id": value, "result": {}}));
+        server.send(&json!({"jsonrpc": "2.0", "id": value, "method": "tools/call", "params": {"name": "execute_process", "arguments": {"file": value}}}));
+        server.response(&json!(value));
+        let arguments = json!({"name": "execute_process", "arguments": {"file": "echo", "args": [value]}});
+        let call = server.send_request("tools/call", arguments);
+        let asked = server.recv_until(|message| message["method"] == "elicitation/create");
+        server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}}));
+        server.response(&json!(call));
+    }
+    server.send(&json!({"jsonrpc": "2.0", "id": 918_273, "method": "ping"}));
+    server.response(&json!(918_273));
+    let listed = server.call("list_calls", json!({})).to_string();
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    log.records();
+    let written = fs::read_to_string(log.path()).unwrap();
+    let told = server.stderr();
+    assert!(written.contains("sha256:") && told.contains("***") && listed.contains("***"), "{told}");
+    for (place, text) in [("record", written), ("log", told), ("list of calls", listed)] {
+        for line in text.lines() {
+            let line = line.replace(&format!("{}/", named.display()), "");
+            let at = line.find("planted").or_else(|| line.find("918273"));
+            assert!(at.is_none(), "{place}: {:.400}", &line[at.unwrap_or(0).saturating_sub(60)..]);
+        }
+    }
+}
+
+#[test]
+fn no_secret_of_a_rule_stands_in_the_record_of_a_call_that_is_refused() {
+    let log = Log::new();
+    let policy = log.base.join("policy.yaml");
+    let rule = "options: {\"--token\": {text: {}, secret: true}, \"-p\": {text: {}, secret: true}, \"-v\": flag}";
+    fs::write(&policy, format!("commands:\n  echo: {{{rule}}}\n  true: {{{rule}, decision: ask}}\n")).unwrap();
+    let path = policy.to_str().unwrap();
+    let mut server =
+        log.server(&["--policy", path, "--tools", "all", "--log", "debug", "--cwd-root", log.base.to_str().unwrap()]);
+    let calls = [
+        ("execute_command", json!({"command": "echo --token 'planted"})),
+        ("execute_command", json!({"command": "\"echo\" -v --token planted \""})),
+        ("execute_command", json!({"command": "echo --token planted | cat"})),
+        ("execute_command", json!({"command": "echo --tokne planted"})),
+        ("execute_command", json!({"command": "echo --tokne=planted"})),
+        ("execute_command", json!({"command": "echo -vpplanted -x"})),
+        ("execute_command", json!({"command": "echo token planted"})),
+        ("execute_command", json!({"command": "/bin/echo --token planted"})),
+        ("execute_command", json!({"command": "ehco --token planted"})),
+        ("execute_command", json!({"command": "echo --token planted", "cwd": "/"})),
+        ("execute_command", json!({"command": "echo --token planted", "cwd": "/nonexistent"})),
+        ("execute_command", json!({"command": "echo --token planted", "timeout_ms": "x"})),
+        ("execute_command", json!({"command": "echo --token planted", "input": "x"})),
+        ("execute_process", json!({"file": "echo", "args": ["--token", "planted\0"]})),
+        ("execute_process", json!({"file": "echo", "args": ["--token", "planted"], "cwd": "/"})),
+        ("execute_command", json!({"command": "true -vpplanted --token=planted"})),
+        ("echo", json!({"arguments": "--tokne planted"})),
+        ("echo", json!({"arguments": "--token 'planted"})),
+        ("echo", json!({"arguments": "-v --token planted; id"})),
+        ("echo", json!({"arguments": "--token planted", "timeout_ms": "x"})),
+        ("echo", json!({"arguments": "-vpplanted"})),
+        ("true", json!({"arguments": "-vpplanted --token=planted"})),
+    ];
+    for (tool, arguments) in &calls {
+        server.call(tool, arguments.clone());
+    }
+    let listed = server.call("list_calls", json!({})).to_string();
+    server.close_stdin();
+    assert_eq!(server.wait_exit(), 0);
+    assert_eq!(log.of("decided").len() + 2, calls.len(), "two have wrong arguments");
+    let written = fs::read_to_string(log.path()).unwrap();
+    for (place, text) in [("record", written), ("log", server.stderr()), ("list of calls", listed)] {
+        let found = text.lines().find(|line| line.contains("planted"));
+        assert_eq!(found, None, "{place}");
+    }
+}
+
 #[test]
 fn a_program_of_the_operators_keeps_the_head() {
     let log = Log::new();

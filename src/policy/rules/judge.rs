@@ -1,9 +1,12 @@
 //! What a rule decides for a call: the forms that match, the paths in them, and which of the forms counts.
 
-use super::grammar::{Access, Arguments, CommandRule, Effect, Expected, Level};
+use std::collections::BTreeSet;
+
+use super::grammar::{Access, Arguments, CommandRule, Effect, Expected, Level, OptionRule, Syntax, Takes, ValuePlace};
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
+use crate::text::{SHORTEST_SECRET, Secrets, escape};
 
 /// What stands in the place of a secret.
 pub(crate) const HIDDEN: &str = "***";
@@ -32,6 +35,8 @@ pub struct Judgement<'p> {
     pub reason: Option<&'p str>,
     /// The paths of the form that decides, held.
     pub claims: Vec<HeldClaim>,
+    /// The words of the call, without the values that the rule calls secret; where it is refused, without what may be one.
+    pub shown: Vec<String>,
 }
 
 impl CommandRule {
@@ -40,6 +45,16 @@ impl CommandRule {
     /// Every form is tried. Of those that match and whose paths lie where they must, deny beats ask beats allow, whatever
     /// their order; where there are none the call is refused.
     pub fn judge<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
+        let judgement = self.judge_forms(words, paths);
+        let shown = match &judgement.matched {
+            Some(matched) if judgement.decision != Expected::Refuse => matched.without_secrets(words),
+            Some(_) | None => self.without_secrets(words),
+        };
+        let refusal = judgement.refusal.map(|sentence| without_values(sentence, words, &shown));
+        Judgement { refusal, shown, ..judgement }
+    }
+
+    fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
             Err(failure) => {
@@ -52,6 +67,7 @@ impl CommandRule {
                     refusal,
                     reason: None,
                     claims: Vec::new(),
+                    shown: Vec::new(),
                 };
             }
         };
@@ -79,53 +95,130 @@ impl CommandRule {
                 let (decision, refusal) = match effect {
                     Effect::Allow => (Expected::Allow, None),
                     Effect::Ask => (Expected::Ask, Some(refusal::needs_a_person(level, reason))),
-                    Effect::Deny => (Expected::Refuse, Some(refusal::denied(level, words, reason))),
+                    Effect::Deny => {
+                        (Expected::Refuse, Some(refusal::denied(level, words, &self.without_secrets(words), reason)))
+                    }
                 };
-                Judgement { decision, matched: Some(matched), level, refusal, reason, claims }
+                Judgement { decision, matched: Some(matched), level, refusal, reason, claims, shown: Vec::new() }
             }
             (None, outside) => {
                 let level = outside.as_ref().map_or(&self.level, |(_, matched, _)| level_of(matched, self));
                 let refusal = outside.map_or_else(
-                    || refusal::denied(level, words, None),
+                    || refusal::denied(level, words, &self.without_secrets(words), None),
                     |(_, matched, sentence)| refusal::with_hint(sentence, &matched, words),
                 );
                 let (decision, claims) = (Expected::Refuse, Vec::new());
-                Judgement { decision, matched: None, level, refusal: Some(refusal), reason: None, claims }
+                let (refusal, shown) = (Some(refusal), Vec::new());
+                Judgement { decision, matched: None, level, refusal, reason: None, claims, shown }
             }
         }
     }
 }
 
 impl CommandRule {
-    /// The words of a call that matches nothing, without what may be a secret: the values of options that the rule calls
-    /// secret, and where it calls an operand secret every word that is no option.
-    pub fn without_secrets(&self, words: &[String]) -> Vec<String> {
-        let mut secret_options: Vec<&str> = Vec::new();
-        let mut has_secret_operand = false;
-        for level in self.level.levels() {
-            let Arguments::Described { options, forms, .. } = &level.arguments else { continue };
-            let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
-            secret_options.extend(
-                all.filter(|option| option.is_secret).flat_map(|option| option.spellings.iter().map(String::as_str)),
-            );
-            let operands =
+    /// Whether a value of it is secret.
+    pub fn has_secrets(&self) -> bool {
+        self.level.levels().into_iter().any(|level| {
+            let Arguments::Described { forms, .. } = &level.arguments else { return false };
+            let mut operands =
                 forms.iter().flat_map(|form| form.operands.iter().chain(form.after_double_dash.iter().flatten()));
-            has_secret_operand |= operands.into_iter().any(|operand| operand.is_secret);
-        }
+            operands.any(|operand| operand.is_secret) || level.all_options().any(|option| option.is_secret)
+        })
+    }
+
+    /// The words of a call that is refused, without whatever may be a secret if the rule has any: an option may be misspelt, and
+    /// its value stand anywhere. What stays is the names of options and subcommands, and the values of options that the rule
+    /// knows and does not call secret.
+    pub fn without_secrets(&self, words: &[String]) -> Vec<String> {
         let mut shown = words.to_vec();
-        let mut is_value = false;
+        if !self.has_secrets() {
+            return shown;
+        }
+        let levels = self.level.levels();
+        let options: Vec<&OptionRule> = levels.iter().flat_map(|level| level.all_options()).collect();
+        let is_long = |word: &str| {
+            let has_names = |level: &&Level| matches!(level.syntax, Syntax::SingleDash | Syntax::Go);
+            word.starts_with("--") || levels.iter().any(has_names)
+        };
+        let mut follows = Follows::Unknown;
         for word in shown.iter_mut().skip(1) {
-            let is_option = word.starts_with('-') && word != "-";
-            let spelling = secret_options.iter().find(|spelling| word.starts_with(**spelling)).map(|found| found.len());
-            match spelling {
-                _ if is_value || (has_secret_operand && !is_option) => word.replace_range(.., HIDDEN),
-                Some(length) if word.len() > length => word.replace_range(length.., HIDDEN),
-                Some(_) | None => {}
+            let value_of = std::mem::replace(&mut follows, Follows::Unknown);
+            if value_of == Follows::Secret {
+                word.replace_range(.., HIDDEN);
+                continue;
             }
-            is_value = spelling.is_some_and(|length| word.len() == length);
+            let name = word.split('=').next().unwrap_or(word);
+            let known = |name: &str| {
+                let is_it = |spelling: &String| spelling == name || name.strip_prefix('-') == Some(spelling);
+                let named: Vec<_> = options.iter().filter(|option| option.spellings.iter().any(is_it)).collect();
+                let is_secret = named.iter().any(|option| option.is_secret);
+                let takes_next =
+                    |option: &&&OptionRule| matches!(option.takes, Takes::Value { place: ValuePlace::Anywhere, .. });
+                (!named.is_empty()).then(|| (is_secret, named.iter().all(takes_next)))
+            };
+            let is_subcommand =
+                |word: &str| levels.iter().skip(1).any(|level| level.path.last().is_some_and(|name| name == word));
+            let from = match (known(word), known(name)) {
+                (Some((is_secret, takes_next)), _) => {
+                    follows = match is_secret {
+                        true => Follows::Secret,
+                        false if takes_next => Follows::Plain,
+                        false => Follows::Unknown,
+                    };
+                    None
+                }
+                (None, Some((false, _))) => None,
+                (None, Some((true, _))) => Some(name.len() + 1),
+                (None, None) if value_of == Follows::Plain || is_subcommand(word) => None,
+                (None, None) if matches!(word.as_str(), "-" | "--") => None,
+                (None, None) if !word.starts_with('-') => Some(0),
+                (None, None) if is_long(word) => {
+                    let attached = |spelling: &&String| is_long(spelling) && word.starts_with(spelling.as_str());
+                    let secret = options.iter().filter(|option| option.is_secret).flat_map(|option| &option.spellings);
+                    let attached = secret.filter(attached).map(String::len).max();
+                    attached.or_else(|| (name != word).then_some(name.len() + 1))
+                }
+                // A letter, and what may be its value.
+                (None, None) => word.char_indices().nth(2).map(|(at, _)| at),
+            };
+            if let Some(from) = from {
+                word.truncate(from);
+                word.push_str(HIDDEN);
+            }
         }
         shown
     }
+}
+
+/// What the next word is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// The value of a secret option.
+    Secret,
+    /// The value of another option.
+    Plain,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// So many of the values are looked for in a sentence, and so much of each: a sentence holds no more of a word.
+const MOST_VALUES: usize = 1000;
+const LONGEST_VALUE: usize = 256;
+
+/// A sentence about a call, without what is hidden of its words.
+pub(crate) fn without_values(sentence: String, words: &[String], shown: &[String]) -> String {
+    let hidden = words.iter().zip(shown).filter(|(word, shown)| word != shown);
+    let values = hidden.map(|(word, shown)| word.get(shown.len().saturating_sub(HIDDEN.len())..).unwrap_or(word));
+    let start = |value: &str, length| value.chars().take(length).collect::<String>();
+    let values = values.filter(|value| sentence.contains(&*escape(&start(value, SHORTEST_SECRET))));
+    let values: BTreeSet<String> = values.map(|value| start(value, LONGEST_VALUE)).take(MOST_VALUES + 1).collect();
+    if values.len() > MOST_VALUES {
+        return "the arguments are not what the rule takes; `list_commands` shows what it takes".to_owned();
+    }
+    // A short value can be told from the rest of the sentence only where it is quoted.
+    let quoted = |value: String| if value.len() < SHORTEST_SECRET { format!("`{value}`") } else { value };
+    let values = Secrets::new(values.into_iter().map(quoted));
+    if values.are_none() { sentence } else { values.hide(&sentence).into_owned() }
 }
 
 /// Looks at the paths of a form.

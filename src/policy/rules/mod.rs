@@ -44,7 +44,7 @@ pub use grammar::{
     NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, SandboxRule, SandboxWord,
     Syntax, Takes, TextType, ValuePlace, ValueType,
 };
-pub(crate) use judge::HIDDEN;
+pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};
 pub use load::{ListEntry, PolicyText};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
@@ -117,6 +117,14 @@ impl Rules {
     /// All rules, in the order of the files.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
         self.commands.iter().filter_map(DescribedBy::rule)
+    }
+
+    /// Those that the operator wrote, in the order of the files. Reads no profile.
+    pub fn written(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
+        self.commands.iter().filter_map(|command| match command {
+            DescribedBy::Source(rule) => Some(rule),
+            DescribedBy::Profile(..) => None,
+        })
     }
 
     /// Whether some of them stand in shipped profiles.

@@ -192,9 +192,9 @@ pub(super) fn needs_a_person(level: &Level, reason: Option<&str>) -> String {
     reason.map_or_else(|| sentence.clone(), |reason| format!("{sentence}: {reason}"))
 }
 
-/// The sentence for a call that a form takes out.
-pub(super) fn denied(level: &Level, words: &[String], reason: Option<&str>) -> String {
-    let sentence = format!("the operator does not allow {}", quoted(&written(words)));
+/// The sentence for a call that a form takes out; `shown` are its words without secrets.
+pub(super) fn denied(level: &Level, words: &[String], shown: &[String], reason: Option<&str>) -> String {
+    let sentence = format!("the operator does not allow {}", quoted(&written(shown)));
     let sentence = match reason {
         Some(reason) => format!("{sentence}: {reason}"),
         None => sentence,

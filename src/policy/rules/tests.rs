@@ -521,6 +521,48 @@ commands:
 }
 
 #[test]
+fn of_a_call_that_is_refused_nothing_is_shown_that_may_be_a_secret() {
+    let rules = load(
+        r#"
+commands:
+  db:
+    options: {"--host": {text: {}}, "-v": flag}
+    subcommands:
+      log: {options: {"--password": {text: {}, secret: true}, "-p": {text: {}, secret: true}, "--count": {integer: [1, 9]}}}
+  plain: {options: {"--host": {text: {}}}, operands: [{text: {}}]}
+  echo: {operands: [{text: {}, secret: true, count: "0..1"}]}
+"#,
+    )
+    .unwrap();
+    let shown = |line: &str| {
+        let words = CommandLine::parse(line).unwrap().into_words();
+        let judgement = decide_example(rules.get(&words[0]).unwrap(), &words);
+        (judgement.shown.join(" "), judgement.refusal.unwrap_or_default())
+    };
+    for (line, expected) in [
+        ("db --host h log --passwrod planted", "db --host h log --passwrod ***"),
+        ("db log --passwrod=planted", "db log --passwrod=***"),
+        ("db log -Password=planted", "db log -P***"),
+        ("db log -Pplanted", "db log -P***"),
+        ("db log --passwordplanted", "db log --password***"),
+        ("db log password planted", "db log *** ***"),
+        ("db log planted", "db log ***"),
+        ("db log --count planted", "db log --count planted"),
+        ("db log --password -- planted", "db log --password *** ***"),
+        ("db --host=h -v lgo planted", "db --host=h -v *** ***"),
+        ("db log --password log log", "db log --password *** log"),
+        ("plain --host a b planted", "plain --host a b planted"),
+        ("echo planted planted2", "echo *** ***"),
+    ] {
+        let (words, why) = shown(line);
+        assert_eq!(words, expected, "{line}");
+        assert!(!why.is_empty() && (words.contains("planted") || !why.contains("planted")), "{line}: {why}");
+    }
+    let why = shown("db log ss").1;
+    assert!(why.starts_with("*** is one word too many for `db log`"), "{why}");
+}
+
+#[test]
 fn of_the_forms_that_match_deny_beats_ask_beats_allow_in_any_order() {
     let forms = [
         "{operands: [{text: {}}]}",

@@ -1,6 +1,6 @@
 //! A command or a subcommand: how its program reads words, and what may follow.
 
-use super::{Form, Options, Origin, Takes, ValueType};
+use super::{Form, OptionRule, Options, Origin, Takes, ValueType};
 
 /// What a form that matches comes to. The order is that in which they beat each other: deny beats ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -71,6 +71,16 @@ impl Level {
                 in_options(options) || forms.iter().any(in_form) || subcommands.iter().any(Self::has_paths)
             }
         }
+    }
+
+    /// The options of this level and of its forms; many are in both.
+    pub fn all_options(&self) -> impl Iterator<Item = &OptionRule> {
+        let (own, forms) = match &self.arguments {
+            Arguments::Any { .. } => (None, None),
+            Arguments::Described { options, forms, .. } => (Some(options), Some(forms)),
+        };
+        let of_forms = forms.into_iter().flatten().flat_map(|form| form.options.iter());
+        own.into_iter().flat_map(Options::iter).chain(of_forms).map(|option| &**option)
     }
 
     /// All levels beneath this one, and this one first.

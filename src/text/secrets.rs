@@ -1,0 +1,200 @@
+//! Values that must not be shown, found in a text however they are spelled there.
+
+use std::borrow::Cow;
+
+use super::{escape, quote, quote_to_judge, write_json_string};
+
+/// A shorter value is not searched for: to replace it wherever it stands would make texts unreadable. Nor is the beginning of a
+/// value that is shorter.
+pub(crate) const SHORTEST: usize = 4;
+/// So many values of one text are replaced by what the caller wants. Those behind them become [`SHORT`], so that no text
+/// becomes much longer.
+const MOST: usize = 1000;
+const SHORT: &str = "***";
+/// What stands behind a text that was cut.
+const CUT: char = '…';
+
+/// Values that must not be shown.
+///
+/// A text may hold a value as it is, or escaped and quoted by [`escape`], [`quote`] and the like, once or twice: a search for the
+/// value alone would not find that.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    /// Each spelling, with its value.
+    spelled: Vec<(String, String)>,
+}
+
+impl Secrets {
+    /// Those among the values that are not too short.
+    pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let mut spelled = Vec::new();
+        for value in values.into_iter().filter(|value| value.len() >= SHORTEST) {
+            let mut spellings = vec![value.clone()];
+            for _ in 0..2 {
+                for known in spellings.clone() {
+                    let more = SPELLINGS.map(|spell| spell(&known));
+                    spellings.extend(more);
+                }
+                spellings.sort();
+                spellings.dedup();
+            }
+            spelled.extend(spellings.into_iter().map(|spelling| (spelling, value.clone())));
+        }
+        spelled.sort();
+        spelled.dedup_by(|(one, _), (other, _)| one == other);
+        Self { spelled }
+    }
+
+    /// Whether there is nothing to replace.
+    pub(crate) fn are_none(&self) -> bool {
+        self.spelled.is_empty()
+    }
+
+    /// The text with [`SHORT`] wherever a value stands.
+    pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.replace(text, |_| SHORT.to_owned())
+    }
+
+    /// The text with what `stand_in` gives for it wherever a value stands, or the beginning of one where the text was cut.
+    pub(crate) fn replace<'t>(&self, text: &'t str, stand_in: impl Fn(&str) -> String) -> Cow<'t, str> {
+        let mut next: Vec<Option<usize>> = self.spelled.iter().map(|(spelling, _)| text.find(spelling)).collect();
+        let (mut hidden, mut from, mut replaced) = (String::new(), 0, 0);
+        while let Some(start) = next.iter().flatten().min().copied() {
+            // Values may overlap, and then all of them goes.
+            let (mut end, mut longest) = (start, "");
+            let mut grows = true;
+            while std::mem::take(&mut grows) {
+                for (at, (spelling, value)) in next.iter_mut().zip(&self.spelled) {
+                    while let Some(place) = at.filter(|place| *place == start || *place < end) {
+                        grows |= place + spelling.len() > end;
+                        end = end.max(place + spelling.len());
+                        longest = if value.len() > longest.len() { value } else { longest };
+                        let behind = place + spelling.chars().next().map_or(1, char::len_utf8);
+                        *at = text.get(behind..).and_then(|rest| rest.find(spelling)).map(|found| behind + found);
+                    }
+                }
+            }
+            replaced += 1;
+            hidden += text.get(from..start).unwrap_or_default();
+            hidden += &if replaced > MOST { SHORT.to_owned() } else { stand_in(longest) };
+            from = end;
+        }
+        let hidden = match from {
+            0 => Cow::Borrowed(text),
+            _ => Cow::Owned(hidden + text.get(from..).unwrap_or_default()),
+        };
+        self.without_beginnings(hidden, stand_in)
+    }
+
+    /// The same for what is left of a value where the text was cut in the middle of it.
+    fn without_beginnings<'t>(&self, text: Cow<'t, str>, stand_in: impl Fn(&str) -> String) -> Cow<'t, str> {
+        if self.are_none() || !text.contains(CUT) {
+            return text;
+        }
+        let (mut hidden, mut from) = (String::new(), 0);
+        for (cut, _) in text.match_indices(CUT) {
+            let before = text.get(from..cut).unwrap_or_default();
+            let kept = before.strip_suffix(['"', '`']).unwrap_or(before);
+            let (length, value) = self.spelled.iter().fold((0, ""), |longest, (spelling, value)| {
+                let is_beginning = |length: &usize| spelling.get(..*length).is_some_and(|part| kept.ends_with(part));
+                let length = (SHORTEST..spelling.len().min(kept.len() + 1)).rev().find(is_beginning).unwrap_or(0);
+                if length > longest.0 { (length, value) } else { longest }
+            });
+            if length > 0 {
+                hidden += kept.get(..kept.len() - length).unwrap_or_default();
+                hidden += &stand_in(value);
+                hidden += before.get(kept.len()..).unwrap_or_default();
+                from = cut;
+            }
+        }
+        if hidden.is_empty() { text } else { Cow::Owned(hidden + text.get(from..).unwrap_or_default()) }
+    }
+}
+
+/// How a value may be spelled by what makes the texts.
+const SPELLINGS: [fn(&str) -> String; 6] = [
+    |value| escape(value).into_owned(),
+    |value| inside(&quote(value, usize::MAX).to_string()),
+    |value| inside(&quote_to_judge(value)),
+    |value| inside(&format!("{value:?}")),
+    |value| {
+        let mut json = Vec::new();
+        write_json_string(&mut json, value);
+        inside(&String::from_utf8_lossy(&json))
+    },
+    |value| {
+        // In a URI.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+        let spell = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        value.bytes().map(spell).collect()
+    },
+];
+
+/// A text without the quotes around it.
+fn inside(quoted: &str) -> String {
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(quoted).to_owned()
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(values: &[&str], text: &str) -> String {
+        Secrets::new(values.iter().map(|&value| value.to_owned()))
+            .replace(text, |value| format!("<{}>", value.len()))
+            .into_owned()
+    }
+
+    #[test]
+    fn a_value_is_found_however_it_is_spelled() {
+        let value = "pl\"an\\t\n\u{202e}ed'    \u{5d0}";
+        let quoted = quote(value, usize::MAX).to_string();
+        for text in [
+            value.to_owned(),
+            escape(value).into_owned(),
+            quoted.clone(),
+            quote(&quoted, usize::MAX).to_string(),
+            quote(&escape(value), usize::MAX).to_string(),
+            quote_to_judge(value),
+            format!("{value:?}"),
+            serde_json::to_string(value).unwrap(),
+            format!("file:///{}", SPELLINGS[5](value)),
+        ] {
+            let hidden = hidden(&[value], &format!("a {text} b"));
+            assert!(hidden.starts_with("a ") && hidden.ends_with(" b"), "{hidden}");
+            assert!(hidden.contains(&format!("<{}>", value.len())) && !hidden.contains("pl"), "{text}: {hidden}");
+        }
+    }
+
+    #[test]
+    fn values_that_overlap_are_hidden_as_one_and_short_ones_are_not() {
+        assert_eq!(hidden(&["pass", "password", "abc"], "--a=password abc pass"), "--a=<8> abc <4>");
+        assert_eq!(hidden(&["abcd", "cdefgh", "gh123"], "xabcdefgh123y"), "x<6>y");
+        assert_eq!(hidden(&["aaaa"], "baaaaaaaaab"), "b<4>b");
+        assert_eq!(hidden(&["größe"], "größe größ größe"), "<7> größ <7>");
+        assert!(matches!(Secrets::new(["value".to_owned()]).hide("other"), Cow::Borrowed("other")));
+    }
+
+    #[test]
+    fn the_beginning_of_a_value_that_was_cut_is_hidden() {
+        let value = "s".repeat(100);
+        assert_eq!(hidden(&[&value], &format!("not `a {}…` b", "s".repeat(60))), "not `a <100>…` b");
+        assert_eq!(hidden(&["planted"], "x=\"a plan\"…+3 y=\"plant\""), "x=\"a <7>\"…+3 y=\"plant\"");
+        assert_eq!(hidden(&["planted"], "pla… … planted…"), "pla… … <7>…");
+    }
+
+    #[test]
+    fn many_values_take_no_more_room_than_they_had_and_little_time() {
+        let text = "prodtest".repeat(200_000);
+        let secrets = Secrets::new(["prod", "test", "none of it"].map(str::to_owned));
+        let hidden = secrets.replace(&text, |_| "x".repeat(71));
+        assert!(hidden.len() <= text.len() + 71 * MOST, "{}", hidden.len());
+        assert!(!hidden.contains("prod") && !hidden.contains("test"));
+    }
+}
