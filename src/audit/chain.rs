@@ -3,18 +3,20 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use thiserror::Error;
 
-use super::read::LONGEST_LINE;
-use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, Summing};
+use super::read::{LONGEST_LINE, Line, Link};
+use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing};
 
 /// How each record begins.
 const RECORD: &[u8] = br#"{"seq":"#;
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
+/// So many files are looked at to find out whether a new one continues the one before.
+const MOST_CONTINUED: usize = 1000;
 /// How many files there may be before this one.
 const MOST_FILES: u32 = 100_000;
 
@@ -78,6 +80,8 @@ pub(super) enum Damage {
     Cut { bytes: u64, last: Sha256 },
     /// It is empty, and was not.
     Emptied { last: Sha256 },
+    /// It does not hold the line that this program wrote last, or was moved here and does not continue the file before.
+    Replaced { last: Sha256 },
 }
 
 /// The file, while nobody else may append to it.
@@ -118,6 +122,11 @@ impl Chain {
         Ok(Self { file, name, seen: End::OF_NOTHING, max_size, sync, continues: None, damage: None })
     }
 
+    /// What reads the file from another thread.
+    pub(super) fn reader(&self) -> SharedReader {
+        self.file.reader()
+    }
+
     /// Forgets what was seen, so that the next turn finds what is torn.
     pub(super) fn forget(&mut self) {
         (self.seen, self.damage) = (End::OF_NOTHING, None);
@@ -137,6 +146,8 @@ impl Chain {
                 Some(Damage::Emptied { last: before.last })
             } else if size < before.at && !locked.is_another {
                 Some(Damage::Cut { bytes: before.at - size, last: before.last })
+            } else if before.at > 0 && !goes_on(&locked, before) {
+                Some(Damage::Replaced { last: before.last })
             } else if end.is_torn {
                 Some(Damage::Torn { bytes: length, sha256: end.last })
             } else {
@@ -247,6 +258,37 @@ impl Turn<'_> {
             self.locked.file().sync_data()?;
         }
         Ok(())
+    }
+}
+
+/// Whether a file that is not empty goes on where this program has seen the end: the last line is still there, or the file
+/// continues the one that holds it.
+fn goes_on(locked: &Locked<'_>, seen: End) -> bool {
+    let Some(before) = locked.before() else {
+        return last_line(locked.file(), seen.at).is_ok_and(|(end, _)| end.last == seen.last);
+    };
+    // Others may have appended to that one before it was full.
+    let size = before.metadata().map_or(0, |metadata| metadata.len());
+    let Ok((last, _)) = last_line(before, size) else { return false };
+    let mut first = first_line(locked.file());
+    for _ in 0..MOST_CONTINUED {
+        match first {
+            Some((prev, Some(_))) if prev == last.last => return true,
+            Some((_, Some(name))) => first = locked.beside(&name).and_then(|file| first_line(&file)),
+            Some((_, None)) | None => return false,
+        }
+    }
+    false
+}
+
+/// What the first line of a file names: the line before, and the file that holds it.
+fn first_line(mut file: &File) -> Option<(Sha256, Option<String>)> {
+    file.seek(SeekFrom::Start(0)).ok()?;
+    let mut line = Line::new();
+    line.read(&mut BufReader::new(file)).ok()?;
+    match Link::of(&line) {
+        Link::Record(head) => Some((head.prev?, head.continues)),
+        Link::Unreadable { .. } => None,
     }
 }
 

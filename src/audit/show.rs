@@ -263,9 +263,11 @@ fn what(shown: Shown<'_>) -> String {
             let details = vec![("id ", shown.any("id")), ("input ", bytes("input")), ("line ", bytes("line"))];
             with(main.collect::<Vec<_>>().join(" "), details)
         }
-        "recovered" => match shown.number("torn_bytes") {
-            Some(bytes) => format!("the line before is torn: {bytes} bytes of it are there"),
-            None => "the file had become shorter: lines at its end are gone".to_owned(),
+        "recovered" => match (shown.number("torn_bytes"), shown.text("emptied_last"), shown.text("replaced_last")) {
+            (Some(bytes), ..) => format!("the line before is torn: {bytes} bytes of it are there"),
+            (_, Some(_), _) => "an empty file had taken the place of the log".to_owned(),
+            (.., Some(_)) => "another file had taken the place of the log, or its lines were changed".to_owned(),
+            (None, None, None) => "the file had become shorter: lines at its end are gone".to_owned(),
         },
         "session_ended" => {
             let lost = shown.number("lost").map(|lost| format!("{lost} records could not be written"));

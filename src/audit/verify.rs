@@ -256,7 +256,7 @@ impl Verifier {
         }
         let is_recovered = head.event == "recovered";
         if is_recovered && follows && head.torn_sha256.is_none() {
-            // The server noticed that the file had become shorter.
+            // The server noticed that the file had become shorter, or that it is another one.
             return self.certainly((Kind::Cut, place), place, line.sha256);
         }
         if let Some(pending) = &self.pending {
@@ -417,7 +417,8 @@ impl Suspicion {
         let Self { place, before, .. } = self;
         match self.certain {
             Some((Kind::Cut, place)) => {
-                let what = "the server found the file shorter than it had left it, and says so in this line";
+                let what =
+                    "the server recorded in this line that the file was shorter than it had left it, or another one";
                 return Break { kind: Kind::Cut, place, what: what.to_owned() };
             }
             Some((kind, place)) => return Break { kind, place, what: out_of_number(kind) },

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::chain::{AuditError, Chain, Damage, Turn};
 use super::record::{AuditedClient, Decided, Event, PolicyFile, SessionFacts};
 use super::secrets::Secrets;
-use crate::files::PlaceError;
+use crate::files::{PlaceError, SharedReader};
 use crate::text::{time, write_json_string};
 
 /// Tells the time of a record.
@@ -90,6 +90,11 @@ impl AuditLog {
             self.client = client;
         }
         written
+    }
+
+    /// What reads the log from another thread.
+    pub(crate) fn reader(&self) -> SharedReader {
+        self.chain.reader()
     }
 
     /// Whether the session's first record is still to be written.
@@ -223,6 +228,7 @@ impl AuditLog {
                 Damage::Torn { bytes, sha256 } => json!({"torn_bytes": bytes, "torn_sha256": sha256.to_string()}),
                 Damage::Cut { bytes, last } => json!({"cut_bytes": bytes, "cut_last": last.to_string()}),
                 Damage::Emptied { last } => json!({"emptied_last": last.to_string()}),
+                Damage::Replaced { last } => json!({"replaced_last": last.to_string()}),
             };
             let line = encode(&turn, *next, clock(), session, "recovered", members.to_string().as_bytes());
             turn.add(&line);

@@ -46,6 +46,7 @@ use std::path::{Path, PathBuf};
 
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
+#[cfg(not(unix))]
 pub(crate) use appended::open_appended;
 pub use appended::open_to_append;
 pub use beneath::Beneath;
@@ -61,7 +62,7 @@ pub use reach::{NotReached, Reached};
 pub use regular::{ReadError, kind_in_words, read_regular};
 pub(crate) use regular::{into_text, open_regular, open_without_waiting};
 pub use remove::remove_within;
-pub(crate) use shared::{Locked, SharedFile, SharedFileError};
+pub(crate) use shared::{Locked, SharedFile, SharedFileError, SharedReader};
 pub use state::FileState;
 pub use walk::{Link, Walked};
 

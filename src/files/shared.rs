@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -17,10 +19,15 @@ use super::place::{Place, PlaceError};
 #[derive(Debug)]
 pub(crate) struct SharedFile {
     place: Place,
+    /// Where the place is opened again if its directory was removed, as [`Place::open`] takes it.
+    path: PathBuf,
+    changeable: Vec<PathBuf>,
     patience: Patience,
     /// On Windows none: the file is opened for each append, as that alone keeps others from writing to it.
     #[cfg(unix)]
-    file: File,
+    file: Arc<File>,
+    #[cfg(unix)]
+    reader: SharedReader,
     /// Its device and inode, which stay the same as long as it is open.
     #[cfg(unix)]
     identity: (rustix::fs::Dev, u64),
@@ -34,6 +41,9 @@ pub(crate) struct Locked<'a> {
     file: File,
     /// Whether it is another file than at the append before.
     pub is_another: bool,
+    /// The one of the append before, then.
+    #[cfg(unix)]
+    before: Option<Arc<File>>,
     /// How many bytes it has.
     pub size: u64,
 }
@@ -57,6 +67,10 @@ pub(crate) enum SharedFileError {
     /// Nothing has the name any more.
     #[error("it was removed or moved away; put it back, or create an empty file in its place")]
     Gone,
+    /// Somebody has given it another name.
+    #[error("it has a second name (a hard link) by now, through which others may change it; remove that name")]
+    #[cfg_attr(not(unix), expect(dead_code, reason = "std does not tell how many names a file has there"))]
+    SecondName,
     /// Another process keeps the lock.
     #[error("another process has kept it locked for {} ms", .waited.as_millis())]
     Busy {
@@ -80,6 +94,59 @@ impl From<PlaceError> for SharedFileError {
     }
 }
 
+/// Reads the file from another thread, whatever has its name.
+#[derive(Debug, Clone)]
+#[cfg(unix)]
+pub(crate) struct SharedReader(Arc<Mutex<Arc<File>>>);
+
+/// The file, from its beginning. It has a place of its own to read at.
+#[derive(Debug)]
+#[cfg(unix)]
+struct ReadAt {
+    file: Arc<File>,
+    at: u64,
+}
+
+#[cfg(unix)]
+impl SharedReader {
+    /// The file as the last append has left it.
+    ///
+    /// # Errors
+    /// None here.
+    pub(crate) fn open(&self) -> Result<impl Read + Seek + use<>, PlaceError> {
+        Ok(ReadAt { file: Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner)), at: 0 })
+    }
+
+    fn follow(&self, file: &Arc<File>) {
+        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&read, file) {
+            *read = Arc::clone(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Read for ReadAt {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(unix)]
+impl Seek for ReadAt {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        let to = match to {
+            io::SeekFrom::Start(at) => Some(at),
+            io::SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            io::SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.at = to.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
 #[cfg(unix)]
 impl SharedFile {
     /// Opens the regular file at `path`, or makes it; as [`open_to_append`](super::open_to_append) does, no link is followed.
@@ -90,7 +157,31 @@ impl SharedFile {
         let place = Place::open(path, changeable)?;
         let file = super::appended::open_regular(&place, super::appended::Opened::Both, true)?;
         let identity = identity_of(&file).map_err(|source| PlaceError::System { source })?;
-        Ok(Self { place, patience: Patience::new(), file, identity })
+        let file = Arc::new(file);
+        let reader = SharedReader(Arc::new(Mutex::new(Arc::clone(&file))));
+        let (path, changeable) = (path.to_owned(), changeable.iter().map(|&path| path.to_owned()).collect());
+        Ok(Self { place, path, changeable, patience: Patience::new(), file, reader, identity })
+    }
+
+    /// What reads the file from another thread.
+    pub(crate) fn reader(&self) -> SharedReader {
+        self.reader.clone()
+    }
+
+    /// Takes another file, and gives the one before, which is unlocked.
+    fn take(&mut self, file: File) -> io::Result<Arc<File>> {
+        self.identity = identity_of(&file)?;
+        let before = std::mem::replace(&mut self.file, Arc::new(file));
+        // Now, whoever else holds it open.
+        unlock(&before);
+        Ok(before)
+    }
+
+    /// The place, if the directory that was held is removed and has been made again.
+    fn made_again(&self) -> Option<Place> {
+        rustix::fs::fstat(&self.place.directory).ok().filter(|directory| directory.st_nlink == 0)?;
+        let changeable: Vec<&Path> = self.changeable.iter().map(PathBuf::as_path).collect();
+        Place::open(&self.path, &changeable).ok()
     }
 
     /// Waits for the right to append, at most a second while nobody appends; see [`Patience`].
@@ -100,13 +191,13 @@ impl SharedFile {
     pub(crate) fn lock(&mut self) -> Result<Locked<'_>, SharedFileError> {
         use rustix::fs::{AtFlags, FlockOperation, flock};
         use rustix::io::Errno;
-        let (mut wait, mut is_another) = (Wait::default(), false);
+        let (mut wait, mut before) = (Wait::default(), None);
         loop {
-            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&*self.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => {
-                    let size = rustix::fs::fstat(&self.file).map_or(0, size_of);
+                    let size = rustix::fs::fstat(&*self.file).map_or(0, size_of);
                     self.patience.wait(&mut wait, size).map_err(|waited| SharedFileError::Busy { waited })?;
                     continue;
                 }
@@ -114,20 +205,28 @@ impl SharedFile {
             }
             // From here on the lock is held, and dropped with what follows.
             match rustix::fs::statat(&self.place.directory, &self.place.name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(named) if (named.st_dev, named.st_ino) == self.identity && named.st_nlink > 1 => {
+                    unlock(&self.file);
+                    return Err(SharedFileError::SecondName);
+                }
                 Ok(named) if (named.st_dev, named.st_ino) == self.identity => {
                     let size = size_of(named);
                     self.patience.had(&wait, size);
-                    return Ok(Locked { shared: self, is_another, size });
+                    return Ok(Locked { shared: self, is_another: before.is_some(), before, size });
                 }
                 Ok(_) => {
-                    // Another process has begun a new file. The old one is unlocked as it is closed.
+                    // Another process has begun a new file.
                     let opened = super::appended::Opened::Both;
-                    self.file = super::appended::open_regular(&self.place, opened, false)?;
-                    self.identity = identity_of(&self.file)?;
-                    is_another = true;
+                    let file = super::appended::open_regular(&self.place, opened, false);
+                    let old = file.map_err(SharedFileError::from).and_then(|file| Ok(self.take(file)?));
+                    before.get_or_insert(old.inspect_err(|_| unlock(&self.file))?);
                 }
                 Err(error) => {
                     unlock(&self.file);
+                    if let Some(place) = (error == Errno::NOENT).then(|| self.made_again()).flatten() {
+                        self.place = place;
+                        continue;
+                    }
                     return Err(if error == Errno::NOENT {
                         SharedFileError::Gone
                     } else {
@@ -150,6 +249,9 @@ impl Locked<'_> {
             Ok(()) => self.size + bytes.len() as u64,
             Err(_) => self.file().metadata().map_or(0, |metadata| metadata.len()),
         };
+        // Not before: something that is no file of this kind may have taken its name.
+        #[cfg(unix)]
+        self.shared.reader.follow(&self.shared.file);
         written
     }
 }
@@ -176,6 +278,20 @@ impl Locked<'_> {
     /// The file, open for reading anywhere and for writing at its end.
     pub(crate) fn file(&self) -> &File {
         &self.shared.file
+    }
+
+    /// The file of the append before, if it is another one.
+    pub(crate) fn before(&self) -> Option<&File> {
+        self.before.as_deref()
+    }
+
+    /// Another file of this kind in the same directory.
+    pub(crate) fn beside(&self, name: &str) -> Option<File> {
+        let directory = self.shared.place.directory.open_directory(Path::new("")).ok()?;
+        let place = Place { directory, name: name.into() };
+        // The name comes from the file, which anybody may have written.
+        let is_name = !name.contains('/') && !matches!(name, "" | "." | "..");
+        is_name.then(|| super::appended::open_regular(&place, super::appended::Opened::Reading, false).ok()).flatten()
     }
 
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place. The new one is
@@ -206,9 +322,9 @@ impl Locked<'_> {
         if file.metadata()?.len() > 0 {
             return Err(busy());
         }
-        // The old one is unlocked as it is closed; who waits for it finds the new one by its name.
-        (self.shared.identity, self.size) = (identity_of(&file)?, 0);
-        self.shared.file = file;
+        // Who waits for the old one finds the new one by its name.
+        self.shared.take(file)?;
+        self.size = 0;
         Ok(())
     }
 }
@@ -238,6 +354,26 @@ impl Drop for Locked<'_> {
     }
 }
 
+/// Reads the file from another thread.
+#[derive(Debug, Clone)]
+#[cfg(not(unix))]
+pub(crate) struct SharedReader {
+    path: PathBuf,
+    changeable: Vec<PathBuf>,
+}
+
+#[cfg(not(unix))]
+impl SharedReader {
+    /// The file that has the name.
+    ///
+    /// # Errors
+    /// As [`open_to_append`](super::open_to_append).
+    pub(crate) fn open(&self) -> Result<impl Read + Seek + use<>, PlaceError> {
+        let changeable: Vec<&Path> = self.changeable.iter().map(PathBuf::as_path).collect();
+        super::open_appended(&self.path, &changeable)
+    }
+}
+
 #[cfg(not(unix))]
 impl SharedFile {
     /// Opens the regular file at `path`, or makes it; a link is not followed.
@@ -247,7 +383,13 @@ impl SharedFile {
     pub(crate) fn open(path: &Path, changeable: &[&Path]) -> Result<Self, PlaceError> {
         let place = Place::open(path, changeable)?;
         super::appended::open_alone(&place, true)?;
-        Ok(Self { place, patience: Patience::new() })
+        let (path, changeable) = (path.to_owned(), changeable.iter().map(|&path| path.to_owned()).collect());
+        Ok(Self { place, path, changeable, patience: Patience::new() })
+    }
+
+    /// What reads the file from another thread.
+    pub(crate) fn reader(&self) -> SharedReader {
+        SharedReader { path: self.path.clone(), changeable: self.changeable.clone() }
     }
 
     /// Waits for the right to append, at most a second while nobody appends; see [`Patience`]. Here it is the right to open the file, which
@@ -285,6 +427,16 @@ impl Locked<'_> {
     /// The file, open for reading anywhere and for writing at its end.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// None: the file is opened by its name for each append.
+    pub(crate) fn before(&self) -> Option<&File> {
+        None
+    }
+
+    /// Not looked for, as there is nothing before.
+    pub(crate) fn beside(&self, _name: &str) -> Option<File> {
+        None
     }
 
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
@@ -385,6 +537,24 @@ mod tests {
         drop(locked);
         drop(other.lock().unwrap());
         one.lock().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_moved_away_is_unlocked_though_somebody_still_reads_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut own = SharedFile::open(&path, &[]).unwrap();
+        let mut locked = own.lock().unwrap();
+        locked.append(b"old\n").unwrap();
+        let mut read = locked.shared.reader().open().unwrap();
+        locked.begin_anew(&"log.1".into()).unwrap();
+        let old = File::open(directory.path().join("log.1")).unwrap();
+        rustix::fs::flock(&old, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+        locked.append(b"new\n").unwrap();
+        let mut text = String::new();
+        read.read_to_string(&mut text).unwrap();
+        locked.shared.reader().open().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "old\nnew\n");
     }
 
     #[test]

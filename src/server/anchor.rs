@@ -1,7 +1,6 @@
 //! Has a program of the operator's keep the head of the audit log elsewhere: that is what shows later whether its end was cut
 //! off, or all of it written anew.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::event::Event;
 use super::inbox::EventSender;
 use crate::audit::HeadFollower;
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
-use crate::files::{PlaceError, open_appended};
+use crate::files::{PlaceError, SharedReader};
 
 /// How often the program runs while a session lasts.
 const EVERY: Duration = Duration::from_secs(10 * 60);
@@ -32,8 +31,6 @@ const VARIABLE: &str = "AUDIT_LOG";
 pub(super) struct AnchorSettings {
     pub program: Result<Arc<OperatorProgram>, String>,
     pub log: PathBuf,
-    /// Directories in which no link is followed, since others than the operator may have made it.
-    pub changeable: Vec<PathBuf>,
 }
 
 /// The thread that runs it.
@@ -46,19 +43,19 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    /// Runs the program from time to time, and tells the loop where that fails.
+    /// Runs the program from time to time with the head of the log that is read, and tells the loop where that fails.
     ///
     /// # Errors
     /// Why it can't.
-    pub(super) fn start(settings: AnchorSettings, events: EventSender) -> Result<Self, String> {
-        let AnchorSettings { program, log, changeable } = settings;
+    pub(super) fn start(settings: AnchorSettings, reader: SharedReader, events: EventSender) -> Result<Self, String> {
+        let AnchorSettings { program, log } = settings;
         let program = program?;
         let (over, is_over) = mpsc::channel();
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
         let work = move || {
             own_children();
             let mut followed = HeadFollower::default();
-            let mut run = || run(&program, (&log, &changeable), &mut followed, &signal);
+            let mut run = || run(&program, (&log, &reader), &mut followed, &signal);
             while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(EVERY) {
                 if let Err(why) = run() {
                     events.send_if_free(Event::NotAnchored(why));
@@ -85,14 +82,13 @@ impl Anchor {
 /// Gives the program the head of the log as it is now.
 fn run(
     program: &OperatorProgram,
-    (log, changeable): (&Path, &[PathBuf]),
+    (log, reader): (&Path, &SharedReader),
     followed: &mut HeadFollower,
     signal: &crate::exec::StopSignal,
 ) -> Result<(), String> {
-    // A command may be able to write where the log lies: what has its name now need not be the log, nor ever end.
-    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
+    // A command may be able to write where the log lies: what has its name now need not be the log, and the log need not end.
     let mut read = || -> Result<String, PlaceError> {
-        let file = TimedFile { file: open_appended(log, &changeable)?, since: Since::now() };
+        let file = TimedFile { file: reader.open()?, since: Since::now() };
         let head = followed.follow(BufReader::with_capacity(PIECE, file))?;
         Ok(format!("{head} {}\n", log.display()))
     };
@@ -115,12 +111,12 @@ fn run(
 const PIECE: usize = 256 * 1024;
 
 /// A file that can be read for so long.
-struct TimedFile {
-    file: File,
+struct TimedFile<F> {
+    file: F,
     since: Since,
 }
 
-impl Read for TimedFile {
+impl<F: Read> Read for TimedFile<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.since.elapsed() >= TIMEOUT {
             let why = format!(
@@ -133,7 +129,7 @@ impl Read for TimedFile {
     }
 }
 
-impl Seek for TimedFile {
+impl<F: Seek> Seek for TimedFile<F> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }

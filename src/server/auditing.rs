@@ -17,7 +17,7 @@ use crate::audit::{
 };
 use crate::config::{Config, LogLevel, Row, rows};
 use crate::exec::{Captured, End, Limit, StartedCommand, own_binary};
-use crate::files::{Sha256, SharedFileError};
+use crate::files::{Sha256, SharedFileError, SharedReader};
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::policy::{DescribedAt, Explanation, Refusal};
@@ -133,6 +133,11 @@ impl Auditor {
     /// Why the log could not be opened.
     pub(super) fn broken(&self) -> Option<&AuditError> {
         self.log.as_ref()?.as_ref().err()
+    }
+
+    /// What reads the log from another thread; `None` without a log.
+    pub(super) fn reader(&self) -> Option<SharedReader> {
+        self.log.as_ref()?.as_ref().ok().map(AuditLog::reader)
     }
 
     /// Takes note of who has sent a request.

@@ -110,7 +110,7 @@ pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
         SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
     let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
     let program = operators_program(config, words, "--audit-anchor", &programs, &search_path);
-    Some(AnchorSettings { program, log, changeable: config.changeable_directories() })
+    Some(AnchorSettings { program, log })
 }
 
 /// Finds a program of the operator's own, as an entry of the allow-list is found.

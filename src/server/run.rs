@@ -122,8 +122,9 @@ impl<'o> Server<'o> {
         };
         let workers = Workers::new(with, events.clone());
         let asker = Asker::new(events.clone());
-        let anchor = parts.opening.anchor.take().and_then(|settings| {
-            let started = Anchor::start(settings, events.clone());
+        let audit = Auditor::new(parts.opening.audit.take());
+        let anchor = parts.opening.anchor.take().zip(audit.reader()).and_then(|(settings, reader)| {
+            let started = Anchor::start(settings, reader, events.clone());
             started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
         });
         let mut server = Self {
@@ -139,7 +140,7 @@ impl<'o> Server<'o> {
                     reads: Reads::new(events.clone()),
                     tasks: Tasks::default(),
                 },
-                audit: Auditor::new(parts.opening.audit.take()),
+                audit,
             },
             runners: Runners { workers, shell, leftovers: Leftovers::default(), asker, anchor },
             parts,

@@ -873,33 +873,209 @@ fn a_program_of_the_operators_keeps_the_head() {
     assert_eq!(fs::read_to_string(anchors).unwrap(), expected);
 }
 
-/// What a command leaves in the place of the log, when it can write there.
-const IN_ITS_PLACE: [(&str, &str); 4] = [
-    ("mkfifo audit.jsonl", "expected a regular file"),
-    ("ln -s other.jsonl audit.jsonl", "it is a link"),
+/// What a command does to the log when it can write there, and why its head can't be kept then; `None` if that of the log is.
+const DONE_TO_IT: [(&str, Option<&str>); 5] = [
+    ("rm audit.jsonl; mkfifo audit.jsonl", None),
+    ("rm audit.jsonl; ln -s other.jsonl audit.jsonl", None),
+    ("rm audit.jsonl; truncate -s 4T audit.jsonl", None),
     // So many bytes of nothing, which are one line.
-    ("truncate -s 4T audit.jsonl", "line 1 is longer than 128 MiB"),
+    ("truncate -s 4T audit.jsonl", Some("is longer than 128 MiB")),
     (
         "i=0; while [ $i -lt 128 ]; do i=$((i + 1)); truncate -s $((i * 100))M audit.jsonl; echo >> audit.jsonl; done",
-        "was not read to its end within 5 s",
+        Some("was not read to its end within 5 s"),
     ),
 ];
 
 #[test]
-fn what_takes_the_place_of_the_log_neither_holds_up_the_end_nor_is_anchored() {
-    for (put, why) in IN_ITS_PLACE {
+fn what_is_done_to_the_log_neither_holds_up_the_end_nor_has_another_head_anchored() {
+    for (done, why) in DONE_TO_IT {
         let log = Log::new();
         fs::write(log.base.join("other.jsonl"), "another log\n").unwrap();
         let anchors = log.base.join("anchors");
         let program = format!("sh -c 'cat >> {}'", anchors.display());
         let mut server = log.server(&["--allow", "sh", "--audit-anchor", &program]);
-        let script = format!("rm audit.jsonl && {put} && echo put");
-        let put = text(&server.call("execute_process", json!({"file": "sh", "args": ["-c", script]})));
-        assert!(put.contains("put"), "{put}");
+        let script = format!("ln audit.jsonl kept; {done}; echo done");
+        let said = text(&server.call("execute_process", json!({"file": "sh", "args": ["-c", script]})));
+        assert!(said.contains("done"), "{said}");
         server.close_stdin();
-        assert_eq!(server.wait_exit(), 0, "{put}");
-        assert!(!anchors.exists(), "{put}: {}", fs::read_to_string(&anchors).unwrap());
+        assert_eq!(server.wait_exit(), 0, "{done}");
         let said = server.stderr();
+        let Some(why) = why else {
+            let kept = fs::read_to_string(log.base.join("kept")).unwrap();
+            let last = kept.lines().last().unwrap();
+            let head = format!("{} {} ", kept.lines().count(), sha256(last.as_bytes()));
+            let anchored = fs::read_to_string(&anchors).unwrap_or_default();
+            assert!(anchored.starts_with(&head), "{done}: {anchored}\n{kept}\n{said}");
+            continue;
+        };
+        assert!(!anchors.exists(), "{done}: {}", fs::read_to_string(&anchors).unwrap());
         assert!(said.contains("has not kept the head") && said.contains(why), "{said}");
     }
+}
+
+/// A log in a directory of its own, so that the directory can be moved and removed.
+struct LogInDirectory {
+    log: Log,
+    directory: PathBuf,
+}
+
+impl LogInDirectory {
+    fn new() -> Self {
+        let log = Log::new();
+        let directory = log.base.join("logs");
+        fs::create_dir(&directory).unwrap();
+        Self { log, directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("audit.jsonl")
+    }
+
+    fn server(&self, args: &[&str]) -> Server {
+        let path = self.path();
+        let all: Vec<&str> =
+            ["--audit", path.to_str().unwrap(), "--allow", "true"].iter().chain(args).copied().collect();
+        let mut server = Server::command(&all).dir(&self.log.base).start();
+        server.initialize("2025-11-25");
+        server
+    }
+}
+
+fn runs(server: &mut Server) -> bool {
+    server.call("execute_command", json!({"command": "true"}))["isError"] == false
+}
+
+#[test]
+fn a_log_whose_directory_is_moved_away_goes_on_and_its_own_head_is_kept() {
+    let log = LogInDirectory::new();
+    let anchors = log.log.base.join("anchors");
+    let mut server = log.server(&["--audit-anchor", &format!("sh -c 'cat >> {}'", anchors.display())]);
+    assert!(runs(&mut server));
+    let elsewhere = log.log.base.join("elsewhere");
+    fs::rename(&log.directory, &elsewhere).unwrap();
+    fs::create_dir(&log.directory).unwrap();
+    fs::write(log.path(), "{\"seq\":0,\"another\":\"log\"}\n").unwrap();
+    assert!(runs(&mut server));
+    end(server);
+    let written = fs::read_to_string(elsewhere.join("audit.jsonl")).unwrap();
+    assert_eq!(records(&elsewhere.join("audit.jsonl")).last().unwrap()["event"], "session_ended");
+    let head = format!("{} {} ", written.lines().count(), sha256(written.lines().last().unwrap().as_bytes()));
+    assert!(fs::read_to_string(&anchors).unwrap().starts_with(&head), "{}", fs::read_to_string(&anchors).unwrap());
+}
+
+#[test]
+fn a_log_whose_directory_is_removed_goes_on_in_an_empty_file_at_its_place() {
+    let log = LogInDirectory::new();
+    let mut server = log.server(&[]);
+    assert!(runs(&mut server));
+    fs::remove_dir_all(&log.directory).unwrap();
+    assert!(!runs(&mut server));
+    fs::create_dir(&log.directory).unwrap();
+    assert!(!runs(&mut server), "there is no file yet");
+    fs::write(log.path(), "").unwrap();
+    assert!(runs(&mut server));
+    end(server);
+    let records = records(&log.path());
+    assert_eq!((&records[0]["event"], records[0]["emptied_last"].is_string()), (&json!("recovered"), true));
+    // A link in its place is not followed.
+    let mut server = log.server(&[]);
+    assert!(runs(&mut server));
+    fs::remove_dir_all(&log.directory).unwrap();
+    fs::create_dir(log.log.base.join("other")).unwrap();
+    fs::write(log.log.base.join("other/audit.jsonl"), "").unwrap();
+    symlink(log.log.base.join("other"), &log.directory).unwrap();
+    assert!(!runs(&mut server));
+    end(server);
+}
+
+#[test]
+fn another_file_in_the_place_of_the_log_is_recorded() {
+    // A log of another server, one that pretends to continue, and the log itself with other lines.
+    type Replace = fn(&Path, &str) -> String;
+    let replaced: [(&str, Replace); 3] = [
+        ("another log", |_, other| other.to_owned()),
+        ("a made-up file before", |_, _| {
+            let zeros = "0".repeat(64);
+            format!(
+                "{{\"seq\":0,\"time\":\"\",\"session\":\"s\",\"prev\":\"{zeros}\",\"continues\":\"x\",\"event\":\"roots\"}}\n"
+            )
+        }),
+        ("the log, written anew", |path, other| {
+            let own = fs::read_to_string(path).unwrap();
+            own.replace("\"true\"", "\"another\"") + other
+        }),
+    ];
+    for (what, replace) in replaced {
+        let other = Log::new();
+        let mut server = other.server(&["--allow", "true", "--log", "off"]);
+        assert!(runs(&mut server));
+        end(server);
+        let other = fs::read_to_string(other.path()).unwrap();
+        for in_place in [false, true] {
+            let log = Log::new();
+            let mut server = log.server(&["--allow", "true", "--log", "off"]);
+            assert!(runs(&mut server));
+            // The record of the end comes behind the answer.
+            let until = Instant::now() + Duration::from_secs(20);
+            while log.of("ended").is_empty() {
+                assert!(Instant::now() < until);
+                thread::park_timeout(Duration::from_millis(1));
+            }
+            let last =
+                fs::read_to_string(log.path()).unwrap().lines().last().map(|line| sha256(line.as_bytes())).unwrap();
+            let mut contents = replace(&log.path(), &other);
+            if in_place {
+                // Longer than it was, or it would be a cut.
+                while contents.len() < 10_000 {
+                    contents += &other;
+                }
+                fs::write(log.path(), &contents).unwrap();
+            } else {
+                fs::write(log.base.join("new"), &contents).unwrap();
+                fs::rename(log.base.join("new"), log.path()).unwrap();
+            }
+            assert!(runs(&mut server), "{what}");
+            end(server);
+            let written = fs::read_to_string(log.path()).unwrap();
+            let recovered = written.lines().find(|line| line.contains("\"recovered\""));
+            let recovered: Value =
+                serde_json::from_str(recovered.unwrap_or_else(|| panic!("{what}: {written}"))).unwrap();
+            assert_eq!(recovered["replaced_last"], last, "{what}");
+            let output =
+                Command::new(env!("CARGO_BIN_EXE_allowexec")).args(["audit", "verify"]).arg(log.path()).output();
+            assert_eq!(output.unwrap().status.code(), Some(1), "{what}");
+        }
+    }
+}
+
+#[test]
+fn files_that_another_server_has_begun_are_no_other_ones() {
+    let log = Log::new();
+    let mut idle = log.server(&["--allow", "true", "--log", "off"]);
+    assert!(runs(&mut idle));
+    let mut busy = log.server(&["--allow", "true", "--log", "off", "--audit-max-size", "4KiB"]);
+    for _ in 0..20 {
+        assert!(runs(&mut busy));
+    }
+    assert!(log.base.join("audit.jsonl.3").exists());
+    assert!(runs(&mut idle));
+    end(busy);
+    end(idle);
+    assert!(log.of("recovered").is_empty(), "{:?}", log.of("recovered"));
+    assert_eq!(log.records().last().unwrap()["event"], "session_ended");
+}
+
+#[test]
+fn a_log_with_a_second_name_is_not_written_to() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "true", "--log", "off"]);
+    assert!(runs(&mut server));
+    let second = log.base.join("second");
+    fs::hard_link(log.path(), &second).unwrap();
+    let said = text(&server.call("execute_command", json!({"command": "true"})));
+    assert!(said.contains("it has a second name"), "{said}");
+    fs::remove_file(second).unwrap();
+    assert!(runs(&mut server));
+    end(server);
+    log.records();
 }
