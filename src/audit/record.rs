@@ -95,6 +95,9 @@ pub(crate) struct Decided {
     /// Whether the client asks for the call to run in the background.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
+    /// Whether the client asks for the call to become a task.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub task: bool,
     pub decision: Verdict,
     pub rule: Option<String>,
     pub reason: Option<String>,

@@ -440,6 +440,7 @@ pub(super) fn decided_record(
         input: None,
         timeout_ms: None,
         background: false,
+        task: false,
         decision,
         rule: explanation
             .described

@@ -121,9 +121,11 @@ pub(super) fn call(
         Ok(called) => called,
         Err(error) => return effects.and(undecided(audit, tool_call, &asked(), reply, &error.into())),
     };
-    let key = approved.as_ref().map_or_else(|| requests.number(), |approved| approved.key);
+    // A call that comes again with an answer is the one that was asked about.
+    let known = approved.as_ref().map(|approved| approved.key).or(resumed.as_ref().map(|closed| closed.call));
+    let key = known.unwrap_or_else(|| requests.next_number());
     if let Some(closed) = resumed {
-        match answer_in(parts, (key, &request, tool_call), closed, questions, &mut effects) {
+        match answer_in(parts, (key, &request, tool_call), closed, (questions, audit), &mut effects) {
             Ok(Some(asked)) => {
                 let feedback = Box::new(tool_call.feedback(reply.id()));
                 approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
@@ -147,6 +149,7 @@ pub(super) fn call(
         Ok(DecidedIn::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
         Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
     };
+    requests.decides_on(key);
     let mut described = Fields::default();
     let is_background = matches!(&called, Called::Execute(call) if call.is_background);
     let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
@@ -328,7 +331,8 @@ fn process(
         audit::Decided {
             input: input.as_ref().map(|input| Digest::of(input.as_bytes())),
             timeout_ms: asked_timeout.map(milliseconds),
-            background: is_background,
+            background: is_fed,
+            task: tool_call.task.is_some(),
             ..decided_record((key, id, tool_call.tool), &explanation, argv, refusal)
         }
     })?;

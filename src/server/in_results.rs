@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::approval::{Answer, AnswerOf, CallToApprove, Channel};
+use super::auditing::Auditor;
 use super::effects::{Effect, Effects};
 use super::event::Deadline;
 use super::log::Fields;
@@ -30,7 +31,7 @@ pub(super) fn answer_in(
     parts: &Parts,
     (key, request, tool_call): (u64, &Request, ToolCall<'_>),
     closed: Closed,
-    questions: &mut Questions,
+    (questions, audit): (&mut Questions, &mut Auditor),
     effects: &mut Effects,
 ) -> Result<Option<Arc<CallToApprove>>, Stopped> {
     let Closed { asked, since, .. } = closed;
@@ -38,7 +39,8 @@ pub(super) fn answer_in(
     let answer = Answer::from(Approval::from_result(result));
     let (channel, waited) = (Channel::Client, since.elapsed());
     parts.observer.answered(&QuestionAnswered { call: key, channel, answer: &answer, waited });
-    effects.record(answer.to_record(key, channel, waited));
+    // Before the decision that follows from it.
+    audit.record(|| answer.to_record(key, channel, waited));
     let line = tool_call.describe(|| {
         let call = Fields::of_call(&request.id).ours("tool", tool_call.tool).command(asked.proposal.shown());
         told(call, channel, &answer, waited)

@@ -48,6 +48,8 @@ pub(super) struct Questions {
     remembered: VecDeque<Arc<CallToApprove>>,
     /// Whether the client has gone, and nobody waits for an answer.
     is_closed: bool,
+    /// How many were asked.
+    last: u64,
 }
 
 #[derive(Debug)]
@@ -160,7 +162,8 @@ impl Questions {
             requests.wait_for_approval(call);
             return effects;
         }
-        let number = requests.number();
+        self.last += 1;
+        let number = self.last;
         call.question = number;
         let answer_of = match &way {
             Way::Program(_) | Way::Request => AnswerOf::EqualCalls,

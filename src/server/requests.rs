@@ -39,8 +39,8 @@ pub(super) use entries::{
 pub(super) const MOST_QUEUED: usize = 10_000;
 /// How many reads are served or wait at once, and how many requests wait for the ends of tasks.
 pub(super) const MOST_READS: usize = 1_000;
-/// The numbers of reads are larger.
-const FIRST_READ: u64 = 1 << 62;
+/// The numbers of what is no call are larger, so that calls are numbered one after another.
+const FIRST_OTHER: u64 = 1 << 62;
 /// How many subscriptions may be open at once.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 1_000;
 
@@ -63,7 +63,7 @@ pub(super) struct Requests {
     /// The call in the background that runs in the persistent shell.
     in_shell: Option<u64>,
     last: u64,
-    last_read: u64,
+    last_other: u64,
 }
 
 impl Requests {
@@ -77,19 +77,29 @@ impl Requests {
             background: lane(most_background),
             in_shell: None,
             last: 0,
-            last_read: 0,
+            last_other: 0,
         }
     }
 
-    /// A number that no request had.
-    pub(super) fn number(&mut self) -> u64 {
-        self.last += 1;
-        self.last
+    /// The number of the next call that is decided on.
+    pub(super) fn next_number(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// A call of this number is decided on.
+    pub(super) fn decides_on(&mut self, key: u64) {
+        self.last = self.last.max(key);
+    }
+
+    /// A number for what is no call, or waits to become one.
+    fn other_number(&mut self) -> u64 {
+        self.last_other += 1;
+        FIRST_OTHER + self.last_other
     }
 
     /// Holds a request until [`release`](Self::release); what it takes is charged to its reply.
     pub(super) fn hold(&mut self, request: Request, reply: Reply, approved: Option<Box<ApprovedCall>>) {
-        let key = self.number();
+        let key = self.other_number();
         self.entries.insert(key, Entry::Held(Box::new(HeldCall { request, reply, approved, received: None })));
     }
 
@@ -103,7 +113,7 @@ impl Requests {
 
     /// Has a call wait for a person's answer, until [`take_asked`](Self::take_asked).
     pub(super) fn wait_for_approval(&mut self, asked: AskedCall) {
-        let key = self.number();
+        let key = self.other_number();
         self.entries.insert(key, Entry::Asked(Box::new(asked)));
     }
 
@@ -145,9 +155,7 @@ impl Requests {
         if self.readings().len() >= MOST_READS {
             return Err(Box::new(reading));
         }
-        // Their numbers are none of a call's, so that calls are numbered one after another.
-        self.last_read += 1;
-        let key = FIRST_READ + self.last_read;
+        let key = self.other_number();
         self.entries.insert(key, Entry::Reading(reading));
         Ok(key)
     }
@@ -178,8 +186,8 @@ impl Requests {
         if waiting.count() >= MOST_READS {
             return Err(reply);
         }
-        self.last_read += 1;
-        self.entries.insert(FIRST_READ + self.last_read, Entry::Awaiting { reply, task });
+        let key = self.other_number();
+        self.entries.insert(key, Entry::Awaiting { reply, task });
         Ok(())
     }
 
@@ -203,7 +211,7 @@ impl Requests {
         if open.count() >= MOST_SUBSCRIPTIONS {
             return Err(Box::new(subscription));
         }
-        let key = self.number();
+        let key = self.other_number();
         self.entries.insert(key, Entry::Subscribed(subscription));
         Ok(())
     }

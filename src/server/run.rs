@@ -450,7 +450,7 @@ impl<'o> Server<'o> {
                 }
                 Effect::Ask(asks) => {
                     let number = asks.number;
-                    self.runners.leftovers.begins(number);
+                    self.runners.leftovers.begins(of_question(number));
                     if let Err(why) = self.runners.asker.ask(&self.parts.ask, *asks) {
                         let effects = self.answered(number, &Answer::Failed(why), "");
                         self.step(effects)?;
@@ -579,7 +579,7 @@ impl<'o> Server<'o> {
     fn answered(&mut self, number: u64, answer: &Answer, said: &str) -> Effects {
         let Self { parts, state, runners, .. } = self;
         runners.asker.ended(number);
-        runners.leftovers.ends(number);
+        runners.leftovers.ends(of_question(number));
         state.questions.program_ended(number);
         state.questions.answered(number, answer, said, &mut state.requests, &*parts.opening.observer)
     }
@@ -686,6 +686,11 @@ impl<'o> Server<'o> {
         self.output.write_all(line)?;
         self.output.flush()
     }
+}
+
+/// By which number those of the operator's program are looked for that asks this question: no call has it.
+fn of_question(number: u64) -> u64 {
+    u64::MAX - number
 }
 
 fn not_anchored(why: &str) -> String {

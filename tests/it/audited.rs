@@ -435,6 +435,82 @@ fn questions_and_answers_are_recorded() {
 }
 
 #[test]
+fn calls_are_numbered_one_after_another_whatever_else_is_asked() {
+    let log = Log::new();
+    let base = log.base.to_str().unwrap();
+    let mut server =
+        log.command(&["--ask", "echo", "--allow", "true", "--log", "off", "--workspace-dir", base]).start();
+    server.initialize_with("2025-11-25", json!({"elicitation": {"form": {}}, "roots": {}}));
+    let arguments = json!({"name": "execute_command", "arguments": {"command": "true", "cwd": "."}});
+    // It is held until the roots are known.
+    let held = server.send_request("tools/call", arguments.clone());
+    let asked = server.recv_until(|message| message["method"] == "roots/list");
+    server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
+    server.response(&json!(held));
+    for action in ["accept", "decline"] {
+        let arguments = json!({"name": "execute_command", "arguments": {"command": "echo hi"}});
+        let call = server.send_request("tools/call", arguments);
+        let asked = server.recv_until(|message| message["method"] == "elicitation/create");
+        server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": action, "content": {}}}));
+        server.response(&json!(call));
+    }
+    server.call("execute_command", json!({"command": 5}));
+    server.request("tools/call", arguments);
+    end(server);
+    let calls: Vec<u64> = log.of("decided").iter().map(|record| record["call"].as_u64().unwrap()).collect();
+    assert_eq!(calls, [1, 2, 2, 3, 4]);
+}
+
+#[test]
+fn a_question_in_a_result_and_its_answer_are_of_one_call() {
+    let log = Log::new();
+    let mut server = log.command(&["--ask", "echo", "--allow", "true", "--log", "off"]).start();
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {"form": {}}});
+    for action in ["accept", "decline"] {
+        let mut params = json!({"name": "execute_command", "arguments": {"command": "echo hi"}, "_meta": meta});
+        let asked = server.request("tools/call", params.clone())["result"].clone();
+        params["requestState"] = asked["requestState"].clone();
+        params["inputResponses"] = json!({"approval": {"action": action, "content": {}}});
+        server.request("tools/call", params);
+    }
+    server.request("tools/call", json!({"name": "execute_command", "arguments": {"command": "true"}, "_meta": meta}));
+    end(server);
+    let told = |record: &Value| format!("{} {}", record["call"], record["event"].as_str().unwrap());
+    let all: Vec<String> = log.records().iter().filter(|record| record["call"].is_u64()).map(told).collect();
+    let expected = [
+        "1 decided",
+        "1 asked",
+        "1 answered",
+        "1 decided",
+        "1 started",
+        "1 ended",
+        "2 decided",
+        "2 asked",
+        "2 answered",
+        "3 decided",
+        "3 started",
+        "3 ended",
+    ];
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_call_that_becomes_a_task_is_recorded_as_one() {
+    let log = Log::new();
+    let mut server = log.server(&["--allow", "true", "--log", "off"]);
+    let arguments = json!({"command": "true"});
+    let task = server.request("tools/call", json!({"name": "execute_command", "arguments": arguments, "task": {}}));
+    let task = task["result"]["task"]["taskId"].clone();
+    server.request("tasks/result", json!({"taskId": task}));
+    server.call("execute_command", json!({"command": "true", "background": true}));
+    end(server);
+    let told: Vec<Value> =
+        log.of("decided").iter().map(|record| json!([record["task"], record["background"]])).collect();
+    assert_eq!(told, [json!([true, null]), json!([null, true])]);
+}
+
+#[test]
 fn roots_and_what_they_come_to_are_recorded_once() {
     let log = Log::new();
     let base = log.base.to_str().unwrap();

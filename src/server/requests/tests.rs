@@ -48,7 +48,8 @@ impl Table {
 
     /// Queues a call of the shell with the id; gives its number.
     fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
-        let (key, pending) = (self.requests.number(), self.pending(id));
+        let (key, pending) = (self.requests.next_number(), self.pending(id));
+        self.requests.decides_on(key);
         let context = CallContext {
             key,
             facts: ShellCommandFacts::default(),
