@@ -936,6 +936,33 @@ fn no_secret_of_a_rule_stands_in_the_record_of_a_call_that_is_refused() {
 }
 
 #[test]
+fn the_digest_of_the_configuration_is_computed_as_the_specification_says() {
+    let log = Log::new();
+    let flags = ["--allow", "true,größe", "--env", "TOKEN=planted", "--timeout", "45s", "--log", "off"];
+    end(log.server(&flags));
+    let recorded = log.of("session_started")[0]["config_sha256"].clone();
+    let doctor = Command::new(env!("CARGO_BIN_EXE_allowexec"))
+        .args(["doctor", "--json", "--audit", log.path().to_str().unwrap()])
+        .args(flags)
+        .current_dir(&log.base)
+        .output()
+        .unwrap();
+    let shown: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let line = |row: &Value| format!("{}: {}\n", row["name"].as_str().unwrap(), row["value"].as_str().unwrap());
+    let lines: String = shown["settings"].as_array().unwrap().iter().map(line).collect();
+    assert!(lines.contains("timeout: 45s\n") && lines.contains("TOKEN=…") && !lines.contains("planted"), "{lines}");
+    assert_eq!(recorded, sha256(lines.as_bytes()));
+    if Command::new("python3").arg("--version").output().is_err() {
+        return eprintln!("python3 is missing, so the example of the specification was not run");
+    }
+    let example = include_str!("../../spec/audit.md").split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    fs::write(log.base.join("doctor.json"), &doctor.stdout).unwrap();
+    let input = fs::File::open(log.base.join("doctor.json")).unwrap();
+    let output = Command::new("python3").args(["-c", example]).stdin(input).output().unwrap();
+    assert_eq!(recorded, String::from_utf8(output.stdout).unwrap().trim_end());
+}
+
+#[test]
 fn a_program_of_the_operators_keeps_the_head() {
     let log = Log::new();
     let anchors = log.base.join("anchors");
