@@ -14,6 +14,18 @@ pub(crate) struct Anchor {
     pub count: Option<u64>,
 }
 
+impl Anchor {
+    /// Reads a head alone: what `audit head` prints, or the hash without the number.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            [hash] => Some(Self { sha256: Sha256::from_hex(hash)?, count: None }),
+            [count, hash] => Some(Self { sha256: Sha256::from_hex(hash)?, count: Some(count.parse().ok()?) }),
+            _ => None,
+        }
+    }
+}
+
 /// A line that holds no head.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line} holds no head; expected what `allowexec audit head` prints: a number and a SHA-256")]

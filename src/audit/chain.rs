@@ -12,7 +12,7 @@ use super::read::{LONGEST_LINE, Line, Link};
 use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing};
 
 /// How each record begins.
-const RECORD: &[u8] = br#"{"seq":"#;
+pub(super) const RECORD: &[u8] = br#"{"seq":"#;
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
 /// So many files are looked at to find out whether a new one continues the one before.

@@ -17,11 +17,13 @@
 //! - [`Line`] is one line with its hash, [`Link`] its place in the chain.
 //! - [`Verifier`] follows the chain through the files, and tells where it breaks first.
 //! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the one of a log now, and [`HeadFollower`] keeps up with it.
+//! - [`not_a_log`] tells what a file is that is something else.
 //! - [`Filter`] chooses records, and [`row`] shows one in a table.
 
 mod anchor;
 mod chain;
 mod head;
+mod not_a_log;
 mod read;
 mod record;
 mod secrets;
@@ -32,6 +34,7 @@ mod writer;
 pub(crate) use anchor::{Anchor, Anchors};
 pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
+pub(crate) use not_a_log::not_a_log;
 pub(crate) use read::{Bounded, Line, Link};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile, Received,

@@ -61,11 +61,11 @@ pub(crate) struct Break {
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verification {
-    /// The lines of each file.
+    /// The lines of each file that have an end.
     pub lines: Vec<u64>,
     /// How many sessions begin in them.
     pub sessions: u64,
-    /// The hash of the last line.
+    /// The hash of the last line that has an end.
     pub head: Sha256,
     /// Lines that were cut off by a crash or a full disk, and named by the line behind them; the first of them.
     pub torn: Vec<LinePlace>,
@@ -91,6 +91,8 @@ pub(crate) struct Verifier {
     lines: Vec<u64>,
     count: u64,
     last: Option<Sha256>,
+    /// The last line that has an end, in any file.
+    head: Option<Sha256>,
     unfinished: Option<LinePlace>,
     continues: Option<String>,
     /// The hashes of the last lines, the newest at the end.
@@ -177,6 +179,9 @@ impl Verifier {
             self.learn(&link, place, line.sha256);
         }
         self.last = Some(line.sha256);
+        if line.has_end {
+            self.head = self.last;
+        }
         if self.suspicion.is_none() {
             if self.recent.len() == RECENT {
                 self.recent.pop_front();
@@ -188,7 +193,9 @@ impl Verifier {
 
     /// The end of all files.
     pub(crate) fn finish(mut self) -> Verification {
-        let anchored = self.anchors.judge(self.count, self.continues.is_some());
+        // A line without an end does not count, as a server may be writing it; `head` does not count it either.
+        let counted = self.count - u64::from(self.unfinished.is_some());
+        let anchored = self.anchors.judge(counted, self.continues.is_some());
         let broken = self.broken().or_else(|| match anchored {
             Anchored::Lacks(anchor) => {
                 let lines = self.lines.last().copied().unwrap_or_default();
@@ -198,12 +205,12 @@ impl Verifier {
                     (true, Some(count)) => Break {
                         kind: Kind::Changed,
                         place: LinePlace { line: count, ..place },
-                        what: format!("the anchor of {count} records, `{}`, is not in the log: all of it was written anew, or this is another log", anchor.sha256),
+                        what: format!("the anchor of {count} records, `{}`, is not in the log: all of the log was rewritten, or this is another log", anchor.sha256),
                     },
                     _ => Break {
                         kind: Kind::Cut,
                         place,
-                        what: format!("the anchor `{}` is not in the log: its end was cut off, or written anew", anchor.sha256),
+                        what: format!("the anchor `{}` is not in the log: the end of the log was cut off or rewritten", anchor.sha256),
                     },
                 })
             }
@@ -213,10 +220,13 @@ impl Verifier {
             Anchored::Until { place, behind } if broken.is_none() => Some((place, behind)),
             Anchored::Until { .. } | Anchored::No | Anchored::Lacks(_) => None,
         };
+        if let Some(last) = self.lines.last_mut().filter(|_| self.unfinished.is_some()) {
+            *last -= 1;
+        }
         Verification {
             lines: self.lines,
             sessions: self.begun,
-            head: self.last.unwrap_or(Sha256::ZERO),
+            head: self.head.unwrap_or(Sha256::ZERO),
             torn: self.torn,
             torn_lines: self.torn_lines,
             unfinished: self.unfinished,
@@ -391,7 +401,7 @@ impl Verifier {
             if self.unfinished.is_some() && pending.places.last().copied() == self.unfinished {
                 return None;
             }
-            let what = "it is no record of the log".to_owned();
+            let what = NO_RECORD.to_owned();
             return Some(Break { kind: Kind::Changed, place: first, what });
         }
         if let Some(Odd { place, kind }) = self.odd {
@@ -401,12 +411,17 @@ impl Verifier {
     }
 }
 
+/// What is told of a line that is no record.
+const NO_RECORD: &str = "this line is not a record: it was damaged, or something else wrote it";
+/// What is told of the first line of a log that continues another line.
+const FIRST_CONTINUES: &str = "this is the first line, but it holds the hash of a line before it";
+
 fn out_of_number(kind: Kind) -> String {
     match kind {
-        Kind::Removed => "numbers of its session are missing before it, though the hashes agree: lines were removed and the rest was written anew",
-        Kind::Changed => "its number is not the next one of its session, and its hash not the one that the next line names",
+        Kind::Removed => "numbers (`seq`) of its session are missing before this line, although the hashes match: lines were removed and the rest was rewritten",
+        Kind::Changed => "its number (`seq`) is not the next one of its session, and the next line holds another hash for this line",
         Kind::Inserted | Kind::Reordered | Kind::Cut => {
-            "its session has had its number before, though the hashes agree: lines were inserted and the rest was written anew"
+            "its session had this number (`seq`) before, although the hashes match: lines were inserted and the rest was rewritten"
         }
     }
     .to_owned()
@@ -417,8 +432,7 @@ impl Suspicion {
         let Self { place, before, .. } = self;
         match self.certain {
             Some((Kind::Cut, place)) => {
-                let what =
-                    "the server recorded in this line that the file was shorter than it had left it, or another one";
+                let what = "a server recorded here that the file was shorter than it had left it, or that another file had taken its place";
                 return Break { kind: Kind::Cut, place, what: what.to_owned() };
             }
             Some((kind, place)) => return Break { kind, place, what: out_of_number(kind) },
@@ -426,34 +440,34 @@ impl Suspicion {
         }
         if let Some(behind) = self.goes_on {
             if self.is_early {
-                let what = "the line that it follows comes behind it".to_owned();
+                let what = "this line holds the hash of a line that comes after it".to_owned();
                 return Break { kind: Kind::Reordered, place, what };
             }
-            let what = format!("line {} follows what stands before it", behind.line);
+            let what = format!("line {} continues from the line before this one", behind.line);
             return Break { kind: Kind::Inserted, place, what };
         }
         if let Some(from) = self.inserted_from {
-            let what = format!("line {} follows what stands before it", place.line);
+            let what = format!("line {} continues from the line before this one", place.line);
             return Break { kind: Kind::Inserted, place: from, what };
         }
         if self.prev.is_none() {
-            return Break { kind: Kind::Changed, place, what: "it is no record of the log".to_owned() };
+            return Break { kind: Kind::Changed, place, what: NO_RECORD.to_owned() };
         }
         let is_of_other_file = before.is_some_and(|before| before.file != place.file);
         if self.has_gap || is_of_other_file {
             let what = match before {
                 Some(_) if is_of_other_file => {
-                    "it does not continue the file before: a file is missing, they are not in their order (oldest first), or the end of the file before was changed or removed"
+                    "this line does not continue the file before: a file is missing, the files are not in their order (oldest first), or the end of the file before was changed or removed"
                 }
-                Some(_) => "it names the hash of a line that is missing before it",
-                None => "it names the hash of a line before it, and is the first",
+                Some(_) => "this line holds the hash of a line before it, which is missing",
+                None => FIRST_CONTINUES,
             };
             return Break { kind: Kind::Removed, place, what: what.to_owned() };
         }
         match before.filter(|_| self.is_denied != Some(true)) {
             Some(before) => {
                 let what = format!(
-                    "line {} names another hash for it; or the last records of a session were removed behind it",
+                    "line {} holds another hash for this line, or the last records of a session were removed after it",
                     place.line
                 );
                 Break { kind: Kind::Changed, place: before, what }
@@ -461,9 +475,9 @@ impl Suspicion {
             None => {
                 let what = match before {
                     Some(_) => {
-                        "it does not name the hash of the line before, and the line behind names another hash for it"
+                        "this line does not hold the hash of the line before it, and the next line holds another hash for this one"
                     }
-                    None => "it begins the log and names the hash of a line before it",
+                    None => FIRST_CONTINUES,
                 };
                 Break { kind: Kind::Changed, place, what: what.to_owned() }
             }

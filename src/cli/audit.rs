@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::own_flags::Given;
 use super::{Outcome, json_for_people, print, print_json};
-use crate::audit::{Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, row};
-use crate::files::{ReadError, Sha256, into_text, open_regular, read_regular};
+use crate::audit::{
+    Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, not_a_log, row,
+};
+use crate::files::{ReadError, into_text, open_regular, read_regular};
 use crate::text::{counted, escape, nearest, read_duration, time};
 
 /// The name for a log on standard input.
@@ -119,12 +121,11 @@ pub(super) fn run(action: Action, as_json: bool) -> Result<Outcome, CliError> {
                 read_anchors(file, &mut anchors)?;
             }
             for head in &heads {
-                let sha256 = Sha256::from_hex(head).ok_or_else(|| CliError::Value {
+                anchors.add(Anchor::read(head).ok_or_else(|| CliError::Value {
                     flag: "head",
                     found: head.escape_debug().to_string(),
-                    expected: "the 64 digits of a SHA-256, as `allowexec audit head` prints them",
-                })?;
-                anchors.add(Anchor { sha256, count: None });
+                    expected: "what `allowexec audit head` prints (a number and the 64 digits of a SHA-256), or the 64 digits alone",
+                })?);
             }
             let is_anchored = since_anchor.is_some() || !heads.is_empty();
             let found = verify(&files, anchors, |_, _| Ok(()))?;
@@ -136,6 +137,20 @@ pub(super) fn run(action: Action, as_json: bool) -> Result<Outcome, CliError> {
             Ok(if found.broken.is_none() { Outcome::Good } else { Outcome::Bad })
         }
         Action::Show { files, filter } => show(&files, filter, as_json),
+    }
+}
+
+/// Opens a file that has to be an audit log; see [`open`].
+fn open_log(file: &str) -> Result<impl BufRead + use<>, CliError> {
+    let (mut log, mut first) = (open(file)?, Vec::new());
+    let read = log.by_ref().take(PIECE as u64).read_to_end(&mut first);
+    read.map_err(|error| unreadable(file, error.into()))?;
+    match not_a_log(&first) {
+        None => Ok(io::Cursor::new(first).chain(log)),
+        Some(seems) => {
+            let why = format!("it is not an audit log: {seems}");
+            Err(CliError::Audit { file: escape(file).into_owned(), why })
+        }
     }
 }
 
@@ -158,7 +173,15 @@ fn unreadable(file: &str, source: ReadError) -> CliError {
 
 /// Reads the lines of a log.
 fn lines(file: &str, mut each: impl FnMut(&Line) -> Result<(), CliError>) -> Result<(), CliError> {
-    let (mut input, mut line) = (open(file)?, Line::new());
+    lines_of(file, open(file)?, &mut each)
+}
+
+fn lines_of(
+    file: &str,
+    mut input: impl BufRead,
+    each: &mut impl FnMut(&Line) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut line = Line::new();
     while line.read(&mut input).map_err(|error| unreadable(file, error.into()))? {
         each(&line)?;
     }
@@ -166,7 +189,7 @@ fn lines(file: &str, mut each: impl FnMut(&Line) -> Result<(), CliError>) -> Res
 }
 
 fn head(file: &str, as_json: bool) -> Result<Outcome, CliError> {
-    let head = Head::of(open(file)?).map_err(|error| unreadable(file, error.into()))?;
+    let head = Head::of(open_log(file)?).map_err(|error| unreadable(file, error.into()))?;
     match as_json {
         true => print_json(&json!({"records": head.records, "head": head.last.to_string()})),
         false => print(&format!("{head}\n")),
@@ -190,7 +213,7 @@ pub(super) fn verify(
     let mut verifier = Verifier::new(anchors);
     for file in files {
         verifier.begin_file();
-        lines(file, |line| {
+        lines_of(file, open_log(file)?, &mut |line: &Line| {
             let taken = verifier.take(line);
             let link =
                 taken.map_err(|error| CliError::Audit { file: escape(file).into_owned(), why: error.to_string() })?;
@@ -219,30 +242,36 @@ pub(super) fn verification_text(files: &[String], found: &Verification, is_ancho
     let mut say = |what: &str, detail: String| text.push_str(&format!("  {what:<10} {detail}\n"));
     say("head", format!("{} {}", found.lines.last().copied().unwrap_or_default(), found.head));
     for place in &found.torn {
-        say("torn", format!("{}: a crash or a full disk has cut it off, and the line behind it says so", at(*place)));
+        say(
+            "torn",
+            format!("{}: a crash or a full disk cut this line off, and the next line records that", at(*place)),
+        );
     }
     match found.torn_lines.saturating_sub(found.torn.len() as u64) {
         0 => {}
         more => say("torn", format!("{} more", counted(more, "line"))),
     }
     if let Some(place) = found.unfinished {
-        say("no end", format!("{}: a crash has cut it off, or it is being written", at(place)));
+        say(
+            "no end",
+            format!("{}: this line is not counted; a crash cut it off, or a server is writing it", at(place)),
+        );
     }
     if let Some(name) = &found.continues {
         let name = if name.is_empty() { "another file".to_owned() } else { format!("`{}`", escape(name)) };
-        say("continues", format!("{name}, which was not given: what came before is not checked"));
+        say("continues", format!("{name}, which was not given, so what came before is not checked"));
     }
     if found.broken.is_some() {
         return text;
     }
     match found.anchored {
         Some((place, behind)) => {
-            say("anchor", format!("{}; {} since, whose end is not anchored", at(place), counted(behind, "record")));
+            say("anchor", format!("{}; {} since, and no anchor covers them", at(place), counted(behind, "record")));
         }
-        None if is_anchored => say("anchor", "of an empty log".to_owned()),
+        None if is_anchored => say("anchor", "it is that of an empty log".to_owned()),
         None => say(
             "no anchor",
-            "so a changed last record, or records cut off at the end, can't be seen; see `--head` and `--since-anchor`"
+            "so a changed last record, or records cut off at the end, can't be detected; see `--head` and `--since-anchor`"
                 .to_owned(),
         ),
     }

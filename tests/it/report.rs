@@ -89,8 +89,11 @@ fn logs_and_transcripts_are_told_apart_and_their_calls_are_entries() {
 fn hostile_files_make_a_page_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
+    // A log, by its first line.
+    let zeros = "0".repeat(64);
+    let first = format!("{{\"seq\":0,\"session\":\"s\",\"prev\":\"{zeros}\",\"event\":\"session_ended\"}}\n");
     for bytes in [&b""[..], b"\0\0\n", b"\xff\n", b"{}\n[]\n", &b"[".repeat(3_000_000), &b"\n".repeat(100_000)] {
-        fs::write(&path, bytes).unwrap();
+        fs::write(&path, [first.as_bytes(), bytes].concat()).unwrap();
         let (status, page, said) = report(&[path.to_str().unwrap()]);
         assert_eq!((status, said.as_str()), (0, ""));
         assert_eq!(data(&page)["rows"], json!([]));
