@@ -568,7 +568,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_RECORD",
         group: Group::Operation,
         default: "off",
-        help: "With `serve`: write the session as a transcript; %t is the time, %p the process, %c the client",
+        help: "With `serve`: write the session as a transcript, secrets included; %t is the time, %p the process, %c the client",
         set: |config, given| given.set(&mut config.record, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.record),
     },

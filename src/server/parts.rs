@@ -76,6 +76,8 @@ pub struct Parts {
     keeper: Option<Keeper>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
+    /// Whether the session is recorded, and there are values that the logs do not show.
+    pub(super) records_secrets: bool,
     /// Values that are not shown in the log and in the list of calls.
     pub(super) secrets: Arc<Secrets>,
     /// How the audit log is opened, where there is to be one.
@@ -188,6 +190,8 @@ impl Parts {
                 .value
                 .then(|| Keeper::new(configured::temporary_directories(config), config.keep_output.value)),
             calls: AtomicU64::new(0),
+            records_secrets: config.record.value.is_some()
+                && (!config.env.value.is_empty() || config.rules.written().any(|rule| rule.has_secrets())),
             secrets: Arc::new(Secrets::new(config.secret_values())),
             audit: auditing::plan(config),
             anchor: configured::anchor_settings(config),

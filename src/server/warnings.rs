@@ -22,6 +22,13 @@ impl Parts {
                 allow.names().join(", ")
             ));
         }
+        if self.records_secrets {
+            warnings.push(
+                "the recording (`--record`) holds all that clients and commands send in clear text, also values of `--env` and \
+                 values that a rule marks `secret: true`; let nobody read it who may not know them"
+                    .to_owned(),
+            );
+        }
         warnings.extend(self.settings_of_others.iter().cloned());
         warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
         for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {

@@ -343,3 +343,27 @@ fn a_configuration_that_is_no_file_stops_the_start() {
         assert!(stderr.starts_with(&expected), "{stderr}");
     }
 }
+
+#[test]
+fn a_recording_that_may_hold_secrets_is_warned_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("policy.yaml");
+    fs::write(&policy, "commands:\n  echo: {options: {\"--token\": {text: {}, secret: true}}}\n").unwrap();
+    let policy = policy.to_str().unwrap();
+    let record = ["--record", "%p.transcript"];
+    for (flags, is_warned) in [
+        (&["--policy", policy][..], true),
+        (&["--allow", "echo", "--env", "TOKEN=planted"], true),
+        (&["--allow", "echo"], false),
+        (&["--profile", "search"], false),
+    ] {
+        let mut server = Server::command(&[flags, &record].concat()).dir(dir.path()).start();
+        server.initialize("2025-11-25");
+        server.request("tools/list", serde_json::json!({}));
+        server.close_stdin();
+        assert_eq!(server.wait_exit(), 0);
+        let said = server.stderr();
+        let warned = said.contains("warn: the recording (`--record`) holds") && said.contains("`secret: true`");
+        assert_eq!(warned, is_warned, "{flags:?}: {said}");
+    }
+}
