@@ -150,7 +150,7 @@ fn leaving_the_tree(refused: &mut RefusedCalls) -> Result<(), BackendError> {
 /// A tracer that is told of the exit of its tracee stops it there, where SIGKILL does not end it any more. Two that do so to
 /// each other can't be ended by anybody. Debuggers do without.
 fn outliving_sigkill(refused: &mut RefusedCalls) -> Result<(), BackendError> {
-    for request in [PTRACE_SETOPTIONS, PTRACE_SEIZE] {
+    for request in [PTRACE_SETOPTIONS, PTRACE_OLDSETOPTIONS, PTRACE_SEIZE] {
         let is_told = is_masked(3, PTRACE_O_TRACEEXIT, PTRACE_O_TRACEEXIT)?;
         refused.where_all(libc::SYS_ptrace, &[is(0, request)?, is_told])?;
     }
@@ -217,6 +217,8 @@ const FS_IOC_SETVERSION: c_int = 0x4008_7602;
 const S_ISUID: c_int = 0o4000;
 const S_ISGID: c_int = 0o2000;
 const PTRACE_SETOPTIONS: c_int = 0x4200;
+/// The same on some processors.
+const PTRACE_OLDSETOPTIONS: c_int = 21;
 const PTRACE_SEIZE: c_int = 0x4206;
 const PTRACE_O_TRACEEXIT: c_int = 0x40;
 const PRIO_USER: c_int = 2;

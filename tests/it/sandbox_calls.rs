@@ -146,6 +146,12 @@ const ATTEMPTS: &[(From, On, Sign, &str)] = &[
         From::Workspace,
         On::Some,
         Said,
+        "traced(lambda pid: (ptrace(16, pid, 0), os.waitpid(pid, 0), ptrace(21, pid, 0x40))); SAY",
+    ),
+    (
+        From::Workspace,
+        On::Some,
+        Said,
         "f = os.open(made() + 'x', 0o101, 0o4755); os.write(f, b'x'); check(-(os.fstat(f).st_mode & 0o4000 == 0)); SAY",
     ),
     (
