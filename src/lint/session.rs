@@ -164,7 +164,7 @@ impl<'a> Session<'a> {
         }
         let method = message.get("method").and_then(Value::as_str);
         if method.is_some() && (message.get("result").is_some() || message.get("error").is_some()) {
-            self.find(side, "jsonrpc", "it has a `method` and what a response has");
+            self.find(side, "jsonrpc", "it has a `method` and also a `result` or an `error`");
         }
         match (method, message.get("id")) {
             (Some(method), None) if is_bare => self.bare_method(side, method),
@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
                 .get(&(receiver, token.to_string()))
                 .is_some_and(|(id, _)| self.requests.get(&(side, id.clone())).is_some_and(|request| !request.answered));
             if is_active {
-                self.find(side, "progress", format!("the token {} is one of another request still", shown(token)));
+                self.find(side, "progress", format!("the token {} still belongs to another request", shown(token)));
             }
             self.tokens.insert((receiver, token.to_string()), (id.to_string(), None));
         }
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
         if id.is_null() {
             self.unparsed.pop_front();
             if !is_bare {
-                self.find(side, "id", "an id is never null; leave it out where it is not known");
+                self.find(side, "id", "an id is never null; leave it out if it is not known");
             }
             return;
         }
@@ -331,7 +331,7 @@ impl<'a> Session<'a> {
         if was_answered {
             self.find(side, "id", format!("the request {} was answered before", shown(id)));
         } else if was_cancelled {
-            self.find(side, "cancellation", format!("the request {} was cancelled and is answered", shown(id)));
+            self.find(side, "cancellation", format!("the request {} was cancelled, but was answered", shown(id)));
         }
         if is_bare {
             if method == "initialize" {
@@ -355,7 +355,7 @@ impl<'a> Session<'a> {
         if let Some(code) = code.filter(|code| *code != METHOD_NOT_FOUND && self.initialized.contains("ready")) {
             if schema.of_method(&method).is_none() {
                 let what =
-                    format!("`{method}` is no method of this revision, which the error -32601 says; found {code}");
+                    format!("`{method}` is not a method of this revision; expected the error -32601, found {code}");
                 self.find(side, "jsonrpc", what);
             }
         }
@@ -409,8 +409,10 @@ impl<'a> Session<'a> {
         let (schemas, revision) = (self.schemas, revision?);
         let schema = schemas.get(revision);
         if schema.is_none() && !schemas.is_empty() && self.without_schema.insert(revision.to_owned()) {
-            let what =
-                format!("the revision {} has no schema here, so nothing of it was checked", shown(&revision.into()));
+            let what = format!(
+                "there is no schema for the revision {}, so its messages were not checked",
+                shown(&revision.into())
+            );
             self.find(side, "schema", what);
         }
         schema

@@ -49,7 +49,7 @@ fn each_rule_finds_its_mistake_and_a_clean_session_has_none() {
     after(
         "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}\n--> {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n\
          <-- {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n==> eof\n",
-        &["8 server cancellation: the request 1 was cancelled and is answered"],
+        &["8 server cancellation: the request 1 was cancelled, but was answered"],
     );
     after(
         "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"progressToken\":5}}}\n\
@@ -84,7 +84,7 @@ fn each_rule_finds_its_mistake_and_a_clean_session_has_none() {
         "<-- {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"m\"}}\n\
          <-- {\"jsonrpc\":\"2.0\",\"error\":\"nope\"}\n<-- {\"error\":{}}\n",
         &[
-            "6 server id: an id is never null; leave it out where it is not known",
+            "6 server id: an id is never null; leave it out if it is not known",
             "7 server jsonrpc: an error has a whole number as its `code` and a string as its `message`",
         ],
     );
@@ -98,7 +98,7 @@ fn each_rule_finds_its_mistake_and_a_clean_session_has_none() {
     after(
         "--> {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"result\":{}}\n<== exit 139\n",
         &[
-            "6 client jsonrpc: it has a `method` and what a response has",
+            "6 client jsonrpc: it has a `method` and also a `result` or an `error`",
             "6 server id: the request 1 (`ping`) was never answered",
             "7 server lifecycle: a signal ended the server (exit status 139)",
         ],
@@ -163,7 +163,7 @@ fn a_message_is_judged_by_the_revision_of_its_own_request() {
         "12 the answer to `tools/list`: `new` is missing",
         "13 the answer to `tools/list`: `old` is missing",
         "17 the answer to `tools/list`: `inputRequests` is missing",
-        "18 the revision \"1999-01-01\" has no schema here, so nothing of it was checked",
+        "18 there is no schema for the revision \"1999-01-01\", so its messages were not checked",
     ];
     assert_eq!(found, expected);
 }
@@ -200,7 +200,7 @@ fn what_nobody_has_offered_is_found_and_what_is_unknown_has_its_own_error() {
         + "<-- {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,\"message\":\"m\"}}\n";
     let transcript = Transcript::parse("t", format!("transcript: 1\n\n{body}")).unwrap();
     let found = lint(&transcript, 3, &[("2025-06-18".to_owned(), schema("tools"))].into());
-    let expected = "`x` is no method of this revision, which the error -32601 says; found -32602";
+    let expected = "`x` is not a method of this revision; expected the error -32601, found -32602";
     assert_eq!(found.iter().map(|finding| finding.what.as_str()).collect::<Vec<_>>(), [expected]);
 }
 

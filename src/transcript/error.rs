@@ -128,7 +128,7 @@ pub enum Problem {
         found: String,
     },
     /// A known prefix without the blank behind it.
-    #[error("expected a blank behind `{prefix}`, found `{found}`")]
+    #[error("expected a blank after `{prefix}`, found `{found}`")]
     NoBlank {
         /// The prefix.
         prefix: &'static str,

@@ -38,7 +38,7 @@ impl Placeholders {
     /// # Errors
     /// The file system's error for the path; `InvalidInput` if it is not UTF-8.
     pub fn with_tmp(directory: &Path) -> io::Result<Self> {
-        let no_utf8 = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is no UTF-8", directory.display()));
+        let no_utf8 = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{}` is not UTF-8", directory.display()));
         let canonical = crate::files::canonicalize(directory)?;
         let canonical = canonical.to_str().ok_or_else(no_utf8)?;
         let given = directory.to_str().ok_or_else(no_utf8)?;
