@@ -62,7 +62,7 @@ pub(super) fn play(
     end_descendants();
     let has_answered = played.entries.iter().any(|entry| matches!(entry, Entry::Receive(_)));
     let ended_early = played.entries.iter().any(|entry| matches!(entry, Entry::Failure(Failure::EndOfOutput)));
-    // What is to be answered by nothing tells a server from one that did not start by its status alone.
+    // If no answer is expected, only its status tells whether the server started.
     let is_silent = !transcript.entries.iter().any(|entry| matches!(entry, Entry::Receive(_)));
     let has_started = has_answered || is_silent && matches!(server.status.or(by_itself), None | Some(0));
     let problem = (!has_started || ended_early).then(|| {
@@ -89,7 +89,7 @@ fn end_descendants() {
     }
 }
 
-/// A path is one from where the player was started, not from where the server is.
+/// A relative path is meant from where the player was started, not from where the server runs.
 fn located(program: &str) -> io::Result<OsString> {
     let is_path = program.contains(std::path::is_separator);
     if is_path { std::path::absolute(program).map(Into::into) } else { Ok(program.into()) }
@@ -146,7 +146,7 @@ fn end_group(group: u32, how: Ending) {
         Ending::Forced => Signal::KILL,
     };
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // It is empty where all has ended.
+        // If everything has ended, the group is empty.
         kill_process_group(group, signal).ok();
     }
 }

@@ -26,9 +26,9 @@ const SLACK: Duration = Duration::from_secs(10);
 /// What happened when a transcript was played.
 pub(super) struct Played {
     pub transcript: Transcript,
-    /// Why the server did not answer, where that can be told.
+    /// Why the server did not answer, if that is known.
     pub problem: Option<String>,
-    /// Whether the server came to answering at all; else what happened is nothing that a transcript should say.
+    /// Whether the server got as far as answering. If not, what happened does not belong in a transcript.
     pub has_started: bool,
     /// The file that the server could not read, as the transcript names it.
     pub unread: Option<PathBuf>,
@@ -83,7 +83,7 @@ pub(super) fn play(
             2
         }
     };
-    // Where the transcript does not look at the end nobody listens.
+    // If the transcript does not look at the end, nobody listens.
     ended.send(status).ok();
     let transcript = playing.join().map_err(|_| io::Error::other("the player failed"))?;
     Ok(Played { transcript, has_started: problem.is_none(), problem, unread })
@@ -119,12 +119,12 @@ fn configure(
     let variables = variables(transcript, directory, placeholders, passed);
     let surroundings = Surroundings { variables, directory: directory.path().to_owned() };
     let mut config = Config::resolve_beneath(&flags, surroundings, directory)?;
-    // What is played is no session of the operator's, and the header says no file to write to.
+    // A replay is not one of the operator's sessions, and the header of a transcript must not name a file to write to.
     (config.audit.value, config.audit_anchor.value) = (None, None);
     Ok(config)
 }
 
-/// The longest that any call of the transcript may take; nothing where it calls no tool.
+/// The longest that any call of the transcript may take; zero if it calls no tool.
 fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
     let mut sent = Vec::new();
     for entry in &transcript.entries {
@@ -135,7 +135,7 @@ fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
             }
         }
     }
-    // A line that can't be read is no call either.
+    // A line that can't be read is not a call either.
     let lines = sent.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let messages = lines.flat_map(|line| match line {
         Value::Array(messages) => messages,

@@ -20,7 +20,7 @@ use crate::transcript::{RecordedOutput, Recorder};
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// The file; a name in `directory` where there is none.
+    /// The file; without it, a name is made up in `directory`.
     pub output: Option<String>,
     /// The directory for a file that is named by the program.
     pub directory: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Options {
     pub force: bool,
     /// Write the time before each line.
     pub timing: bool,
-    /// End the session where it can't be recorded any more.
+    /// End the session if it can't be recorded any more.
     pub required: bool,
     /// The server.
     pub command: Vec<String>,

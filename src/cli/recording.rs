@@ -30,7 +30,7 @@ pub(super) struct Target {
     /// The directories that commands work in.
     changeable: Vec<PathBuf>,
     existing: Existing,
-    /// Made where it is missing.
+    /// It is made if it is missing.
     directory: Option<PathBuf>,
     /// What has named the file.
     how: &'static str,
@@ -282,7 +282,7 @@ fn header(
     header().map_err(|problem| target.unrecordable(problem))
 }
 
-/// What every recording says: the platform, and the directory where it is written `[tmp]`.
+/// What every recording says: the platform, and the directory if that is written as `[tmp]`.
 fn basis(here: &Path, placeholders: &Placeholders) -> Result<Header, Problem> {
     let platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
     let header = Header::default().with_platform(platform);

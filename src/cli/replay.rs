@@ -1,7 +1,7 @@
 //! `allowexec replay`: plays transcripts against fresh servers and shows what differs.
 //!
 //! One transcript is played in this process. Several are played side by side, each by a process of its own, since the server
-//! that is built in looks after the orphans of the whole process. What is printed holds nothing that changes from run to run.
+//! that is built in looks after the orphans of the whole process. What is printed does not change from run to run.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -110,7 +110,7 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Opens its directory, and makes sure that nothing else than a regular file has its name.
+    /// Opens its directory, and makes sure that only a regular file has its name.
     fn hold(file: &'a str) -> Result<Self, CliError> {
         let place = Place::open(Path::new(file), &[]).map_err(PlaceError::from);
         let held = place.and_then(|place| place.could_replace().map(|()| Self { file, place }));
@@ -160,7 +160,7 @@ fn below(directory: &Path) -> io::Result<Vec<String>> {
     Ok(files)
 }
 
-/// Reads a transcript, from standard input where it is named so.
+/// Reads a transcript; `-` is standard input.
 pub(super) fn read(file: &str) -> Result<Vec<u8>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{file}: {error}");
     if file != STANDARD_INPUT {

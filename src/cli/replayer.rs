@@ -37,7 +37,7 @@ pub(super) enum Replayed {
         /// What to show.
         difference: Difference,
         is_same: bool,
-        /// The new text of the file; `None` where it stays the same, or where what happened must not become the truth.
+        /// The new text of the file; `None` if it stays the same, or if what happened must not become what is expected.
         updated: Option<String>,
     },
 }
@@ -88,7 +88,7 @@ impl<'a> Replayer<'a> {
         Ok(Self { options, passed, interrupt })
     }
 
-    /// Plays one file, and rewrites it where that was asked for. The error is for people, and names the file.
+    /// Plays one file, and rewrites it if that was asked for. The error is for people, and names the file.
     pub(super) fn replay(&mut self, file: &str) -> Result<ReplayVerdict, String> {
         let original = match self.options.rewriting {
             Rewriting::Writes => Some(Original::hold(file)?),
@@ -159,7 +159,7 @@ impl<'a> Replayer<'a> {
                 Rewriting::Off | Rewriting::Writes | Rewriting::Shows => comparison.unified(),
             },
         };
-        // What a server does that did not start is nothing that a transcript should say.
+        // If a server did not start, what happened does not belong in a transcript.
         let updated = comparison.updated().filter(|_| has_started && !self.interrupt.came());
         Ok(Replayed::Compared { difference, is_same, updated })
     }
@@ -262,7 +262,7 @@ impl Drop for ReplayDirectory {
     fn drop(&mut self) {
         // What has the name now may be another directory, or a link to one.
         if !self.is_given && self.directory.is_at(&self.path) {
-            // It follows no link. What a transcript has made unremovable stays, and hides nothing that was played.
+            // It follows no link. If a transcript has made something that can't be removed, it stays; the verdict is the same.
             fs::remove_dir_all(&self.path).ok();
         }
     }

@@ -76,7 +76,7 @@ struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Plays one file and has it decided about. The inner error is about this file alone.
+    /// Plays one file and has it decided about. The inner error is only about this file.
     fn file(&mut self, file: &str, place: &str) -> Result<Result<(), String>, CliError> {
         // Held before anything runs that could put another file or a link there.
         let original = match self.decision {
@@ -170,7 +170,7 @@ impl Review<'_> {
     }
 }
 
-/// What was typed before the question is no answer to it.
+/// What was typed before the question does not answer it.
 #[cfg(unix)]
 fn forget_what_was_typed() {
     // A terminal that can't do it still asks.

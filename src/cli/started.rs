@@ -11,7 +11,7 @@ pub(super) fn command(program: impl AsRef<OsStr>, arguments: impl IntoIterator<I
     command
 }
 
-/// The exit status; 128 and the number of the signal where one ended the process.
+/// The exit status; 128 plus the number of the signal if one ended the process.
 pub(super) fn number(status: ExitStatus) -> i32 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);

@@ -384,7 +384,7 @@ impl<'a> Session<'a> {
         own.or(self.negotiated.as_deref()).or(self.modern.as_deref())
     }
 
-    /// The revision of a notification that does not say its own: that of the request that it is about, where it names one.
+    /// The revision of a notification that does not say its own: that of the request that it is about, if it names one.
     fn revision_of_request<'b>(
         &self,
         side: Side,
@@ -397,7 +397,7 @@ impl<'a> Session<'a> {
             "notifications/progress" => params("progressToken")
                 .and_then(|token| self.tokens.get(&(side, token.to_string())))
                 .and_then(|(id, _)| of(side.other(), id)),
-            // A subscription is one of the modern era, and the others are of the handshake's where there was one.
+            // A subscription belongs to the modern era. Other notifications are in the revision of the handshake, if there was one.
             _ if params("_meta").is_some_and(|meta| meta.get(SUBSCRIPTION).is_some()) => Some(&self.modern),
             _ => None,
         };

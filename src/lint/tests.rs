@@ -190,7 +190,7 @@ fn what_nobody_has_offered_is_found_and_what_is_unknown_has_its_own_error() {
         ],
     );
     check(&session("{\"roots\":{}}", "{\"logging\":{},\"tools\":{}}", body), &[]);
-    // A line that is no JSON has an answer, too.
+    // A line that is not JSON is answered, too.
     let answer = "<-- {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"m\"}}\n";
     let garbage = "6 client framing: the line is not JSON (expected value at line 1 column 1): \"x\"";
     check(&session("{}", "{}", &format!("--> x\n{answer}==> eof\n")), &[garbage]);

@@ -145,7 +145,7 @@ impl Message {
     }
 }
 
-/// Whether one message says no more than its identity. A message with more in it is a whole one, also where a server has left
+/// Whether one message contains only its identity. A message with more in it is a whole one, even if a server has left
 /// out `jsonrpc`.
 pub(crate) fn is_bare(message: &Value) -> bool {
     let Some(mut members) = message.as_object().map(serde_json::Map::iter) else { return false };

@@ -127,7 +127,7 @@ pub enum Problem {
         /// The line.
         found: String,
     },
-    /// A known prefix without the blank behind it.
+    /// A known prefix without the blank after it.
     #[error("expected a blank after `{prefix}`, found `{found}`")]
     NoBlank {
         /// The prefix.
@@ -135,13 +135,13 @@ pub enum Problem {
         /// The line.
         found: String,
     },
-    /// `-->x` is followed by something else than bytes in hex.
+    /// `-->x` is followed by something other than bytes in hex.
     #[error("expected pairs of hex digits without blanks, found `{found}`")]
     NoHex {
         /// What follows the prefix.
         found: String,
     },
-    /// `<--` is followed by something else than JSON.
+    /// `<--` is followed by something other than JSON.
     #[error("expected a JSON message on one line, found `{found}`: {reason}")]
     NoJson {
         /// What follows the prefix.
@@ -155,7 +155,7 @@ pub enum Problem {
         /// The message.
         found: String,
     },
-    /// A wait that contains only its identity, where a whole message is needed to answer with.
+    /// A wait that contains only its identity, although a whole message is needed to answer with.
     #[error("expected a whole message to answer with, found `{found}`; `allowexec replay --update` fills it in")]
     BareAnswer {
         /// The message.
@@ -167,13 +167,13 @@ pub enum Problem {
         /// The line.
         found: String,
     },
-    /// `==>` is followed by something else than `eof`.
+    /// `==>` is followed by something other than `eof`.
     #[error("expected `==> eof`, found `==> {found}`")]
     NoEof {
         /// What follows the prefix.
         found: String,
     },
-    /// `<==` is followed by something else than `exit` and a number, or `no line feed`.
+    /// `<==` is followed by something other than `exit` and a number, or `no line feed`.
     #[error("expected `<== exit N` or `<== no line feed`, found `<== {found}`")]
     NoExit {
         /// What follows the prefix.

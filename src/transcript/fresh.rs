@@ -14,7 +14,7 @@ use super::{Entry, Identity, Message, Transcript};
 const LONG: usize = 8;
 /// The ids of requests are too many and too alike for that.
 const ID: &str = "id";
-/// A server makes it anew in each answer, also where it says the same as before. Every other string names one thing for the whole session.
+/// A server makes a new one for each answer, even if it says the same as before. Every other string names one thing for the whole session.
 const STATE: &str = "requestState";
 
 /// What the server of a play has made up so far.
@@ -277,7 +277,7 @@ mod tests {
             assert_ne!(shown, Entry::Receive(task(4, recorded)), "{wrong}");
         }
         assert_eq!(fresh.sent("recorded-1 recorded-2 the-same".to_owned()), "made-up-1 made-up-2 the-same");
-        // A state is made anew in each answer.
+        // Each answer has a new state.
         let state =
             |state: &str| Message::parse(&format!(r#"{{"id":1,"result":{{"requestState":"{state}"}}}}"#)).unwrap();
         for state_now in ["made-up-a", "made-up-b", "made-up-a"] {

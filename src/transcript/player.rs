@@ -65,8 +65,8 @@ impl Player {
         Self { placeholders, ..self }
     }
 
-    /// A message that comes earlier than in the transcript stands in the result where it came, so that it differs. Otherwise it
-    /// stands where the transcript has it: a server may answer requests in any order.
+    /// A message that comes earlier than in the transcript is in the result where it came, so it differs. Otherwise it
+    /// is where the transcript has it: a server may answer requests in any order.
     #[must_use]
     pub fn in_order(self, in_order: bool) -> Self {
         Self { in_order, ..self }

@@ -69,7 +69,7 @@ impl How {
     }
 }
 
-/// What can stand behind the pointer of a rule, for people.
+/// What can follow the pointer of a rule, for people.
 pub(super) fn all_words() -> String {
     let words: Vec<String> = How::OF_ONE_WORD.iter().map(|how| format!("`{}`", how.word())).collect();
     format!("{} or `same LINE [POINTER]`", words.join(", "))
@@ -80,7 +80,7 @@ pub(super) fn all_words() -> String {
 pub enum Strictness {
     /// By the rules of the transcript and the usual ones.
     Usual,
-    /// By the rules of the transcript alone.
+    /// Only by the rules of the transcript.
     Strict,
 }
 

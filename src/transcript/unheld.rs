@@ -82,7 +82,7 @@ mod tests {
         check(r#"[{"a":{"b":1,"c":["b"],"b":2}},{"x":"x"}]"#, &[r#"{"b":1,"c":["b"],"b":2}"#]);
         check(r#"{"a\"":1,"a\"" : 2}"#, &[r#"{"a\"":1,"a\"" : 2}"#]);
         check(r#""\\""#, &[]);
-        // What is no JSON ends too.
+        // Text that is not JSON ends too.
         check(r#"}]"open\"#, &[]);
     }
 }

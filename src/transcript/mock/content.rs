@@ -19,7 +19,7 @@ pub(super) struct Content {
     pub key: Value,
     /// The ids of its requests, in their order.
     pub ids: Vec<Value>,
-    /// Their progress tokens; null where one has none.
+    /// Their progress tokens; null for one without a token.
     pub tokens: Vec<Value>,
 }
 
