@@ -43,7 +43,7 @@ pub enum SandboxError {
     },
     /// A path leads through a link that a command may have made.
     #[error(
-        "{setting} names `{}`, and the link `{}` on the way lies where commands may write, so that a command decides what is \
+        "{setting} names `{}`, and the link `{}` on the way lies where commands may write, so a command can decide what is \
          granted; it leads to `{}` now: if that is what you mean, name it instead", .path.display(), .link.display(),
         .found.display()
     )]

@@ -1,5 +1,5 @@
-//! Has a program of the operator's keep the head of the audit log elsewhere: that is what shows later whether its end was cut
-//! off, or all of it written anew.
+//! Runs the operator's program that keeps the head of the audit log elsewhere. The kept heads show later whether the
+//! log was truncated or rewritten.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -15,25 +15,25 @@ use crate::audit::HeadFollower;
 use crate::exec::{End, Limits, OperatorProgram, Stop, own_children, stop};
 use crate::files::{PlaceError, SharedReader};
 
-/// How often the program runs while a session lasts.
+/// How often the program runs during a session.
 const EVERY: Duration = Duration::from_secs(10 * 60);
-/// How long it may take, and before that the reading of what was appended to the log since the last time. The end of the
-/// server waits for both.
+/// How long a run may take, and how long reading the new part of the log before it may take. The server waits for both
+/// before it ends.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(200);
-/// What is kept of each of its streams.
+/// How many bytes of each of its streams are kept.
 const MOST_OUTPUT: u64 = 1024;
-/// The variable in which it finds the path of the log.
+/// The environment variable that gives it the path of the log.
 const VARIABLE: &str = "AUDIT_LOG";
 
-/// What the program is, and which log it is for.
+/// The program, and the log that it is for.
 #[derive(Debug, Clone)]
 pub(super) struct AnchorSettings {
     pub program: Result<Arc<OperatorProgram>, String>,
     pub log: PathBuf,
 }
 
-/// The thread that runs it.
+/// The thread that runs the program.
 #[derive(Debug)]
 pub(super) struct Anchor {
     /// Dropped at the session's end.
@@ -68,7 +68,7 @@ impl Anchor {
         Ok(Self { over, thread, _stop: stop })
     }
 
-    /// Runs it once more, at the session's end, and waits for that.
+    /// Runs the program a last time, at the end of the session, and waits for it.
     ///
     /// # Errors
     /// Why the head was not kept.
@@ -107,7 +107,7 @@ fn run(
     }
 }
 
-/// How much of the log is read at once.
+/// How many bytes of the log one read takes.
 const PIECE: usize = 256 * 1024;
 
 /// A file that can be read for so long.

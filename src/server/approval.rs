@@ -1,4 +1,4 @@
-//! What a person is asked about one call, in words and as JSON, and what the answer can be.
+//! What a person is asked about one call, as text and as JSON, and the possible answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::mcp::{Approval, Implementation};
 use crate::policy::{Proposal, ShellChange};
 use crate::text::{escape, escape_os, quote_to_judge as shown};
 
-/// The longest text that a person is shown, in bytes. What can't be shown in full is not asked for.
+/// The longest text that a person is shown, in bytes. If a call can't be shown in full, nobody is asked about it.
 pub(super) const LONGEST_TEXT: usize = 4 * 1024;
 /// How many equal calls one answer is for at most.
 pub(super) const MOST_EQUAL: usize = 16;
-/// How much of a client's name is told.
+/// How much of a client's name is shown, in bytes.
 const LONGEST_CLIENT: usize = 128;
 
 /// A call that a person is asked about.
@@ -24,7 +24,7 @@ pub(super) struct CallToApprove {
     pub proposal: Proposal,
     /// What it would read on its standard input.
     pub input: Option<String>,
-    /// How long it may take, where the call says so.
+    /// The timeout, if the call gives one.
     pub timeout: Option<Duration>,
     /// The tool that was called.
     pub tool: String,
@@ -33,28 +33,28 @@ pub(super) struct CallToApprove {
 }
 
 impl CallToApprove {
-    /// Whether a person who was asked about one was asked about the other.
+    /// Whether an answer about one of these calls is also an answer about the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.is_called_as(&other.tool, other.input.as_deref(), other.timeout)
             && self.sandbox == other.sandbox
             && self.proposal.is_same(&other.proposal)
     }
 
-    /// Whether a call by this tool, with this input and this time limit, can be the same.
+    /// Whether a call of this tool, with this input and this timeout, can be the same.
     pub(super) fn is_called_as(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> bool {
         self.tool == tool && self.input.as_deref() == input && self.timeout == timeout
     }
 
-    /// What a person reads; `None` where it is too long to be shown in full.
+    /// What a person reads; `None` if it is too long to be shown in full.
     ///
     /// Each word is in quotes. Characters that are invisible, end a line, change the direction of text or are written from
-    /// right to left are escaped, and so is each blank after the third in a row: no word can look like two or like another
-    /// line, or push what follows out of sight.
+    /// right to left are escaped, and so is each blank after the third in a row. So no word can look like two words or
+    /// like another line, or push what follows out of sight.
     pub(super) fn text(&self, of: AnswerOf) -> Option<String> {
         self.text_with(self.proposal.words(), |change| &change.words, of)
     }
 
-    /// The question in the audit log, without what the rule calls secret.
+    /// The question in the audit log, without the words that the rule marks as secret.
     pub(super) fn to_record(&self, call: u64, channel: Channel, of: AnswerOf) -> audit::Event {
         let text = self.text_with(self.proposal.shown_inserted(), |change| &change.shown, of).unwrap_or_default();
         audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
@@ -68,7 +68,7 @@ impl CallToApprove {
     ) -> Option<String> {
         let proposal = &self.proposal;
         let changes = || proposal.changes().iter().map(&of_change);
-        // Before anything is copied that is longer by far.
+        // Checked first, so that nothing far too long is copied.
         let length = changes().flatten().chain(words).map(|word| word.len() + 3).sum::<usize>();
         if length + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
@@ -92,7 +92,7 @@ impl CallToApprove {
         (text.len() <= LONGEST_TEXT).then_some(text)
     }
 
-    /// What the operator's program reads.
+    /// The JSON that the operator's program reads.
     pub(super) fn to_json(&self, client: Option<&Implementation>) -> Value {
         let client = client.map(|client| format!("{} {}", client.name, client.version));
         let client = client.map(|client| client.chars().take(LONGEST_CLIENT).collect::<String>());
@@ -131,7 +131,7 @@ pub(super) enum AnswerOf {
 }
 
 impl AnswerOf {
-    /// How often the answer lets the command run, if that can be more than once.
+    /// How often the answer lets the command run, if that may be more than once.
     fn times(self) -> Option<String> {
         match self {
             Self::OneCall => None,
@@ -152,7 +152,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The word for it in the log.
+    /// What the log calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -170,24 +170,24 @@ impl fmt::Display for Channel {
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It runs, this time.
+    /// Approved, for this call.
     Once,
-    /// It runs, and so does the very same call until the session ends.
+    /// Approved, for this call and for every identical call until the session ends.
     Session,
-    /// A person has said no.
+    /// A person declined.
     Declined,
     /// The form was closed without an answer.
     Cancelled,
-    /// Nobody has answered in time.
+    /// Nobody answered in time.
     TimedOut,
-    /// Nobody waits for the answer any more.
+    /// Nobody is waiting for the answer any more.
     Withdrawn,
-    /// Nobody could be asked, or what came is no answer.
+    /// Nobody could be asked, or the response was not an answer.
     Failed(String),
 }
 
 impl Answer {
-    /// The word for it in the log.
+    /// What the log calls it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Once => "once",
@@ -215,7 +215,7 @@ impl Answer {
 }
 
 impl From<Option<Approval>> for Answer {
-    /// What a client has answered; `None` for what is no answer.
+    /// Makes it from a client's response; `None` stands for a response that isn't an answer.
     fn from(answer: Option<Approval>) -> Self {
         match answer {
             Some(Approval::Once) => Self::Once,

@@ -1,4 +1,4 @@
-//! The operator's program that asks a person: run outside of any sandbox, on a thread of its own for each question.
+//! Runs the operator's program that asks a person: outside any sandbox, with one thread for each question.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,17 +14,17 @@ use crate::exec::{End, ExecError, Limits, OperatorProgram, Output, Stop, StopRea
 
 /// The exit status that approves a call until the session ends; 0 approves it once.
 const SESSION: i32 = 10;
-/// What is kept of each of its streams.
+/// How many bytes of each of its streams are kept.
 const MOST_OUTPUT: u64 = 4 * 1024;
 
-/// How the operator has a person asked.
+/// How a person is asked, according to the operator.
 #[derive(Debug, Clone)]
 pub struct AskSettings {
-    /// The program; an error where it could not be found, and then nobody is asked.
+    /// The program, if there is one; an error if it could not be found, and then nobody is asked.
     pub(super) program: Option<Result<Arc<OperatorProgram>, String>>,
     /// How long a question stays open.
     pub(super) timeout: Duration,
-    /// Between the polite end of the program's tree and the forced one.
+    /// The delay between SIGTERM and SIGKILL to the program's process tree.
     pub(super) grace: Duration,
 }
 
@@ -40,10 +40,10 @@ impl Asker {
         Self { events, running: HashMap::new() }
     }
 
-    /// Has the program ask, and tells the loop of the answer.
+    /// Runs the program; its answer becomes an event for the loop.
     ///
     /// # Errors
-    /// Why it can't.
+    /// If the program was not found, or there is no pipe or thread.
     pub(super) fn ask(&mut self, settings: &AskSettings, asks: ProgramAsks) -> Result<(), String> {
         let ProgramAsks { number, program, request, text } = asks;
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
@@ -55,7 +55,7 @@ impl Asker {
             let run = AssertUnwindSafe(|| program.run(request, (ASK_TEXT, &text), limits, &signal));
             let lost = |_| (Answer::Failed("the server failed while its program asked".to_owned()), String::new());
             let (answer, said) = catch_unwind(run).map_or_else(lost, answer_of);
-            // Where the loop is gone nobody waits for it.
+            // If the loop is gone, nobody is waiting for the answer.
             events.send(Event::Answered { number, answer, said });
         };
         let started = std::thread::Builder::new().name("approval".into()).spawn(work);
@@ -64,30 +64,31 @@ impl Asker {
         Ok(())
     }
 
-    /// Nobody waits for the answer any more: the program is ended. It is told of all the same, once it has.
+    /// Ends the program, because nobody is waiting for the answer any more. The loop still gets an event when it has
+    /// ended.
     pub(super) fn end(&mut self, number: u64, why: StopReason) {
         if let Some(stop) = self.running.get(&number) {
             stop.send(why);
         }
     }
 
-    /// Ends all of them.
+    /// Ends all running programs.
     pub(super) fn end_all(&mut self) {
         self.running.values().for_each(|stop| stop.send(StopReason::Shutdown));
     }
 
-    /// The program that asked this has ended.
+    /// Notes that the program that asked this question has ended.
     pub(super) fn ended(&mut self, number: u64) {
         self.running.remove(&number);
     }
 
-    /// Whether no program runs.
+    /// Whether no program is running.
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 }
 
-/// The answer, and the beginning of what the program has said beside it.
+/// The answer, and the beginning of what the program wrote to standard error.
 fn answer_of(ran: Result<Output, ExecError>) -> (Answer, String) {
     let said =
         ran.as_ref().map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stderr.head).into());

@@ -1,4 +1,4 @@
-//! The audit log, as the loop has it: what it records, and what is refused where it can't.
+//! The audit log as the loop uses it: what it records, and what it refuses if it can't record.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -28,16 +28,16 @@ use crate::tools::{CallTool, ToolKind, signal_name};
 /// Opens the log of a configuration, once there is a session to be recorded.
 pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>;
 
-/// The longest name of a method or a tool that is recorded. No tool has one of a hundred characters.
+/// The longest name of a method or a tool that is recorded, in bytes. Real tools have names below a hundred.
 const LONGEST_NAME: usize = 256;
-/// How long the record of a start waits for the record of the end, so that one write takes both.
+/// How long the record of a start waits for the record of the end, so that one write can hold both.
 pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
 /// Why the end of a call is not known.
 const LOST: &str = "its end was lost: the server ended before it knew whether the command had";
 /// How many messages wait to be recorded while the client is not known yet.
 const MOST_WAITING: usize = 16;
 
-/// A line of the client. Its digest is computed only if a record needs it.
+/// A line from the client. Its digest is computed only if a record needs it.
 pub(super) struct ReceivedLine<'a> {
     text: &'a [u8],
     digest: OnceCell<Digest>,
@@ -53,13 +53,13 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
-/// The log of a session; nothing in it where nobody asked for one.
+/// The audit log of a session; without `--audit` it does nothing.
 #[derive(Debug, Default)]
 pub(super) struct Auditor {
     log: Option<Result<AuditLog, AuditError>>,
-    /// The client that was heard last.
+    /// The client that sent the last request.
     client: Option<(Arc<Implementation>, AuditedClient)>,
-    /// Records that are written after the answer, so that it need not wait for them.
+    /// Records that are written after the answer, so that the answer does not wait for them.
     waiting: Vec<Event>,
     /// The starts of commands that may end within [`STARTED_WITHIN`].
     starting: Vec<Event>,
@@ -67,11 +67,11 @@ pub(super) struct Auditor {
     begun: BTreeSet<u64>,
     /// Whether the last record could not be written.
     is_failing: bool,
-    /// What the server's own log is to say of it.
+    /// Messages for the server's own log.
     told: Vec<(LogLevel, String)>,
 }
 
-/// Makes the plan for the log that the operator wants.
+/// Makes the plan for the log that the operator asked for; `None` without `--audit`.
 pub(super) fn plan(config: &Config) -> Option<AuditPlan> {
     let file = config.audit.value.clone()?;
     let config = config.clone();
@@ -120,12 +120,12 @@ fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
 }
 
 impl Auditor {
-    /// Opens the log, where there is to be one.
+    /// Opens the log, if there is a plan for one.
     pub(super) fn new(plan: Option<AuditPlan>) -> Self {
         Self { log: plan.map(|open| open()), ..Self::default() }
     }
 
-    /// Whether there is to be a log.
+    /// Whether there is an audit log.
     pub(super) fn is_on(&self) -> bool {
         self.log.is_some()
     }
@@ -150,7 +150,7 @@ impl Auditor {
         }
     }
 
-    /// Writes the records that wait, now that there are no more answers to send. The session's first record is written as
+    /// Writes the waiting records, now that there are no more answers to send. The session's first record is written as
     /// soon as the client is known, or with the first record that can't wait for that.
     pub(super) fn answers_sent(&mut self) {
         if !self.is_on() {
@@ -194,14 +194,15 @@ impl Auditor {
         }
     }
 
-    /// Records what is no decision. What can't be written is lost, and told by the session's last record.
+    /// Records anything except a decision. A record that can't be written is lost; the session's last record counts
+    /// these.
     pub(super) fn record(&mut self, event: impl FnOnce() -> Event) {
         if self.is_on() {
             self.write(event());
         }
     }
 
-    /// Records a request on which nothing was decided.
+    /// Records a request that was answered without a decision.
     pub(super) fn refused(&mut self, id: &RequestId, called: &Called, code: Option<i32>, reason: &str) {
         self.record(|| {
             let Called { method, tool } = called.clone();
@@ -211,7 +212,7 @@ impl Auditor {
         });
     }
 
-    /// Records a line, or an element of a batch, that is not a message that can be served.
+    /// Records a line, or an element of a batch, that isn't a message that can be served.
     pub(super) fn malformed(
         &mut self,
         id: Option<&RequestId>,
@@ -262,20 +263,20 @@ impl Auditor {
         self.write(Event::Received(received)).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
     }
 
-    /// Keeps such a request, to record it once the server has handled it.
+    /// Keeps such a request, to be recorded after the server has handled it.
     pub(super) fn received_and_answered(&mut self, received: Received) {
         if self.is_on() {
             self.waiting.push(Event::Received(received));
         }
     }
 
-    /// Keeps a notification, to record it once the server has handled it.
+    /// Keeps a notification, to be recorded after the server has handled it.
     pub(super) fn notified(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
         let named = notification.params.get("requestId").and_then(RequestId::from_value);
         self.came(MessageKind::Notification, named.as_ref(), Some(&notification.method), line);
     }
 
-    /// Keeps a response, to record it once the server has handled it.
+    /// Keeps a response, to be recorded after the server has handled it.
     pub(super) fn responded(&mut self, response: &Response, line: &ReceivedLine<'_>) {
         self.came(MessageKind::Response, response.id.as_ref(), None, line);
     }
@@ -343,7 +344,7 @@ impl Auditor {
         self.waiting.push(Event::Ended(ended_record(ended)));
     }
 
-    /// What the server's own log is to say.
+    /// Takes the messages for the server's own log.
     pub(super) fn told(&mut self) -> Vec<(LogLevel, String)> {
         std::mem::take(&mut self.told)
     }
@@ -353,13 +354,13 @@ impl Auditor {
         !self.waiting.is_empty()
     }
 
-    /// Whether any record is not written yet, also one that waits for the end of its command.
+    /// Whether any record is not written yet, including those that wait for the end of their command.
     #[cfg(unix)]
     pub(super) fn has_unwritten(&self) -> bool {
         self.has_waiting() || !self.starting.is_empty()
     }
 
-    /// Writes all records that wait.
+    /// Writes all waiting records.
     pub(super) fn write_waiting(&mut self) {
         let mut events = std::mem::take(&mut self.starting);
         events.append(&mut self.waiting);
@@ -368,7 +369,7 @@ impl Auditor {
         }
     }
 
-    /// Writes the records that wait, and then this one; returns why it can't be written.
+    /// Writes the waiting records, and then this one; returns the reason if it can't be written.
     fn write(&mut self, event: Event) -> Option<String> {
         self.write_waiting();
         self.write_all(&[event])
@@ -384,7 +385,7 @@ impl Auditor {
         why
     }
 
-    /// Tells the operator of the first record that can't be written, and of the first that can again.
+    /// Tells the operator when records can no longer be written, and when they can be again.
     fn note(&mut self, failed: Option<String>) {
         match failed {
             Some(why) if !self.is_failing => {
@@ -415,10 +416,10 @@ fn name(sent: &str) -> Option<String> {
     (!sent.is_empty()).then(|| if is_long { cut() } else { sent.to_owned() })
 }
 
-/// What runs, and which of its words are secret, from which byte on.
+/// The words that run, and which of them are secret, from which byte on.
 pub(super) type Argv<'a> = (&'a [String], &'a [(usize, usize)]);
 
-/// The decision on a call, as it is recorded. `argv` is what runs or would run, where that was found out.
+/// The decision on a call, as it is recorded. `argv` is what runs or would run, if that was determined.
 pub(super) fn decided_record(
     (call, id, tool): (u64, &RequestId, &str),
     explanation: &Explanation,
@@ -489,7 +490,7 @@ fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> Ended {
     ended
 }
 
-/// All that was written to a stream.
+/// A stream of a command, as it is recorded.
 pub(super) fn stream(captured: &Captured) -> Stream {
     let sha256 = match captured.sha256.as_deref().copied().map(Sha256::from_bytes) {
         Some(sha256) => Some(sha256),

@@ -1,7 +1,7 @@
-//! One budget for what a client can have the server hold: everything that waits for its answer is charged to it.
+//! One budget for the memory that a client can make the server hold. Everything that waits for its answer is charged to
+//! it.
 //!
-//! A [`Charge`] gives its bytes back when it is dropped, so it lives where what it stands for lives, and no path can
-//! forget it.
+//! A [`Charge`] gives its bytes back when it is dropped. It is stored next to what it pays for, so no path can forget it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,25 +11,25 @@ use thiserror::Error;
 
 use crate::files::Held;
 
-/// How much may be held at once, in bytes: 64 MiB.
+/// The size of the budget, in bytes: 64 MiB.
 pub(super) const MOST_HELD: usize = 64 * 1024 * 1024;
-/// What a request costs beside its own bytes: its places in the loop's tables, what the log will say of it, a directory.
+/// What a request costs in addition to its own bytes: its entries in the loop's tables, its log line, a directory.
 pub(super) const REQUEST: usize = 4 * 1024;
-/// What a word of a command costs beside its bytes: its place in the list, and its allocation.
+/// What a word of a command costs in addition to its bytes: its place in the list, and its allocation.
 const WORD: usize = 64;
 
-/// What may be held at once, and how much of it is.
+/// The budget, which counts how much is held now.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Budget(Rc<Cell<usize>>);
 
-/// A part of the budget, given back when this is dropped.
+/// A part of the budget, which is given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
     budget: Budget,
     bytes: usize,
 }
 
-/// Why something is not held.
+/// The budget does not suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "pending requests take {} MiB already, and that is the limit; wait for some of the answers, then send this again",
@@ -38,7 +38,7 @@ pub(super) struct Charge {
 pub(super) struct OverBudget;
 
 impl Budget {
-    /// A charge of nothing yet.
+    /// Makes an empty charge.
     pub(super) fn charge(&self) -> Charge {
         Charge { budget: self.clone(), bytes: 0 }
     }
@@ -48,7 +48,7 @@ impl Charge {
     /// Takes more of the budget.
     ///
     /// # Errors
-    /// [`OverBudget`], and then nothing was taken.
+    /// [`OverBudget`]; in this case nothing was taken.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let held = &self.budget.0;
         held.set(held.get().checked_add(bytes).filter(|after| *after <= MOST_HELD).ok_or(OverBudget)?);
@@ -56,12 +56,12 @@ impl Charge {
         Ok(())
     }
 
-    /// Another charge of nothing yet.
+    /// Makes another empty charge on the same budget.
     pub(super) fn other(&self) -> Self {
         self.budget.charge()
     }
 
-    /// Takes this charge's bytes out of it, for what outlives it.
+    /// Moves the bytes of this charge to a new one, which can outlive it.
     pub(super) fn take(&mut self) -> Self {
         Self { budget: self.budget.clone(), bytes: std::mem::take(&mut self.bytes) }
     }
@@ -80,7 +80,7 @@ pub(super) fn cost_of_words(words: &[String]) -> usize {
 
 /// What a call's own directories cost.
 pub(super) fn cost_of_directories(directories: &[Arc<Held>]) -> usize {
-    // The call holds them, and so does whoever runs it.
+    // Twice: the call holds them, and so does the thread that runs it.
     directories.iter().map(|directory| 2 * (directory.path().as_os_str().len() + WORD)).sum()
 }
 

@@ -1,4 +1,4 @@
-//! `tools/call`: from the request to a call that waits for its turn, or to why it does not run.
+//! `tools/call`: from the request to a queued call, or to the reason why it does not run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
 use crate::tools::{Call, CallTool, Called, ShellCall, ShellCommandFacts, ShellRequest, ToolKind};
 
-/// How much of what was asked for is kept for the log: characters of a line or a word, and words behind the first.
+/// How much of the requested command is kept for the log: characters of a line or a word, and words after the first.
 const LONGEST_ASKED: usize = 512;
 const MOST_ASKED: usize = 16;
 
@@ -97,7 +97,7 @@ pub(super) fn call(
         false => Ok(None),
     };
     let arguments = request.params.remove("arguments");
-    // Only what may have to be asked about is served once more.
+    // Only calls that a person may be asked about are served again.
     let kept = if parts.asks { arguments.clone() } else { None };
     let found = resumed.and_then(|resumed| Ok((resumed, tool_of(parts, &request.params, arguments)?)));
     let (resumed, (tool, kind, arguments)) = match found {
@@ -142,7 +142,7 @@ pub(super) fn call(
     let directories = match roots.place(&request.params, context, needs, (outgoing, &reply), &mut effects) {
         Ok(DecidedIn::These(directories)) => directories,
         Ok(DecidedIn::Asked(result)) => {
-            // The call that comes with the answer is another request.
+            // The call that brings the answer is a new request.
             audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
             return effects.and(Effects::answer(reply, &result));
         }
@@ -155,7 +155,7 @@ pub(super) fn call(
     let person = Person { questions, approved: approved.as_ref().map(|approved| &*approved.asked) };
     let is_of_shell = matches!(called, Called::Shell(_));
     let planned = match called {
-        // These were served before, and without anybody's roots.
+        // These were served above, and need no roots.
         Called::Calls(request) => {
             return effects.and(reading::serve(parts, (requests, background), tool_call, request, reply));
         }
@@ -177,14 +177,14 @@ pub(super) fn call(
     let Planned { work, allowed: (command, rule), description, .. } = match planned {
         Ok(planned) => planned,
         Err(Stopped::NotRun(why)) => {
-            // A refusal is recorded as the decision that it is.
+            // The policy's refusals are recorded as decisions.
             if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
                 audit.not_started(key, Some(&why.to_string()));
             }
             return effects.and(not_run(tool_call, &described, reply, &why));
         }
         Err(Stopped::Asks(asked)) => {
-            // Nobody is asked about what could not run.
+            // Don't ask about a call that could not run.
             if let Some(why) = turns::busy(requests, &background.kept).filter(|_| is_of_shell) {
                 audit.not_started(key, Some(&why.to_string()));
                 return effects.and(not_run(tool_call, &described, reply, &why));
@@ -242,13 +242,13 @@ pub(super) fn call(
     effects
 }
 
-/// Answers a call on which nothing was decided, and records it.
+/// Answers a call that does not run, without a decision, and records it.
 fn undecided(audit: &mut Auditor, tool_call: ToolCall<'_>, asked: &Fields, reply: Reply, why: &NotRun) -> Effects {
     audit.refused(reply.id(), reply.called(), None, &why.to_string());
     not_run(tool_call, asked, reply, why)
 }
 
-/// What the log tells the operator where nobody can be asked.
+/// What the log tells the operator if nobody can be asked.
 const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows no forms (elicitation); name a program that asks \
      with `--ask-with`";
 
@@ -256,11 +256,11 @@ const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows
 #[derive(Clone, Copy)]
 struct Person<'a> {
     questions: &'a Questions,
-    /// What was approved of this very call.
+    /// What was approved for this very call.
     approved: Option<&'a CallToApprove>,
 }
 
-/// The tool that a call names, by its name, and the call's arguments.
+/// The name of the tool that a call names, and the call's arguments.
 fn tool_of<'a>(
     parts: &Parts,
     params: &'a Map<String, Value>,
@@ -282,9 +282,9 @@ fn tool_of<'a>(
     Ok((name, kind, arguments))
 }
 
-/// Whether a call can't be decided without the client's roots: where it names a directory, runs where the client says, or
-/// has paths among its words that a rule bounds. The shell starts in the first root and may go from there to others, and a
-/// sandbox follows the roots, so those calls always need them.
+/// Whether a call can't be decided without the client's roots: if it names a directory, runs in the client's first
+/// root, or has paths among its words that a rule bounds. The shell starts in the first root and may change to others,
+/// and a sandbox follows the roots, so these calls always need them.
 fn needs_roots(parts: &Parts, called: &Called) -> bool {
     let names_directory = match called {
         Called::Execute(call) => call.cwd.is_some(),
@@ -310,7 +310,7 @@ fn process(
 ) -> Result<Planned, Stopped> {
     let Call { command, cwd, input, timeout, is_background, is_fed } = call;
     let asked_timeout = timeout;
-    // Said to whoever approves it, too: it may run so much longer.
+    // Also shown to the person who approves the call, since it may run that much longer.
     let timeout = timeout.or(is_background.then_some(parts.max_background));
     let directories = directories.unwrap_or(parts.policy.directories());
     let before = person.questions.remembered(tool_call.tool, input.as_deref(), timeout);
@@ -360,7 +360,7 @@ fn process(
             command,
             input: input.map(String::into_bytes),
             limits,
-            // After the answer only a task goes on telling its progress.
+            // After the answer, only a task still reports its progress.
             wants_progress: tool_call.context.progress_token.is_some() && (!is_background || tool_call.task.is_some()),
             is_background,
             is_fed,
@@ -374,7 +374,7 @@ fn process(
     })
 }
 
-/// Has the policy decide on a call of the persistent shell, as far as that can be before its turn.
+/// Has the policy decide on a call of the persistent shell, as far as that is possible before its turn.
 fn shell(
     parts: &Parts,
     tool_call: ToolCall<'_>,
@@ -428,7 +428,7 @@ fn shell(
             of_rule = command.rule().and_then(|rule| rule.timeout);
             let success = command.rule().map(|rule| rule.success_exit_codes.clone()).unwrap_or_default();
             let request = match change {
-                // Only shown, it is the shell's to print.
+                // The command only shows something, so the shell runs it.
                 Some(Change::Show) | None => TurnOf::Run(command),
                 Some(change) => TurnOf::Change(change, command),
             };
@@ -459,7 +459,7 @@ fn shell(
     })
 }
 
-/// What a call asks to run, as its client says it; no more of it than the log shows.
+/// What a call asks to run, as its client sent it, cut to what the log shows.
 enum Asked {
     Line(String),
     Words(Vec<String>),

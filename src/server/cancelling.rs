@@ -1,4 +1,4 @@
-//! What is told of requests that their client has cancelled.
+//! Cancels requests, and tells the log and the audit log about it.
 
 use super::auditing::Auditor;
 use super::effects::{Effect, Effects};
@@ -9,7 +9,7 @@ use super::requests::{Cancelled, CancelledAs, Requests};
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 
-/// Gives up every request of this id, and answers none of them.
+/// Gives up every request with this id, without an answer.
 pub(super) fn cancel(requests: &mut Requests, audit: &mut Auditor, id: &RequestId) -> Effects {
     let mut effects = Effects::default();
     for cancelled in requests.cancel(id) {
@@ -20,7 +20,7 @@ pub(super) fn cancel(requests: &mut Requests, audit: &mut Auditor, id: &RequestI
     effects
 }
 
-/// Tells the log and the audit log of it; gives the right to answer it.
+/// Tells the log and the audit log; returns the right to answer the request.
 pub(super) fn tell(audit: &mut Auditor, cancelled: Cancelled) -> (Effects, Reply) {
     let Cancelled { key, reply, call, was } = cancelled;
     let mut effects = Effects::from(Effect::Forget(Deadline::Read(key)));

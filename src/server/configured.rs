@@ -53,13 +53,13 @@ pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
     allow.rules().iter().filter(is_told).map(command).collect()
 }
 
-/// The commands that change nothing: those that the operator names, and those whose rules say so.
+/// The commands that change nothing, according to the operator's list or to their rules.
 pub(super) fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
     let of_rules = allow.rules().iter().filter(|rule| rule.read_only).map(|rule| rule.name.clone());
     config.read_only.value.iter().cloned().chain(of_rules).collect()
 }
 
-/// How many examples of a command a model is shown at most.
+/// The most examples of a command that a model is shown.
 const MOST_EXAMPLES: usize = 12;
 
 fn allowed_examples(rule: &CommandRule) -> Vec<String> {
@@ -80,7 +80,8 @@ pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
     }
 }
 
-/// When a call is handed over to the background. Without kept output none is: its output would be lost.
+/// After what time a call is handed over to the background; `None` for never. Without kept output none is, since its
+/// output would be lost.
 pub(super) fn hand_over(config: &Config) -> Option<Duration> {
     let is_on = config.background.value && config.keep_output.value > 0;
     Some(config.hand_over.value).filter(|after| is_on && !after.is_zero())
@@ -94,15 +95,15 @@ pub(super) fn temporary_directories(config: &Config) -> Vec<PathBuf> {
     named.filter(|directory| directory.is_absolute()).chain(usual).collect()
 }
 
-/// How a person is asked. The program is the operator's, so it gets the server's own environment, by which it finds a display
-/// or a terminal.
+/// How a person is asked. The program belongs to the operator, so it gets the server's own environment, with which it
+/// finds a display or a terminal.
 pub(super) fn ask_settings(config: &Config, programs: &Programs, search_path: &SearchPath) -> AskSettings {
     let words = config.ask_with.value.as_ref();
     let program = words.map(|words| operators_program(config, words, "--ask-with", programs, search_path));
     AskSettings { program, timeout: config.ask_timeout.value, grace: config.grace.value }
 }
 
-/// The program that keeps the head of the audit log elsewhere; `None` without an audit log or without the program.
+/// The program that keeps the head of the audit log elsewhere; `None` without an audit log or such a program.
 pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
     let log = config.surroundings.directory.join(config.audit.value.as_ref()?);
     let words = config.audit_anchor.value.as_ref()?;
@@ -113,7 +114,7 @@ pub(super) fn anchor_settings(config: &Config) -> Option<AnchorSettings> {
     Some(AnchorSettings { program, log })
 }
 
-/// Finds a program of the operator's own, as an entry of the allow-list is found.
+/// Finds one of the operator's own programs, in the same way as an allow-list entry.
 fn operators_program(
     config: &Config,
     words: &[String],
@@ -136,7 +137,7 @@ fn operators_program(
     }))
 }
 
-/// Finds the persistent shell as an entry of the allow-list is found: by its path, or by name in the operator's PATH.
+/// Finds the persistent shell in the same way as an allow-list entry: by its path, or by name in the operator's PATH.
 pub(super) fn shell_program(shell: &Path, programs: &Programs) -> Result<PathBuf, String> {
     let program = shell.to_str().and_then(|shell| programs.find_listed(shell));
     let wrong = match program {

@@ -1,4 +1,4 @@
-//! The sandbox that a configuration asks for: what it grants, what of it is enforced, and what is amiss with it.
+//! The sandbox that a configuration asks for: what it grants, what of it can be enforced, and what is wrong with it.
 
 mod rules;
 
@@ -23,20 +23,20 @@ pub struct Confinement {
     level: Level,
     /// What is enforced, or why the server must not start.
     enforcement: Result<Enforcement, SandboxError>,
-    /// What the operator names and a command can have prepared; it is not granted.
+    /// Paths that the operator names but a command may have prepared; they are not granted.
     refused: Vec<SandboxError>,
-    /// The commands' own, removed at the end of the server; `None` with the level `off`.
+    /// The temporary directory of the commands, removed at the end of the server; `None` with the level `off`.
     temporary: Option<Result<TemporaryDirectory, SandboxError>>,
     warnings: Vec<String>,
     problems: Vec<String>,
     confines_rules: bool,
-    /// What of the sandboxes of rules can't be enforced.
+    /// What can't be enforced of the sandboxes of rules.
     of_rules: Vec<SandboxError>,
-    /// What each preset grants that is there.
+    /// What each preset grants, as far as it exists.
     presets: Vec<Granted>,
 }
 
-/// What a preset grants here.
+/// What a preset grants on this machine.
 #[derive(Debug, Clone)]
 struct Granted {
     preset: Preset,
@@ -45,8 +45,8 @@ struct Granted {
 }
 
 impl Confinement {
-    /// Makes it, the sandbox for the executor, `None` with the level `off`, and how the commands of rules run that say so
-    /// themselves.
+    /// Returns the confinement; the executor's sandbox, which is `None` with the level `off`; and how commands run
+    /// whose rules have a sandbox or limits of their own.
     pub(super) fn new(
         config: &Config,
         allow: &AllowList,
@@ -79,7 +79,7 @@ impl Confinement {
                 rules,
             );
         }
-        // To find out what the kernel enforces takes about as long as to open everything that is granted.
+        // Finding out what the kernel enforces takes about as long as opening everything that is granted.
         let probe = Kernel::probe();
         let (network, best_effort) = (config.network(), config.sandbox_best_effort.value);
         let presets = granted_by_presets(config);
@@ -155,7 +155,7 @@ impl Confinement {
                 settings.directories = own.map(|temporary| Arc::clone(temporary.held())).into_iter().collect();
                 (settings.read, settings.write) = (Vec::new(), Vec::new());
             } else if opened.directories.is_empty() && !has_read_only_roots {
-                // Where nobody names the directories of the work, paths must lie in the one where calls run.
+                // If nobody names working directories, paths must lie in the one where calls run.
                 settings.directories.extend(directories.base().held().cloned());
             }
             Some(all.of_settings(settings))
@@ -196,7 +196,7 @@ impl Confinement {
         )
     }
 
-    /// Takes what is to be said of the sandbox of the persistent shell, which executes one program more.
+    /// Adds the warnings about the sandbox of the persistent shell, which may execute one more program.
     pub(super) fn warn_of_shell(&mut self, sandbox: &Sandbox) {
         for warning in sandbox.warnings() {
             if !self.warnings.contains(&warning) {
@@ -210,12 +210,12 @@ impl Confinement {
         self.level != Level::Off
     }
 
-    /// Whether all commands are to be confined as far as can be.
+    /// Whether all commands are to be confined by the level `strict`.
     pub(super) fn is_strict(&self) -> bool {
         self.level == Level::Strict
     }
 
-    /// Whether the commands of some rule are to be confined, whatever the others are.
+    /// Whether some rule confines its commands, whatever the level of the others is.
     pub(super) fn confines_rules(&self) -> bool {
         self.confines_rules
     }
@@ -223,8 +223,8 @@ impl Confinement {
     /// Whether the server may start.
     ///
     /// # Errors
-    /// `SandboxError` where the kernel can't enforce the level, a command can have prepared what a path of the operator's
-    /// leads to, or the commands have no place for temporary files.
+    /// `SandboxError` if the kernel can't enforce the level, if a command may have prepared what one of the operator's
+    /// paths leads to, or if the commands have no place for temporary files.
     pub fn check(&self) -> Result<(), &SandboxError> {
         self.enforcement.as_ref()?;
         if let Some(refused) = self.of_rules.first().or(self.refused.first()) {
@@ -233,7 +233,7 @@ impl Confinement {
         self.temporary.as_ref().map_or(Ok(()), |temporary| temporary.as_ref().map(drop))
     }
 
-    /// What is enforced, as a sentence's end; `None` with the level `off`.
+    /// What is enforced, as the end of a sentence; `None` with the level `off`.
     pub fn describe(&self) -> Option<String> {
         let enforcement = self.enforcement.as_ref().ok().filter(|_| self.is_on())?;
         Some(enforcement.describe())
@@ -262,29 +262,29 @@ impl Confinement {
         format!("{}, as its rule says{}", level.name(), also.collect::<String>())
     }
 
-    /// The same for those who call tools.
+    /// What is enforced, for the models that call tools.
     pub(super) fn describe_for_models(&self) -> Option<String> {
         let enforced = self.enforcement.as_ref().ok().filter(|enforcement| enforcement.is_any());
         let consequence = match enforced.map(|enforcement| enforcement.network) {
             None => "",
             Some(Network::Full) => {
-                " Commands can write in the working directories and in `$TMPDIR` alone; `Permission denied` elsewhere is the \
-                 sandbox's."
+                " Commands can write only in the working directories and in `$TMPDIR`; `Permission denied` elsewhere comes \
+                 from the sandbox."
             }
             Some(Network::None) => {
-                " Commands can write in the working directories and in `$TMPDIR` alone, and have no network; `Permission \
-                 denied` elsewhere is the sandbox's."
+                " Commands can write only in the working directories and in `$TMPDIR`, and have no network; `Permission \
+                 denied` elsewhere comes from the sandbox."
             }
         };
         self.describe().map(|sandbox| format!("Sandbox: {sandbox}.{consequence}"))
     }
 
-    /// What the commands get as `TMPDIR`; nothing where only those of some rules are confined.
+    /// The `TMPDIR` of the commands; `None` if only the commands of some rules are confined.
     pub fn temporary(&self) -> Option<&Path> {
         self.temporary.as_ref().filter(|_| self.is_on())?.as_ref().ok().map(TemporaryDirectory::path)
     }
 
-    /// What each preset grants, by its name, in words; nothing where nothing is confined.
+    /// Each preset by name, with a text that says what it grants; empty if nothing is confined.
     pub fn describe_presets(&self) -> Vec<(&'static str, String)> {
         let list =
             |named: &[Named]| named.iter().map(|named| named.path.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -306,7 +306,7 @@ impl Confinement {
         missing.into_iter().chain(self.warnings.clone()).collect()
     }
 
-    /// What keeps it from doing what was asked.
+    /// What keeps the sandbox from being as the operator asked.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut stops: Vec<String> = self.refused.iter().map(ToString::to_string).collect();
         let first = self.check().err().map(ToString::to_string);
@@ -340,7 +340,7 @@ fn level_of(rule: &CommandRule, all: Level) -> Option<Level> {
     }
 }
 
-/// Whether the commands of a rule have a network: as it says, else as the operator says, else as the level has it.
+/// Whether the commands of a rule have a network: as the rule says, else as the operator says, else the level's default.
 fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
     match rule.sandbox.network {
         Some(true) => Network::Full,
@@ -349,13 +349,13 @@ fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
     }
 }
 
-/// The program of a command of the allow-list: the one that its rule names, else the one that it is looked up as.
+/// The program of a command of the allow-list: the one that its rule names, else the one that its name is looked up as.
 fn found(allow: &AllowList, programs: &Programs, name: &str) -> Option<PathBuf> {
     let program = allow.rules().get(name).and_then(|rule| rule.program.as_deref());
     programs.find_listed(program.unwrap_or(name)).map(|program| program.path().to_owned())
 }
 
-/// How limits are kept, or why nothing can.
+/// What enforces resource limits, `None` without limits, or why they can't be enforced.
 pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
 
 /// The home directory of the commands.
@@ -363,7 +363,7 @@ fn home(config: &Config) -> Option<&Path> {
     config.surroundings.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
 }
 
-/// What the presets grant of the home directory; what is not there is left out without a word.
+/// What the presets grant of the home directory; paths that don't exist are silently left out.
 fn granted_by_presets(config: &Config) -> Vec<Granted> {
     let there = |paths: &[&str]| -> Vec<Named> {
         let paths = home(config).into_iter().flat_map(|home| paths.iter().map(|path| home.join(path)));
@@ -373,7 +373,7 @@ fn granted_by_presets(config: &Config) -> Vec<Granted> {
     config.grant.value.iter().map(granted).collect()
 }
 
-/// What the operator names, absolute, and whether a root is only read: one that `--read` names too.
+/// What the operator names, as absolute paths, and whether some root is read-only because `--read` names it too.
 fn named_places(config: &Config, presets: &[Granted]) -> (NamedPlaces, bool) {
     let server = &config.surroundings.directory;
     let named = |setting, paths: &[PathBuf]| -> Vec<Named> {
@@ -398,7 +398,7 @@ fn named_places(config: &Config, presets: &[Granted]) -> (NamedPlaces, bool) {
     (named, has_read_only_roots)
 }
 
-/// Where temporary files go where nobody says it, and where they go instead of a directory that commands can write.
+/// Where temporary files go if `TMPDIR` is not set, or names a directory in which commands can write.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
 fn temporary(config: &Config, opened: &OpenedPlaces) -> Result<TemporaryDirectory, SandboxError> {
@@ -408,12 +408,12 @@ fn temporary(config: &Config, opened: &OpenedPlaces) -> Result<TemporaryDirector
     TemporaryDirectory::new(&parents, &opened.writable)
 }
 
-/// The server's own, where it has one.
+/// The server's own `TMPDIR`, if it is set.
 fn own_temporary(config: &Config) -> Option<&Path> {
     config.surroundings.variable("TMPDIR").map(Path::new).filter(|parent| parent.is_absolute())
 }
 
-/// Says where the commands' temporary directory is, if not where it was expected.
+/// Says where the commands' temporary directory is, if it is not in the server's `TMPDIR`.
 fn moved(config: &Config, temporary: &TemporaryDirectory) -> Option<String> {
     let own = own_temporary(config)?;
     let real = crate::files::canonicalize(own).ok()?;
@@ -439,13 +439,13 @@ fn warnings(config: &Config, directories: &Directories, opened: &OpenedPlaces) -
         ));
     }
     if config.sandbox.value == Level::Strict && config.allow_project_commands.value {
-        warnings.push("`--sandbox strict` executes no command of the project but what `--exec` names".to_owned());
+        warnings.push("with `--sandbox strict`, the project's own commands run only if `--exec` names them".to_owned());
     }
     warnings
 }
 
-/// Where the operator's own programs run. The server's directory is mostly the project, where commands write: a program that
-/// reads its configuration where it runs would do what a command likes.
+/// The directory in which the operator's own programs run. The server's directory is usually the project, in which
+/// commands can write, so a command could control a program that reads its configuration from there.
 pub(super) fn directory_of_operators_programs(config: &Config) -> PathBuf {
     if cfg!(unix) {
         return PathBuf::from("/");
@@ -454,40 +454,40 @@ pub(super) fn directory_of_operators_programs(config: &Config) -> PathBuf {
     system.filter(|system| system.is_absolute()).unwrap_or_else(|| config.surroundings.directory.clone())
 }
 
-/// What the server reads again at its next start, looks a program up in at a later call, or writes for its operator, where
-/// commands may write: a sentence each.
+/// A sentence for each place where commands may write but must not: what the server reads at its next start, where it
+/// looks up programs, and what it writes for its operator.
 fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> Vec<String> {
     let here = &config.surroundings.directory;
-    let allows = "so that a command decides what the next start allows";
-    let means = "so that a command decides which program a name means";
+    let allows = "so a command can decide what the next start allows";
+    let means = "so a command can decide which program a name means";
     let file = config.file.value.iter().map(|file| ("the configuration file", file, allows));
     let policies = config.policy.value.iter().map(|file| ("the policy", file, allows));
     let locks =
-        config.lock.value.iter().map(|file| ("the lock file", file, "so that a command decides what programs may be"));
+        config.lock.value.iter().map(|file| ("the lock file", file, "so a command can decide what programs may be"));
     let directories = search_path.iter().map(|directory| ("the directory of `PATH`", directory, means));
     let all = file.chain(policies).chain(locks).chain(directories).map(|(what, path, so)| (what, here.join(path), so));
-    let approves = "so that a command can approve what it likes";
+    let approves = "so a command can approve what it likes";
     let elsewhere = directory_of_operators_programs(config);
-    // Only the program itself is found from here; what its arguments name, it looks for where it runs.
+    // Only the program itself is looked up from the server's directory; paths in its arguments count from where it runs.
     let named = |(place, word): (usize, &String)| match word.contains(std::path::is_separator) {
         true => Some(if place == 0 { here.join(word) } else { elsewhere.join(word) }),
         false => search_path.iter().map(|directory| directory.join(word)).find(|file| file.is_file()),
     };
     let asking = config.ask_with.value.iter().flat_map(|words| words.iter().enumerate()).filter_map(named);
     let all = all.chain(asking.map(|path| ("the `--ask-with` file", path, approves)));
-    let keeps = "so that a command can keep any head of the audit log that it likes";
+    let keeps = "so a command can keep any head of the audit log that it likes";
     let anchoring = config.audit_anchor.value.iter().flat_map(|words| words.iter().enumerate()).filter_map(named);
     let all = all.chain(anchoring.map(|path| ("the `--audit-anchor` file", path, keeps)));
     let warning = |(what, path, so): (&str, PathBuf, &str)| {
         let why = opened.writable_way(&path)?;
         Some(format!("{what} `{}` {why}, {so}; keep it elsewhere", path.display()))
     };
-    // They may not be there before the first start.
+    // They may not exist before the first start.
     let real = |path: &Path| crate::files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let logs = [("the log file", &config.log_file.value), ("the audit log", &config.audit.value)];
     let logs = logs.into_iter().filter_map(|(what, file)| Some((what, file.as_ref()?))).filter_map(|(what, file)| {
         let why = opened.writable_way(here.join(file).parent()?)?;
-        Some(format!("{what} `{}` {why}, so that a command can change what it says; keep it elsewhere", file.display()))
+        Some(format!("{what} `{}` {why}, so a command can change what it says; keep it elsewhere", file.display()))
     });
     let locked = config.audit.value.iter().filter(|file| {
         let directory = here.join(file).parent().map(Path::to_owned).unwrap_or_default();
@@ -496,7 +496,7 @@ fn prepared(config: &Config, search_path: &[PathBuf], opened: &OpenedPlaces) -> 
     });
     let locked = locked.map(|file| {
         format!(
-            "the audit log `{}` lies where commands may read, so that a command can keep it locked, and other calls are refused \
+            "the audit log `{}` lies where commands may read, so a command can keep it locked, and other calls are refused \
              meanwhile; keep it elsewhere",
             file.display()
         )

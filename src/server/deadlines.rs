@@ -1,6 +1,7 @@
-//! The deadlines of the loop, which keeps them itself: it never waits longer than until the nearest one.
+//! The deadlines that the loop keeps itself: it never sleeps past the nearest one.
 //!
-//! The deadline of a call is not among them: the poll(2) that reads a command's pipes keeps it, so that it holds while the
+//! The deadline of a call is not among them: the poll(2) that reads a command's pipes keeps it, so it holds even while
+//! the
 //! loop is busy.
 
 use std::cmp::Reverse;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::event::Deadline;
 
-/// What is to be told, and when; the nearest first, and those of one moment in the order in which they were set.
+/// The pending deadlines, the nearest first; those for the same moment are in the order in which they were set.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     pending: BinaryHeap<Reverse<(Instant, u64, Deadline)>>,
@@ -17,30 +18,30 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Has this told after the delay.
+    /// Sets a deadline that passes after the delay.
     pub(super) fn set(&mut self, delay: Duration, deadline: Deadline) {
         self.last += 1;
         self.pending.push(Reverse((Instant::now() + delay, self.last, deadline)));
     }
 
-    /// Has this not told any more.
+    /// Removes a deadline.
     pub(super) fn forget(&mut self, deadline: Deadline) {
         self.pending.retain(|Reverse((_, _, pending))| *pending != deadline);
     }
 
-    /// Takes the nearest one, if it has passed.
+    /// Takes the nearest deadline, if it has passed.
     pub(super) fn passed(&mut self) -> Option<Deadline> {
         self.wait().filter(Duration::is_zero)?;
         self.pending.pop().map(|Reverse((_, _, deadline))| deadline)
     }
 
-    /// How long it is until the nearest one; `None` where there is none.
+    /// The time until the nearest deadline; `None` if there is none.
     pub(super) fn wait(&self) -> Option<Duration> {
         self.pending.peek().map(|Reverse((at, ..))| at.saturating_duration_since(Instant::now()))
     }
 }
 
-/// A moment, to tell how long ago it was.
+/// A point in time, from which the elapsed time is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Since(Instant);
 

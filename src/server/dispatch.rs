@@ -1,4 +1,4 @@
-//! From a message to its handler, and from what the handler says to what the loop does.
+//! From a message to its handler, and from the handler's result to the effects for the loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,7 +34,7 @@ use crate::prompts::{self, PROMPTS};
 use crate::shell::ShellDirectories;
 use crate::tools::Toolbox;
 
-/// What messages change.
+/// The state that messages change.
 pub(super) struct State {
     pub session: Session,
     pub requests: Requests,
@@ -46,7 +46,8 @@ pub(super) struct State {
     pub audit: Auditor,
 }
 
-/// The list of tools, encoded for each revision that it was asked in. It never changes, and clients ask for it often.
+/// The list of tools, encoded for each revision in which it was requested. It never changes, and clients request it
+/// often.
 #[derive(Debug, Default)]
 pub(super) struct ListedTools(Vec<(Revision, Vec<u8>)>);
 
@@ -62,7 +63,7 @@ impl ListedTools {
     }
 }
 
-/// Takes a request of the client's.
+/// Handles a request from the client.
 pub(super) fn request(
     parts: &LateParts,
     state: &mut State,
@@ -71,7 +72,7 @@ pub(super) fn request(
     mut reply: Reply,
     line: &ReceivedLine<'_>,
 ) -> Effects {
-    // Any other request is answered before the next line is read, so nothing is held for it.
+    // Every other request is answered before the next line is read, so it holds no memory.
     let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
     if may_wait {
         if let Err(over_budget) = reply.hold(REQUEST + request.weight()) {
@@ -82,16 +83,17 @@ pub(super) fn request(
     serve(parts, state, shell, HeldCall { request, reply, approved: None, received })
 }
 
-/// Serves a request, now or after it was held.
+/// Serves a request, when it arrives or after it was held.
 pub(super) fn serve(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
-    // A panic in a handler is a bug, and not the end of the server or of the client's wait: it drops the reply.
+    // A panic in a handler is a bug, but must end neither the server nor leave the client waiting: it drops the reply,
+    // which the loop then answers with an error.
     catch_unwind(AssertUnwindSafe(|| handle(parts, state, shell, held))).unwrap_or_default()
 }
 
 fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
     let HeldCall { request, reply, approved, received } = held;
     let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
-    // A handshake does not wait for the parts; every look into them does.
+    // A handshake does not wait for the parts, but every access to them does.
     let (instructions, observer, support) =
         (&parts.opening.instructions, &*parts.opening.observer, parts.opening.tasks);
     let served = match session.receive(&request) {
@@ -164,7 +166,7 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
     Effects::respond(reply, result)
 }
 
-/// Takes a notification of the client's.
+/// Handles a notification from the client.
 pub(super) fn notification(
     parts: &LateParts,
     state: &mut State,
@@ -186,7 +188,7 @@ pub(super) fn notification(
     }
 }
 
-/// Takes a response of the client's: the answer to a request of the server's, or one that nobody asked for.
+/// Handles a response from the client: to one of the server's requests, or unsolicited.
 pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response, line: &ReceivedLine<'_>) -> Effects {
     let State { session, requests, outgoing, roots, questions, audit, .. } = state;
     audit.responded(response, line);
@@ -202,7 +204,7 @@ pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response
     }
 }
 
-/// Whether the revision itself has tasks, and calls can become some.
+/// Whether the revision itself has tasks, and calls can become tasks.
 fn has_tasks(support: TaskSupport, revision: Revision) -> bool {
     support == TaskSupport::Optional && revision.has_tasks()
 }
@@ -212,12 +214,12 @@ fn has_task_extension(support: TaskSupport, revision: Revision) -> bool {
     support == TaskSupport::Optional && revision.is_modern()
 }
 
-/// The one page of a list.
+/// The only page of a list.
 fn list(key: &str, entries: impl Iterator<Item = Value>, revision: Revision) -> Value {
     seal(json!({key: entries.collect::<Vec<Value>>()}), revision, Caching::Cacheable)
 }
 
-/// Lists have one page, so no cursor was ever handed out.
+/// Refuses a cursor: lists have one page, so the server never issues one.
 fn check_first_page(params: &Map<String, Value>) -> Result<(), ErrorObject> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
@@ -261,7 +263,7 @@ fn set_level(session: &mut Session, params: &Map<String, Value>) -> Result<Value
     Ok(json!({}))
 }
 
-/// Opens a subscription: acknowledged at once, answered only when the server ends it.
+/// Opens a subscription: it is acknowledged immediately, and answered only when the server ends it.
 fn listen(
     requests: &mut Requests,
     tasks: Option<&Tasks>,
@@ -296,7 +298,7 @@ fn listen(
     }
 }
 
-/// Answers what listens: nothing more will come.
+/// Answers the open subscriptions, since nothing more will come.
 pub(super) fn end_subscriptions(requests: &mut Requests) -> Effects {
     let mut effects = Effects::default();
     for Subscription { reply, revision, .. } in requests.end_subscriptions() {

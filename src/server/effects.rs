@@ -1,4 +1,4 @@
-//! What a handler has the loop do. Handlers change the state that they are given and write nothing themselves.
+//! What handlers ask the loop to do. They change the state that they are given, and write nothing themselves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,34 +14,34 @@ use crate::config::LogLevel;
 use crate::exec::OperatorProgram;
 use crate::jsonrpc::{ErrorObject, encode};
 
-/// One thing to do.
+/// One thing for the loop to do.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// Answer a request with a result, which is encoded.
+    /// Answer a request with an encoded result.
     Answer(Reply, Vec<u8>),
     /// Answer a request with an error.
     Refuse(Reply, ErrorObject),
-    /// Answer nothing, since the client has cancelled the request.
+    /// Send no answer, because the client has cancelled the request.
     Withdraw(Reply),
-    /// Send a message of the server's own, which is encoded.
+    /// Send an encoded message of the server's own.
     Send(Vec<u8>),
     /// Serve a request that was held.
     Serve(Box<HeldCall>),
-    /// Have the operator's program ask a person.
+    /// Run the operator's program that asks a person.
     Ask(Box<ProgramAsks>),
-    /// End the operator's program that asks this: nobody waits for the answer.
+    /// End the operator's program that asks this question, because nobody is waiting for the answer.
     EndAsking(u64),
-    /// Take the end of a call for the next event.
+    /// Handle the end of a call as the next event.
     End(CallEnded),
-    /// Note what becomes of the task of this number, and tell its client.
+    /// Note a change of the task with this number, and tell its client.
     Task(u64, TaskChange),
-    /// Wait so long for what the deadline says.
+    /// Set a deadline that passes after the delay.
     Wait(Duration, Deadline),
-    /// Wait for this no more.
+    /// Remove a deadline.
     Forget(Deadline),
-    /// Write a line of the log.
+    /// Write a line to the log.
     Log(LogLevel, String),
-    /// Write a record of the audit log, where there is one.
+    /// Write a record to the audit log, if there is one.
     Record(Box<audit::Event>),
 }
 
@@ -53,11 +53,11 @@ pub(super) struct ProgramAsks {
     pub program: Arc<OperatorProgram>,
     /// Its standard input.
     pub request: Vec<u8>,
-    /// What a person reads.
+    /// The text that a person reads.
     pub text: String,
 }
 
-/// What is to be done, in this order.
+/// What the loop is to do, in order.
 #[derive(Debug, Default)]
 pub(super) struct Effects(Vec<Effect>);
 
@@ -67,7 +67,7 @@ impl Effects {
         Effect::Answer(reply, encode::to_json(result)).into()
     }
 
-    /// Answers a request with what a handler came to.
+    /// Answers a request with a handler's result or error.
     pub(super) fn respond(reply: Reply, result: Result<impl Serialize, ErrorObject>) -> Self {
         match result {
             Ok(result) => Self::answer(reply, &result),
@@ -79,7 +79,7 @@ impl Effects {
         self.0.push(effect);
     }
 
-    /// Sends the message, where there is one.
+    /// Sends the message, if there is one.
     pub(super) fn send(&mut self, message: Option<Vec<u8>>) {
         self.0.extend(message.map(Effect::Send));
     }
@@ -92,7 +92,7 @@ impl Effects {
         self.0.push(Effect::Record(Box::new(event)));
     }
 
-    /// These, and then more.
+    /// These effects, followed by `more`.
     pub(super) fn and(mut self, more: Self) -> Self {
         self.extend(more);
         self

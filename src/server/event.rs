@@ -1,4 +1,4 @@
-//! Everything that can happen to the loop, in one closed enum, and what the other threads tell with it.
+//! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
 use std::path::Path;
@@ -11,47 +11,47 @@ use crate::exec::{End, Host, Limit, Looked, StartedCommand};
 use crate::files::Held;
 use crate::jsonrpc::Line;
 
-/// What the loop hears of.
+/// Something that the loop handles.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The client sent a line.
     Line(Line),
-    /// The client's stream has ended, or can't be read any more.
+    /// The client's stream has ended, or can no longer be read.
     InputEnded(io::Result<()>),
-    /// The client has closed the stream of its answers.
+    /// The client has closed the stream that it reads answers from.
     #[cfg_attr(not(unix), expect(dead_code, reason = "told on a Unix alone; elsewhere the next write fails"))]
     OutputClosed,
     /// The process was asked to end.
     Signal,
-    /// The parts of the server are made, which were not when it began.
+    /// The parts of the server, which were not made when it started, are made now.
     PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
-    /// There are commands that the loop must not watch any longer.
+    /// The loop must stop watching some of its commands.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "threads watch them all"))]
     LeavesLoop,
     /// The command of a call has started.
     Started { key: u64, started: Box<StartedCommand> },
-    /// A call still runs. Dropped where the channel is full, so that no worker waits for the loop.
+    /// A call is still running. Dropped if the channel is full, so that no worker waits for the loop.
     Progress(Progress),
-    /// The operator's program has asked a person this, and has ended; what it has said on its standard error stands beside.
+    /// The operator's program has asked a person this question, and has ended; `said` is what it wrote to standard error.
     Answered { number: u64, answer: Answer, said: String },
-    /// Something has come that a read waits for.
+    /// There is new output that a read waits for.
     News,
-    /// An output was looked at for the read of this number.
+    /// The thread has looked at an output for the read of this number.
     Seen { key: u64, seen: Seen },
-    /// What the call of this number has printed so far, as a result that is encoded.
+    /// What the call of this number has printed so far, as an encoded result.
     SoFar { key: u64, result: Vec<u8> },
     /// The operator's program has not kept the head of the audit log.
     NotAnchored(String),
-    /// A look for what a call has left behind is over.
+    /// The search for processes that a call left behind is over.
     Looked(Looked),
-    /// A deadline of the loop's own has passed.
+    /// One of the loop's own deadlines has passed.
     Deadline(Deadline),
 }
 
 impl From<io::Result<Option<Line>>> for Event {
-    /// What was read of the client's stream.
+    /// The event for what was read from the client's stream.
     fn from(read: io::Result<Option<Line>>) -> Self {
         match read {
             Ok(Some(line)) => Self::Line(line),
@@ -61,28 +61,28 @@ impl From<io::Result<Option<Line>>> for Event {
     }
 }
 
-/// The deadlines of the loop.
+/// The deadlines that the loop keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deadline {
-    /// The calls that were running at the end of the input had their time.
+    /// The time is over that calls have to finish after the end of the input.
     Drained,
-    /// The calls that were ended had theirs.
+    /// The time is over that ended calls have to go.
     Ended,
-    /// The client had its time to answer the server's request of this number.
+    /// The client's time to answer the server's request of this number is over.
     Outgoing(u64),
-    /// The question of this number, which a person has not answered.
+    /// A person's time to answer the question of this number is over.
     Question(u64),
-    /// The same, asked in a result: the client has not come back with an answer.
+    /// The same for a question in a result: the client has not come back with an answer.
     State(u64),
-    /// The calls that wait for the answer to this question are told that they still do.
+    /// It is time to send progress to the calls that wait for the answer to this question.
     Asking(u64),
-    /// The call of this number goes on in the background, if it still runs.
+    /// The call of this number is handed over to the background, if it is still running.
     HandOver(u64),
-    /// The read of this number has waited as long as it wanted to.
+    /// The read of this number has waited as long as it asked to.
     Read(u64),
-    /// The task of this number is kept no longer.
+    /// The task of this number expires.
     Task(u64),
-    /// The records of starts must not wait any longer for those of the ends.
+    /// The records of starts must not wait any longer for the records of the ends.
     Started,
 }
 
@@ -95,20 +95,20 @@ pub(crate) struct CallEnded {
     pub result: Vec<u8>,
     /// How it ended.
     pub how: HowEnded,
-    /// What a call of the persistent shell tells of the shell.
+    /// The state of the shell after a call of the persistent shell.
     pub shell: Option<ShellState>,
-    /// What is recorded of it, where there is an audit log.
+    /// What is recorded about it, if there is an audit log.
     pub facts: Option<Box<EndOfCommand>>,
 }
 
-/// What is recorded of a command that has ended, beside how.
+/// What is recorded about a command that has ended, in addition to how it ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndOfCommand {
-    /// Its start, where the loop has not heard of it.
+    /// Its start, if the loop has not been told about it.
     pub started: Option<StartedCommand>,
     /// The limit that it hit.
     pub limit: Option<Limit>,
-    /// What it has written; `None` where it never ran.
+    /// What it wrote; `None` if it never ran.
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
 }
@@ -116,43 +116,43 @@ pub(crate) struct EndOfCommand {
 /// How a call ended, for the log and for the messages to its client.
 #[derive(Debug)]
 pub(crate) enum HowEnded {
-    /// The command ran.
+    /// The command ran to an end.
     Ran { end: End, elapsed: Duration },
-    /// It did not, or was lost.
+    /// The command could not be run, or was lost.
     Failed(String),
 }
 
 /// The persistent shell after a call.
 #[derive(Debug)]
 pub(crate) struct ShellState {
-    /// Tells what the call left behind; `None` where there can be nothing.
+    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
     pub host: Option<Host>,
     /// Which shell it is, counted from the first.
     pub shell: u64,
-    /// Why the shell was started anew.
+    /// Why the shell was restarted, if it was.
     pub restarted: Option<String>,
-    /// The current directory of the shell, where it is known.
+    /// The current directory of the shell, if it is known.
     pub directory: Option<Arc<Path>>,
-    /// The same, held open, where the kernel tells.
+    /// The same directory, held open, if the kernel reports it.
     pub held: Option<Arc<Held>>,
 }
 
-/// What a look came to.
+/// The outcome of a look at an output.
 #[derive(Debug)]
 pub(crate) enum Seen {
     /// The result, encoded.
     Result(Vec<u8>),
-    /// It waits on; so many bytes were looked at.
+    /// The read goes on waiting; this many bytes were looked at.
     Waits { looked_at: u64 },
 }
 
-/// How far a call is that still runs.
+/// How far a running call is.
 #[derive(Debug)]
 pub(crate) struct Progress {
     /// The number of the call.
     pub key: u64,
-    /// Since the command was started.
+    /// The time since the command was started.
     pub elapsed: Duration,
-    /// What the command printed last.
+    /// The last line that the command printed.
     pub last_line: String,
 }

@@ -1,20 +1,20 @@
-//! What would be decided for a command, by the tools that there are, without running anything.
+//! Finds out what the available tools would decide about a command, without running anything.
 
 use crate::policy::{Approved, CommandLine, Policy, Requested, Verdict, WorkingDirectory};
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellArguments, ShellDecision, ShellDirectories, decide};
 use crate::tools::WhichTools;
 
-/// A command that somebody asks about.
+/// A command whose decision is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// As one line.
     Line(String),
-    /// As words: the first one, and its arguments.
+    /// As words: the program, and its arguments.
     Words(String, Vec<String>),
 }
 
-/// Decides as a call would: on the persistent shell where all tools are on it, else as a process of its own.
+/// Decides as for a call: of the persistent shell if all tools run there, else of one process.
 pub(super) fn examine(
     policy: &Policy,
     which: WhichTools,

@@ -1,4 +1,4 @@
-//! What a client hears of its call before the answer: progress where it gave a token, messages where it gave a level.
+//! What a client hears about its call before the answer: progress if it gave a token, messages if it gave a level.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::mcp::{
     LoggingLevel, ProgressToken, Revision, message_params, progress_params, related_task_meta, takes_tasks,
 };
 
-/// What one request asked to hear, kept with its call.
+/// What a request asked to be told, kept with its call.
 #[derive(Debug)]
 pub(super) struct Feedback {
     request: RequestId,
@@ -21,18 +21,18 @@ pub(super) struct Feedback {
     revision: Revision,
     progress_token: Option<ProgressToken>,
     last_progress: u64,
-    /// How many seconds the call has waited before its command was started.
+    /// How many seconds the call waited before its command was started.
     waited: u64,
     log_level: Option<LoggingLevel>,
-    /// Whether the client takes a task in place of the answer.
+    /// Whether the client accepts a task instead of the answer.
     takes_tasks: bool,
-    /// The name of the task that the call has become, which messages about it carry.
+    /// The id of the task that the call has become; messages about the call carry it.
     task: Option<String>,
     begun: Since,
 }
 
 impl Feedback {
-    /// What the request of this context asked to hear of its call of `tool`.
+    /// Takes from the context what the request asked to be told about its call of `tool`.
     pub(super) fn new(request: &RequestId, tool: &str, context: &RequestContext) -> Self {
         Self {
             request: request.clone(),
@@ -48,12 +48,12 @@ impl Feedback {
         }
     }
 
-    /// Whether the client takes a task in place of the answer.
+    /// Whether the client accepts a task instead of the answer.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks
     }
 
-    /// The call has become the task of this name. In the modern era nothing is told of it by progress and messages.
+    /// Notes that the call has become the task with this id. In the modern era there are no progress and messages for it.
     pub(super) fn become_task(&mut self, id: &str) {
         if self.revision.is_modern() {
             (self.progress_token, self.log_level, self.takes_tasks) = (None, None, false);
@@ -70,8 +70,7 @@ impl Feedback {
         params
     }
 
-    /// The notification that tells how far the call is; `None` where nobody wants it, or where it would not be more than
-    /// the last one.
+    /// The progress notification; `None` if nobody wants it, or if the progress would not be greater than the last one.
     pub(super) fn progress(&mut self, progress: &Progress) -> Option<Vec<u8>> {
         let token = self.progress_token.as_ref()?;
         let elapsed = progress.elapsed.saturating_add(Duration::from_secs(self.waited));
@@ -84,7 +83,7 @@ impl Feedback {
         Some(encode::notification("notifications/progress", &self.params(params)))
     }
 
-    /// What the answer must be valid in.
+    /// The revision in which the answer must be valid.
     pub(super) fn revision(&self) -> Revision {
         self.revision
     }
@@ -94,28 +93,28 @@ impl Feedback {
         self.begun.elapsed()
     }
 
-    /// Whether the client wants to hear how far the call is.
+    /// Whether the client wants progress.
     pub(super) fn wants_progress(&self) -> bool {
         self.progress_token.is_some()
     }
 
-    /// The call has waited for a person, and begins: its progress goes on from there.
+    /// Notes that the call begins after it waited for a person; its progress continues from that wait.
     pub(super) fn begins(&mut self) {
         self.waited = self.last_progress;
     }
 
-    /// The message that a person is asked.
+    /// The message that a person is being asked.
     pub(super) fn asked(&self, channel: &str) -> Option<Vec<u8>> {
         self.message(LoggingLevel::Notice, "asked", || json!({"channel": channel}))
     }
 
-    /// The message that the call may run. It holds the command's name and none of its arguments: secrets stand in those.
+    /// The message that the call may run. It holds the command's name but no arguments, since these may be secret.
     pub(super) fn allowed(&self, command: &str, rule: &str) -> Option<Vec<u8>> {
         self.message(LoggingLevel::Info, "allowed", || json!({"command": command, "rule": rule}))
     }
 
-    /// The message that the call does not run, as what it is called. Why stands in the answer: the reason may quote the whole
-    /// command line.
+    /// The message that the call does not run; `event` says what happened. Only the answer has the reason, since that may
+    /// quote the whole command line.
     pub(super) fn not_run(&self, event: &str) -> Option<Vec<u8>> {
         self.message(LoggingLevel::Warning, event, || json!({}))
     }
@@ -137,7 +136,7 @@ impl Feedback {
         })
     }
 
-    /// The message, made only where the client wants messages of this level.
+    /// The message, made only if the client wants messages of this level.
     fn message(&self, level: LoggingLevel, event: &str, more: impl FnOnce() -> Value) -> Option<Vec<u8>> {
         if level < self.log_level? {
             return None;

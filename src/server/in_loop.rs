@@ -1,5 +1,5 @@
-//! The commands that the loop runs itself (Linux): it starts them, has what they wait for among what it waits for anyway,
-//! and gives them to threads as soon as they are not quick any more.
+//! The commands that the loop runs itself (Linux): it starts them, includes their pipes and exits in its own poll(2), and
+//! hands them to threads as soon as they turn out not to be quick.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ pub(super) struct InLoop {
     pub is_on: bool,
     quick: QuickStarts,
     running: Vec<Left>,
-    /// Those that can't be watched on.
+    /// Those that the loop can't go on watching.
     leaving: Vec<Left>,
     ended: VecDeque<CallEnded>,
 }
@@ -32,13 +32,14 @@ pub(super) struct Left {
 }
 
 impl InLoop {
-    /// Starts the job if it starts at once, and the loop has none yet; returns its start where that is recorded.
+    /// Starts the job if it can be started without waiting, and the loop runs no other; returns its start if that is
+    /// recorded.
     ///
     /// vfork(2) blocks the thread that starts a command until the program is loaded. If several calls are in flight, workers
     /// start the others in parallel.
     ///
     /// # Errors
-    /// The job and its signal, if a thread has to do it.
+    /// The job and its stop signal, if a thread has to run it.
     pub(super) fn begin(
         &mut self,
         job: Box<Job>,
@@ -68,12 +69,12 @@ impl InLoop {
         Ok(None)
     }
 
-    /// Whether the loop watches any.
+    /// Whether the loop is watching a command.
     pub(super) fn has_some(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Those that a thread has to watch from now on: `all`, or those that are not quick.
+    /// Takes the commands that a thread has to watch from now on: `all`, or only those that are not quick.
     pub(super) fn leave(&mut self, all: bool) -> Vec<Left> {
         let mut left = std::mem::take(&mut self.leaving);
         if all {
@@ -82,7 +83,7 @@ impl InLoop {
         left
     }
 
-    /// Takes one back that no thread can watch.
+    /// Takes back a command that no thread can watch.
     pub(super) fn take_back(&mut self, mut left: Left) {
         left.running.stay();
         self.running.push(left);
@@ -107,7 +108,7 @@ impl Watches for InLoop {
     fn step(&mut self, ready: &[bool]) {
         let mut ready = ready.iter().copied();
         for mut left in std::mem::take(&mut self.running) {
-            // In the order in which they were asked for.
+            // The descriptors are in the order in which they were added.
             let of_this =
                 left.running.sources().map(|(source, _)| source.is_some() && ready.next().unwrap_or_default());
             match catch_unwind(AssertUnwindSafe(|| left.running.step(of_this))) {
@@ -130,7 +131,7 @@ impl Left {
         self.ending.key
     }
 
-    /// Watches it to its end on this thread.
+    /// Watches the command to its end on this thread.
     pub(super) fn run_to_end(self) -> CallEnded {
         let Self { running, ending } = self;
         ending.of(catch_unwind(AssertUnwindSafe(|| running.run_to_end())), None)

@@ -13,7 +13,7 @@ use crate::mcp::CallToolResult;
 use crate::policy::{Approved, Refusal, Requested};
 use crate::tools::{ArgumentError, Call, Called, execute_result};
 
-/// Why a call has no result. What a command itself makes of its call, a non-zero exit or a deadline, is a result.
+/// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -25,10 +25,10 @@ pub enum CallError {
         /// The names of all tools.
         known: Vec<String>,
     },
-    /// The arguments break the tool's schema.
+    /// The arguments don't match the tool's schema.
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
-    /// The tool needs the persistent shell or other calls, which are a server's.
+    /// The tool needs the persistent shell or other calls, which only a server has.
     #[error("the tool `{name}` needs the persistent shell or other calls, which only a server has")]
     NeedsServer {
         /// As it was given.
@@ -37,10 +37,10 @@ pub enum CallError {
     /// The policy does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The operator wants calls recorded, and only a server does.
+    /// The operator wants calls to be recorded, which only a server does.
     #[error("`--audit` records the calls of a server, and this call has none, so it was not run")]
     NotRecorded,
-    /// The system gives no pipe to end the command by.
+    /// The system has no pipe left, which is needed to end the command.
     #[error("cannot create a pipe: {source}")]
     NoPipe {
         /// What the system says.
@@ -52,7 +52,7 @@ pub enum CallError {
 }
 
 impl Parts {
-    /// Runs one tool on this thread by the way that a client's call takes, and waits for its result.
+    /// Runs one tool on this thread, with the same code as a client's call, and waits for its result.
     ///
     /// ```
     /// use allowexec::config::{Config, Surroundings};
@@ -91,13 +91,13 @@ impl Parts {
     /// ```
     ///
     /// # Errors
-    /// [`CallError`], where nothing ran or what ran was lost.
+    /// [`CallError`], if nothing ran or the command was lost.
     pub fn call(&self, tool: &str, arguments: Map<String, Value>) -> Result<CallToolResult, CallError> {
         let (_stop, signal) = stop().map_err(|source| CallError::NoPipe { source })?;
         self.call_until(signal, tool, arguments)
     }
 
-    /// Likewise, and ends the command early where the other end of `stop` wishes it; see [`stop`].
+    /// Like [`Parts::call`], but ends the command early if the other end of `stop` asks for that; see [`stop`].
     ///
     /// # Errors
     /// As [`Parts::call`].
@@ -147,7 +147,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// A confined command needs a thread that confines itself for good, and the caller's own is not for that.
+    /// A confined command runs on a thread of its own, because a thread that confines itself stays confined.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
         if !self.confinement.is_on() && own.is_none() {

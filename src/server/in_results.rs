@@ -1,5 +1,4 @@
-//! Questions that a person is asked in the result of a call, in the modern era: the client sends the call anew with the
-//! answer.
+//! Questions to a person in the result of a call, in the modern era: the client sends the call again with the answer.
 
 use std::sync::Arc;
 
@@ -22,11 +21,11 @@ use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Request};
 use crate::mcp::{Approval, approval_params};
 
-/// Takes the answer that a call brings to the question of a result before it; `None` where it brings none, and is asked about
-/// once more.
+/// Takes the answer that a call brings to the question of an earlier result; `None` if it brings none, and the person
+/// has to be asked again.
 ///
 /// # Errors
-/// Why it does not run; [`Stopped::Asks`] where the answer is none.
+/// Why the call does not run; [`Stopped::Asks`] if the response is not an answer.
 pub(super) fn answer_in(
     parts: &Parts,
     (key, request, tool_call): (u64, &Request, ToolCall<'_>),
@@ -59,7 +58,7 @@ pub(super) fn answer_in(
     }
 }
 
-/// Answers a call with the question. The client sends it anew with a person's answer.
+/// Answers a call with the question. The client sends the call again with a person's answer.
 pub(super) fn ask_in_result(
     parts: &Parts,
     outgoing: &mut Outgoing,
@@ -68,11 +67,11 @@ pub(super) fn ask_in_result(
     context: &RequestContext,
 ) -> Effects {
     let AskedCall { request, pending: Pending { reply, description, feedback }, key, .. } = call;
-    // It was made before, and is short enough.
+    // The text was made before, and is short enough.
     let text = asked.text(AnswerOf::OneCall).unwrap_or_default();
     let mut questions = vec![(Question::Approval, approval_params(&text, context.revision))];
     if Question::Roots.answer_in(&request.params).is_some() {
-        // The call that brings the answer is decided anew, by the roots that it brings.
+        // The call that brings the answer is decided again, by the roots that it brings.
         questions.push((Question::Roots, Value::Null));
     }
     let asked = Arc::new(asked);
@@ -92,7 +91,7 @@ pub(super) fn ask_in_result(
     effects.and(Effects::answer(reply, &result))
 }
 
-/// The question of this number, which was asked in a result, was not answered in time.
+/// Handles a question of a result that was not answered in time.
 pub(super) fn expired(observer: &dyn Observer, outgoing: &mut Outgoing, number: u64) -> Effects {
     let mut effects = Effects::default();
     if let Some(closed) = outgoing.expire(number) {
@@ -101,7 +100,7 @@ pub(super) fn expired(observer: &dyn Observer, outgoing: &mut Outgoing, number: 
     effects
 }
 
-/// Nobody waits any more for the answers to the questions that were asked in results.
+/// Drops the open questions of results, because the client is gone.
 pub(super) fn client_gone(observer: &dyn Observer, outgoing: &mut Outgoing) -> Effects {
     let mut effects = Effects::default();
     outgoing.expire_all().iter().for_each(|closed| effects.extend(gone(observer, closed, &Answer::Withdrawn)));

@@ -1,7 +1,8 @@
 //! Where the loop takes its events from: the channel of the other threads, and the client's stream.
 //!
-//! On a Unix the program's loop reads its standard input itself: one poll(2) waits for it and for the channel, whose
-//! senders ring a bell, a byte in a pipe. A line is then served by the thread that read it, and a request that needs no
+//! On Unix the program's loop reads its standard input itself: one poll(2) waits for it and for the channel, whose
+//! senders ring a bell, which is a byte in a pipe. So the thread that reads a line also serves it, and a request that
+//! needs no
 //! other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
 
 #[cfg(unix)]
@@ -18,7 +19,7 @@ use super::polled::{Bell, Gate, Polled};
 use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 
-/// How many events wait at most. A client that sends faster than it is served is read no further: each of these may
+/// The most events in the channel. If a client sends faster than it is served, the server stops reading: each event may
 /// be a line of 16 MiB.
 const WAITING: usize = 4;
 
@@ -30,23 +31,23 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Waits for a place in the channel; says whether there still is a loop.
+    /// Sends the event, and waits for a place in the channel; returns whether the loop still exists.
     pub(super) fn send(&self, event: Event) -> bool {
         let sent = self.events.send(event).is_ok();
         self.bell.ring();
         sent
     }
 
-    /// Drops the event where the channel is full.
+    /// Sends the event, or drops it if the channel is full.
     pub(super) fn send_if_free(&self, event: Event) {
-        // Where the loop is gone nobody wants it either.
+        // If the loop is gone, nobody wants the event either.
         drop(self.try_send(event));
     }
 
-    /// Sends the event where there is a place in the channel.
+    /// Sends the event if there is a place in the channel.
     ///
     /// # Errors
-    /// The event, where there is none, or no loop any more.
+    /// The event, if the channel is full or the loop is gone.
     pub(super) fn try_send(&self, event: Event) -> Result<(), Box<Event>> {
         match self.events.try_send(event) {
             Ok(()) => {
@@ -61,7 +62,7 @@ impl EventSender {
 /// The events, as the loop takes them.
 pub(super) struct Inbox {
     events: Receiver<Event>,
-    /// What the loop has to tell itself.
+    /// An event that the loop sent itself.
     own: Option<Event>,
     deadlines: Deadlines,
     #[cfg(unix)]
@@ -71,7 +72,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Makes the one channel.
+    /// Makes the channel.
     pub(super) fn new() -> (EventSender, Self) {
         let (sender, events) = sync_channel(WAITING);
         let bell = Arc::new(Bell::default());
@@ -87,17 +88,18 @@ impl Inbox {
         (EventSender { events: sender, bell }, inbox)
     }
 
-    /// Has the loop read this stream itself, at the bottom of which is what [`gated`](super::gated) made with the gate.
+    /// Makes the loop read this stream itself. The stream must read from what [`gated`](super::gated) returned with the
+    /// gate.
     ///
     /// # Errors
-    /// Where no pipe can be had to wake it with.
+    /// If there is no pipe for waking the loop.
     #[cfg(unix)]
     pub(super) fn poll(&mut self, input: impl BufRead + 'static, gate: Gate) -> io::Result<()> {
         self.polled = Some(Polled::new(Box::new(input), gate, &self.bell)?);
         Ok(())
     }
 
-    /// Waits for the next event; `None` where none can come any more.
+    /// Waits for the next event; `None` if none can come any more.
     pub(super) fn next(&mut self, watches: &mut impl Watches) -> Option<Event> {
         loop {
             let passed = self.own.take().or_else(|| self.deadlines.passed().map(Event::Deadline));
@@ -125,23 +127,23 @@ impl Inbox {
         }
     }
 
-    /// Whether the client certainly takes so many bytes at once, so that to write them waits for nobody.
+    /// Whether this many bytes can certainly be written without waiting for the client.
     #[cfg(unix)]
     pub(super) fn takes(&self, bytes: usize) -> bool {
         self.polled.as_ref().is_some_and(|polled| polled.takes(bytes))
     }
 
-    /// Makes this deadline an event after the delay.
+    /// Sets a deadline, which becomes an event after the delay.
     pub(super) fn after(&mut self, delay: Duration, deadline: Deadline) {
         self.deadlines.set(delay, deadline);
     }
 
-    /// Makes this deadline no event any more.
+    /// Removes a deadline.
     pub(super) fn forget(&mut self, deadline: Deadline) {
         self.deadlines.forget(deadline);
     }
 
-    /// Makes this event the next one. There is one at a time, of the persistent shell's one call.
+    /// Makes this event the next one. There is only one at a time, from the single call of the persistent shell.
     pub(super) fn put_first(&mut self, event: Event) {
         self.own = Some(event);
     }
@@ -159,23 +161,23 @@ pub(super) fn read(input: impl BufRead, events: &EventSender) {
     }
 }
 
-/// Ends a server from another thread, at once and in order: as a signal ends the program.
+/// Ends a server from another thread immediately but in order, as a signal ends the program.
 ///
-/// It keeps nothing alive. To end a server twice, or after its end, does no harm; where the loop is busy it waits for it.
+/// It keeps nothing alive. Ending a server twice, or after its end, does no harm. If the loop is busy, this waits for it.
 #[derive(Debug, Clone)]
 pub struct Ender(pub(super) EventSender);
 
 impl Ender {
-    /// Has the server end what runs, answer nothing more, and return from
+    /// Makes the server end all calls, send no more answers, and return from
     /// [`serve`](super::Server::serve) within a second.
     pub fn end(&self) {
-        // The loop may be gone already, and then there is nothing left to end.
+        // If the loop is gone already, there is nothing left to end.
         self.0.send(Event::Signal);
     }
 }
 
-// With braces, so that it is made in the same words as where it holds something.
-/// Nobody sleeps beside the channel here.
+// With braces, so that the same expression makes it on platforms where it has fields.
+/// On this platform the loop sleeps only on the channel, so nothing has to wake it.
 #[cfg(not(unix))]
 #[derive(Debug, Default)]
 struct Bell {}

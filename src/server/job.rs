@@ -1,4 +1,4 @@
-//! A call that runs one process, and what is told of its end, whoever runs it.
+//! A call that runs one process, and what is reported of its end, on any thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,57 +22,57 @@ pub(super) struct Job {
     pub key: u64,
     /// What to run.
     pub command: AllowedCommand,
-    /// What it reads on its standard input.
+    /// Its standard input.
     pub input: Option<Vec<u8>>,
-    /// Its bounds.
+    /// Its timeout and its bounds of output.
     pub limits: Limits,
-    /// Whether the client wants to hear how far it is.
+    /// Whether the client wants progress.
     pub wants_progress: bool,
-    /// What a shell would have expanded in the command line.
+    /// The pattern in the command line that a shell would have expanded.
     pub literal_pattern: Option<&'static str>,
-    /// What the result must be valid in.
+    /// The revision in which the result must be valid.
     pub revision: Revision,
-    /// Whether it is answered when it begins.
+    /// Whether it is answered when it starts.
     pub is_background: bool,
-    /// Whether its client wants to write to it.
+    /// Whether its client wants to write to its standard input.
     pub is_fed: bool,
     /// Its words, without secrets.
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
-    /// What it reads behind the `input`.
+    /// What it reads after `input`.
     pub feed: Option<Arc<Feed>>,
     /// Whether its start and end are recorded.
     pub is_audited: bool,
 }
 
 impl Job {
-    /// Whether its standard input stays open: where the call says `background: true`, and its rule allows input.
+    /// Whether its standard input stays open: if the call says `background: true` and its rule allows input.
     pub(super) fn is_fed(&self) -> bool {
         self.is_fed && self.command.rule().is_none_or(|rule| rule.stdin)
     }
 }
 
-/// How often a client hears of a call that it wants to hear of.
+/// The interval between progress notifications.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Tells the loop how far the call is.
 pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
     let tell = move |elapsed, last_line| {
-        // Where the channel is full the loop is behind, and progress is the last thing that it needs.
+        // If the channel is full, the loop is behind, and progress is the last thing that it needs.
         events.send_if_free(Event::Progress(Progress { key, elapsed, last_line }));
     };
     Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
 
-/// What commands are run with. It is asked for by the first call, since the server may begin before it is made.
+/// What is needed to run commands. The first call asks for it, since the server may start before it is made.
 pub(super) struct RunsWith {
     pub executor: Arc<dyn Executor>,
     pub report: ReportSettings,
     pub observer: Arc<dyn Observer>,
 }
 
-/// What is told of a command once it has ended.
+/// What is needed to report the end of a command.
 pub(super) struct Ending {
     /// The number of the call.
     pub key: u64,
@@ -86,14 +86,14 @@ pub(super) struct Ending {
     is_audited: bool,
 }
 
-/// What became of a command; an `Err` where the executor has panicked.
+/// What became of a command; an `Err` if the executor panicked.
 pub(super) type Outcome = std::thread::Result<Result<Output, ExecError>>;
 
-/// A start that the loop has not heard of.
+/// A start that the loop has not been told about.
 pub(super) type Untold = Arc<Mutex<Option<StartedCommand>>>;
 
 impl Job {
-    /// What an executor takes, and what is to be told of it afterwards.
+    /// Splits the job into what the executor needs, and what is needed to report its end.
     pub(super) fn split(
         self,
         stop: StopSignal,
@@ -122,7 +122,7 @@ impl Job {
 }
 
 impl Ending {
-    /// Tells the observer, and makes the answer.
+    /// Tells the observer about the end, and makes the answer.
     pub(super) fn of(self, outcome: Outcome, started: Option<StartedCommand>) -> CallEnded {
         let Self { key, word, literal_pattern, revision, success, report, observer, is_audited } = self;
         let seen = match &outcome {
@@ -150,12 +150,13 @@ impl Ending {
     }
 }
 
-/// The start that nobody has told the loop of.
+/// Takes the start that the loop has not been told about.
 pub(super) fn take_start(kept: &Untold) -> Option<StartedCommand> {
     kept.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Tells the loop that a command has started. Nobody waits for the loop: where it is behind, it hears of it with the end.
+/// Tells the loop that a command has started, without waiting for it. If the channel is full, the end of the command
+/// reports the start too.
 pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
     OnStart(Box::new(move |started| {
         let sent = events.try_send(Event::Started { key, started: Box::new(started) });
@@ -165,13 +166,13 @@ pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnSta
     }))
 }
 
-/// What is recorded of a command that ran.
+/// What is recorded about a command that ran.
 pub(super) fn end_of(output: &Output) -> EndOfCommand {
     let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
     EndOfCommand { started: None, limit: output.limit, stdout, stderr }
 }
 
-/// Tells of the end of a command. It has run, so a panic of the observer is dropped.
+/// Tells the observer that a command has ended. Since it has run, a panic of the observer is ignored.
 pub(super) fn observe_end(observer: &dyn Observer, call: u64, outcome: CommandOutcome<'_>) {
     drop(catch_unwind(AssertUnwindSafe(|| observer.ended(&CommandEnded { call, outcome }))));
 }

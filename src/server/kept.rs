@@ -1,5 +1,4 @@
-//! The calls that a client can ask about: those that run, and the last ones that have ended, with what is kept of their
-//! output.
+//! The calls that a client can ask about, with their kept output: those that run, and the last ones that have ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use crate::exec::{End, Feed, Keeper, Spool, StopReason};
 use crate::text::Secrets;
 use crate::tools::CallState;
 
-/// How many calls are remembered that have ended.
+/// How many ended calls are remembered.
 const MOST_ENDED: usize = 100;
-/// How many bytes of its command are remembered of a call.
+/// How many bytes of a call's command are remembered.
 const LONGEST_COMMAND: usize = 200;
 
 /// Calls of this session, by their number.
@@ -34,14 +33,14 @@ pub(super) struct KeptCalls {
 #[derive(Debug)]
 pub(super) struct KeptCall {
     pub spool: Arc<Spool>,
-    /// Its words, without secrets, as far as they are shown.
+    /// Its words, without secrets, cut to what is shown.
     pub command: String,
-    /// What runs it.
+    /// The lane in which it runs.
     pub lane: LaneName,
     pub state: CallState,
-    /// What it is given to read; `None` where it reads nothing but what the call brought.
+    /// Its further standard input; `None` if it reads only what the call brought.
     pub feed: Option<Arc<Feed>>,
-    /// Why a client had it ended.
+    /// Why a client ended it, if one did.
     pub stopped: Option<StopReason>,
     started: Since,
     elapsed: Option<Duration>,
@@ -60,7 +59,7 @@ impl KeptCalls {
         Self { calls: BTreeMap::new(), ended: 0, news, secrets }
     }
 
-    /// A call begins; gives where its output goes.
+    /// Adds a call that begins; returns the spool for its output.
     pub(super) fn begin(&mut self, key: u64, keeper: &Keeper, words: &[String], lane: LaneName) -> Arc<Spool> {
         let news = Arc::clone(&self.news);
         let spool = keeper.spool(move || news.tell());
@@ -78,7 +77,7 @@ impl KeptCalls {
         spool
     }
 
-    /// A call has ended. The oldest one that has is forgotten where there are too many.
+    /// Notes that a call has ended. If there are too many ended calls, the oldest is forgotten.
     pub(super) fn ended(&mut self, key: u64, how: &HowEnded) {
         let Some(call) = self.calls.get_mut(&key) else { return };
         call.elapsed = Some(call.started.elapsed());
@@ -94,19 +93,19 @@ impl KeptCalls {
         self.news.note();
         self.ended += 1;
         if self.ended > MOST_ENDED {
-            // It is among the first: few run that are older.
+            // It is near the front, since few older calls are still running.
             let oldest = self.calls.iter().find(|(_, call)| !call.state.is_running()).map(|(key, _)| *key);
             self.forget(oldest.unwrap_or(key));
         }
     }
 
-    /// A call has not begun after all, or is forgotten.
+    /// Removes a call that did not start after all, or that is to be forgotten.
     pub(super) fn forget(&mut self, key: u64) {
         let has_ended = self.calls.remove(&key).is_some_and(|call| !call.state.is_running());
         self.ended -= usize::from(has_ended);
     }
 
-    /// Another session begins, whose client learns nothing of the calls of the last one.
+    /// Forgets all calls, so that the client of a new session learns nothing about those of the last one.
     pub(super) fn forget_all(&mut self) {
         self.calls.clear();
         self.ended = 0;
@@ -121,18 +120,18 @@ impl KeptCalls {
         self.calls.get(&key)
     }
 
-    /// All of them, in the order of their numbers.
+    /// All calls, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &KeptCall)> {
         self.calls.iter().map(|(key, call)| (*key, call))
     }
 
-    /// Whether something has come since the last time that was wanted.
+    /// Whether something has come that was wanted, since the last time this was asked.
     pub(super) fn has_news(&self) -> bool {
         self.news.has_come.swap(false, Ordering::SeqCst)
     }
 }
 
-/// Tells the loop that something has come that somebody waits for.
+/// Tells the loop that something has come that a read waits for.
 #[derive(Debug)]
 struct News {
     has_come: AtomicBool,
@@ -140,13 +139,13 @@ struct News {
 }
 
 impl News {
-    /// Where the channel is full the loop looks at the flag after the events in it, so nobody has to wait for a place.
+    /// If the channel is full, the loop looks at the flag after the events in it, so nobody has to wait for a place.
     fn tell(&self) {
         self.note();
         self.events.send_if_free(Event::News);
     }
 
-    /// The same for the loop itself, which looks after the event that it is at.
+    /// The same for the loop itself, which looks at the flag after its current event.
     fn note(&self) {
         self.has_come.store(true, Ordering::SeqCst);
     }

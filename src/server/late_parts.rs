@@ -1,7 +1,7 @@
 //! The parts of a server, which a thread may still be making while the server answers a handshake.
 //!
-//! To read all shipped profiles and to look for what they need takes several times as long as all the rest of a start. So
-//! where a configuration uses some, a thread makes the parts, and the first request that needs them waits for it: a
+//! Reading all shipped profiles and looking for what they need takes several times as long as the rest of a start. So
+//! if a configuration uses profiles, a thread makes the parts. The first request that needs them waits for it; a
 //! handshake does not.
 
 use std::io;
@@ -21,10 +21,10 @@ use crate::policy::rules::Rules;
 use crate::prompts;
 use crate::text::Secrets;
 
-/// The parts, or how they are made.
+/// The parts, or the function that makes them.
 pub(super) type Made = LazyLock<Parts, Box<dyn FnOnce() -> Parts + Send>>;
 
-/// What the server needs before its parts.
+/// What the server needs before its parts are made.
 pub(super) struct Opening {
     /// What a handshake tells the model.
     pub instructions: String,
@@ -38,23 +38,23 @@ pub(super) struct Opening {
     pub secrets: Arc<Secrets>,
     /// How the audit log is opened, where there is to be one.
     pub audit: Option<AuditPlan>,
-    /// Who keeps its head elsewhere.
+    /// The program that keeps its head elsewhere.
     pub anchor: Option<AnchorSettings>,
 }
 
-/// The parts. Whoever looks into them waits until they are made.
+/// The parts. Every access waits until they are made.
 pub(crate) struct LateParts {
     made: Arc<Made>,
     pub(super) opening: Opening,
-    /// What is read before they can be made; `None` where they are made already.
+    /// The rules that have to be read before the parts can be made; `None` if they are made already.
     awaited: Option<Arc<Rules>>,
     /// Whether the server still wants them.
     wanted: Arc<Mutex<bool>>,
 }
 
 impl LateParts {
-    /// Those of a configuration. They are made now unless that would take long, and a mistake in them can stop the server
-    /// as well once it has begun: a sandbox that the kernel can't enforce, asked for by a rule of a profile.
+    /// The parts of a configuration. They are made now unless that would take long. In this case a mistake in them,
+    /// such as a profile's rule with a sandbox that the kernel can't enforce, stops the server after it has started.
     pub fn of(config: &Config) -> Self {
         let is_sandboxed = config.sandbox.value != crate::sandbox::Level::Off;
         if !config.rules.have_profiles()
@@ -86,25 +86,25 @@ impl LateParts {
         Self { made, opening, awaited: Some(rules), wanted: Arc::new(Mutex::new(true)) }
     }
 
-    /// The parts, where they were made before the server.
+    /// The parts, if they were made before the server.
     pub fn at_start(&self) -> Option<&Parts> {
         self.awaited.is_none().then(|| &**self.made)
     }
 
-    /// Where the parts are to be found.
+    /// A shared reference to the parts.
     pub(super) fn shared(&self) -> Arc<Made> {
         Arc::clone(&self.made)
     }
 
-    /// Has a thread make them, which tells the loop.
+    /// Starts a thread that makes the parts and then tells the loop.
     ///
     /// # Errors
-    /// Where no thread can be had; then who needs them first makes them.
+    /// If no thread can be started; then the first access makes the parts.
     pub(super) fn make(&self, events: EventSender) -> io::Result<()> {
         let Some(rules) = self.awaited.clone() else { return Ok(()) };
         let (made, wanted) = (Arc::downgrade(&self.made), Arc::clone(&self.wanted));
         let make = move || {
-            // Most of the time is spent here, and nothing is left behind where the server ends meanwhile.
+            // This takes most of the time, and leaves nothing behind if the server ends meanwhile.
             let count = rules.iter().count();
             debug_assert!(count > 0, "there is a profile");
             {
@@ -118,7 +118,7 @@ impl LateParts {
     }
 }
 
-/// Those that were made before the server.
+/// Parts that were made before the server.
 impl From<Parts> for LateParts {
     fn from(mut parts: Parts) -> Self {
         let opening = Opening {
@@ -147,8 +147,8 @@ impl Deref for LateParts {
     }
 }
 
-/// The parts hold a directory for temporary files, which is removed with them. So a thread that is making them is waited
-/// for, and one that has not begun does not begin.
+/// The parts hold a directory for temporary files, which is removed when they are dropped. So this waits for a thread
+/// that is making them, and keeps a thread that has not begun from beginning.
 impl Drop for LateParts {
     fn drop(&mut self) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = false;

@@ -1,4 +1,4 @@
-//! What commands leave behind: the answer of a call goes out once that is gone, and the loop waits for nothing meanwhile.
+//! Processes that commands leave behind: a call is answered once they are gone, and the loop does not block meanwhile.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,56 +7,56 @@ use super::event::{CallEnded, Event};
 use super::inbox::EventSender;
 use crate::exec::Orphans;
 
-/// How long the last look takes at most, at the end of the server, where nothing had to be ended before.
+/// The longest last search, at the end of the server, if no command had to be ended before.
 const LAST_LOOK: Duration = Duration::from_millis(600);
-/// The same, where the trees of commands have had their time.
+/// The same, if the process trees of commands have had their time already.
 const LAST_LOOK_LATE: Duration = Duration::from_millis(150);
 
-/// What commands leave behind, as the loop has it.
+/// What the loop knows of the processes that commands left behind.
 #[derive(Default)]
 pub(super) struct Leftovers {
-    /// `None` where nobody has asked for them.
+    /// `None` if the server does not end orphans.
     orphans: Option<Orphans>,
-    /// The calls whose leftovers are looked for.
+    /// The ended calls whose leftovers are being searched for.
     held: HashMap<u64, CallEnded>,
 }
 
 impl Leftovers {
-    /// Has them ended from now on.
+    /// Ends leftovers from now on.
     pub(super) fn watch(events: EventSender) -> Self {
         let tell = move |looked| {
-            // Where the loop is gone nobody waits for it.
+            // If the loop is gone, nobody is waiting for this.
             events.send(Event::Looked(looked));
         };
         Self { orphans: Some(Orphans::new(tell)), held: HashMap::new() }
     }
 
-    /// Whether they are ended from the beginning on.
+    /// Whether leftovers are ended.
     #[cfg(unix)]
     pub(super) fn are_watched(&self) -> bool {
         self.orphans.is_some()
     }
 
-    /// The call is about to start something.
+    /// Notes that the call is about to start something.
     pub(super) fn begins(&mut self, key: u64) {
         if let Some(orphans) = &mut self.orphans {
             orphans.begins(key);
         }
     }
 
-    /// The call has ended, and has started nothing.
+    /// Notes that the call has ended without starting anything.
     pub(super) fn ends(&mut self, key: u64) {
         if let Some(orphans) = &mut self.orphans {
             orphans.ends(key);
         }
     }
 
-    /// Whether those of a call are looked for.
+    /// Whether a search for the leftovers of a call is under way.
     pub(super) fn are_looked_for(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Gives the call back where it has left nothing behind; else holds it until [`release`](Self::release).
+    /// Returns the call if it has left nothing behind; otherwise holds it until [`release`](Self::release).
     pub(super) fn after(&mut self, ended: CallEnded) -> Option<CallEnded> {
         let Some(orphans) = &mut self.orphans else { return Some(ended) };
         let is_gone = match ended.shell.as_ref().map(|shell| &shell.host) {
@@ -74,7 +74,7 @@ impl Leftovers {
         None
     }
 
-    /// Gives back a call that is held.
+    /// Returns a call that is held.
     pub(super) fn release(&mut self, key: u64) -> Option<CallEnded> {
         self.held.remove(&key)
     }

@@ -1,7 +1,7 @@
-//! The log: one line an event, for the operator.
+//! The log: one line for each event, for the operator.
 //!
-//! What a client, a command or the file system says stands in a line in quotes, each value with a bound of its own, so that
-//! no value can look like another or push another out of the line.
+//! Text from a client, a command or the file system is quoted, and each value has a bound of its own, so that no value
+//! can look like another or push another out of the line.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -12,20 +12,21 @@ use crate::files::Held;
 use crate::jsonrpc::RequestId;
 use crate::text::{Secrets, escape, escape_os, quote};
 
-/// Where the lines of the log go; each comes without its line end, never holds one, and has at most 4,000 bytes.
+/// Where the lines of the log go. Each comes without a line end, contains none, and has at most 4,000 bytes.
 pub type LogSink = Box<dyn FnMut(&str) + Send>;
 
-/// The longest line, in bytes: a pipe takes 4,096 whole or not at all. The bounds of a call's fields together are less.
+/// The longest line, in bytes: a pipe takes 4,096 bytes whole or not at all. The bounds of a call's fields add up to
+/// less.
 const LONGEST: usize = 4_000;
 
-/// How many bytes of each value stand in a line.
+/// How many bytes of each value a line shows.
 const LONGEST_ID: usize = 128;
 const LONGEST_COMMAND: usize = 1_500;
 const LONGEST_DIRECTORY: usize = 512;
 const LONGEST_RULE: usize = 256;
 const LONGEST_REASON: usize = 768;
 
-/// Writes what is at or above a level.
+/// Writes the lines at or above a level.
 pub struct Log {
     level: LogLevel,
     sink: LogSink,
@@ -43,7 +44,7 @@ impl Log {
         Self { secrets, ..self }
     }
 
-    /// Writes one line, with its level in front; what is not plain text in it is escaped, and what is too long is cut.
+    /// Writes one line, with its level in front. What is not plain text is escaped, and what is too long is cut.
     pub fn write(&mut self, level: LogLevel, line: &str) {
         if self.writes(level) {
             let line = format!("{level}: {}", self.secrets.hide(&escape(line)));
@@ -59,7 +60,7 @@ impl Log {
         }
     }
 
-    /// Whether lines of this level are written, so that they need not be made in vain.
+    /// Whether lines of this level are written, so that callers need not make lines that nobody sees.
     pub fn writes(&self, level: LogLevel) -> bool {
         level != LogLevel::Off && level <= self.level
     }
@@ -71,17 +72,17 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// What the log says of a call: fields, each of them `key=value`, with a blank between them.
+/// What the log says about a call: fields of the form `key=value`, separated by blanks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields(String);
 
 impl Fields {
-    /// The fields of a line about the call of this request.
+    /// Begins a line about the call of this request.
     pub(super) fn of_call(id: &RequestId) -> Self {
         Self::of("call", id)
     }
 
-    /// The fields of a line about any request.
+    /// Begins a line about any request.
     pub(super) fn of_request(id: &RequestId) -> Self {
         Self::of("request", id)
     }
@@ -94,24 +95,24 @@ impl Fields {
         }
     }
 
-    /// A value of ours: a number, a word of the program's own, the name of a tool.
+    /// Adds a value that comes from the server: a number, a fixed word, the name of a tool.
     pub(super) fn ours(mut self, key: &str, value: impl Display) -> Self {
         self.push(format_args!("{key}={value}"));
         self
     }
 
-    /// The words of a command.
+    /// Adds the words of a command.
     pub(super) fn command(self, words: &[String]) -> Self {
         self.words("command", words)
     }
 
-    /// What a call asked for that was not looked at as a command, without secrets.
+    /// Adds what a call asked for that was not parsed as a command, without secrets.
     pub(super) fn asked(self, words: &[String]) -> Self {
         if words.is_empty() { self } else { self.words("asked", words) }
     }
 
     fn words(self, key: &str, words: &[String]) -> Self {
-        // No more of it is put together than can be shown; what is left out is counted all the same.
+        // This puts together only what can be shown, but counts what it leaves out.
         let mut shown = String::new();
         let mut rest = words.iter();
         for (place, word) in rest.by_ref().enumerate() {
@@ -125,7 +126,7 @@ impl Fields {
         self.ours(key, quote(&shown, LONGEST_COMMAND).and_more(left))
     }
 
-    /// The directory of a call.
+    /// Adds the directory of a call.
     pub(super) fn directory(self, directory: &Path) -> Self {
         match directory.to_str() {
             Some(directory) => self.quoted("directory", directory, LONGEST_DIRECTORY),
@@ -133,17 +134,17 @@ impl Fields {
         }
     }
 
-    /// The rule that allowed a call.
+    /// Adds the rule that allowed a call.
     pub(super) fn allowed(self, rule: &str) -> Self {
         self.quoted("allowed", rule, LONGEST_RULE)
     }
 
-    /// Why a call does not run, or has failed.
+    /// Adds the reason why a call does not run, or has failed.
     pub(super) fn reason(self, key: &str, why: &str) -> Self {
         self.quoted(key, why, LONGEST_REASON)
     }
 
-    /// Adds what was made before.
+    /// Adds other fields.
     pub(super) fn and(mut self, more: &Self) -> Self {
         if !more.0.is_empty() {
             self.push(format_args!("{}", more.0));
@@ -151,7 +152,7 @@ impl Fields {
         self
     }
 
-    /// Adds what writes itself as fields with bounds of their own, a blank before each.
+    /// Adds something that writes itself as bounded fields, each with a blank before it.
     pub(super) fn followed_by(mut self, fields: &impl Display) -> Self {
         self.0.push_str(&fields.to_string());
         self
@@ -171,12 +172,12 @@ impl Fields {
         if !self.0.is_empty() {
             self.0.push(' ');
         }
-        // A String takes whatever it is given.
+        // Writing to a String can't fail.
         let _ = self.0.write_fmt(field);
     }
 }
 
-/// The line about the directories that the client's roots have come to.
+/// The line about the directories that result from the client's roots.
 pub(super) fn client_roots(roots: &[Arc<Held>]) -> String {
     const SHOWN: usize = 8;
     let shown = |root: &Arc<Held>| quote(&escape_os(root.path().as_os_str()), LONGEST_DIRECTORY / 2).to_string();
@@ -223,7 +224,7 @@ mod tests {
         for field in [" command=\"ok \\\"😀", " directory=\"/d\\\" allowed=\\\"", " allowed=\"\\\"😀", " exit=0"] {
             assert!(line.as_str().contains(field), "{field} in {}", line.as_str());
         }
-        // Of 20,004 characters those are shown that fit, whole.
+        // Of the 20,004 characters, as many are shown as fit, each of them whole.
         assert!(line.as_str().contains("😀\\\"\"…+19502 directory="), "{}", line.as_str());
     }
 

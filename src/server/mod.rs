@@ -1,13 +1,13 @@
 //! The server: one loop that owns the state of the session and writes all output.
 //!
-//! The loop reads its standard input itself, if it can, and keeps its own deadlines. Workers run calls and report by
-//! the one channel of `Event`s. `Session` decides which era of the protocol a request belongs to, and makes a
-//! `RequestContext` of it; handlers see only that.
+//! The loop reads its standard input itself, if it can, and keeps its own deadlines. Workers run calls and report through
+//! the single channel of `Event`s. `Session` decides which era of the protocol a request belongs to, and makes a
+//! `RequestContext` from it; handlers see only that.
 //!
 //! - [`Server::new`] builds everything that a resolved configuration describes.
 //! - [`Server::serve`] serves a client on two streams.
 //! - [`Parts::call`] runs a call without a client.
-//! - [`Observer`] is told every decision and every end of a command.
+//! - [`Observer`] is told about every decision and every end of a command.
 
 mod anchor;
 mod approval;

@@ -1,4 +1,4 @@
-//! The platforms where threads run all commands.
+//! Replaces `in_loop` on platforms where threads run all commands.
 
 use super::event::CallEnded;
 use super::inbox::EventSender;

@@ -1,4 +1,4 @@
-//! Why a call is answered that has not run.
+//! The answers to calls that did not run.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use super::budget::OverBudget;
 use crate::policy::{DirectoryError, Refusal, quoted};
 use crate::tools::ArgumentError;
 
-/// Why a call has not run. Its text is the answer.
+/// Why a call did not run. Its text is the answer.
 #[derive(Debug, Error)]
 pub(super) enum NotRun {
-    /// Its arguments break the schema of its tool.
+    /// Its arguments don't match the schema of its tool.
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
     /// The policy refuses it.
@@ -30,7 +30,7 @@ pub(super) enum NotRun {
     /// The operator's program could not ask.
     #[error("{sentence}; nobody could be asked ({why}), so go on without it, or ask the user to do it")]
     NotAsked { sentence: String, why: String },
-    /// What a person would be shown is too long.
+    /// The question would be too long to be shown to a person.
     #[error(
         "{sentence}; it is too long to be shown in full ({most} bytes at most), so nobody is asked; call it with fewer or shorter \
          arguments"
@@ -42,10 +42,10 @@ pub(super) enum NotRun {
     /// Too many equal calls wait for the answer to one question.
     #[error("{sentence}; {most} calls exactly like it wait for a person's answer already, so wait for that first")]
     TooManyEqual { sentence: String, most: usize },
-    /// A person has said no.
+    /// A person declined.
     #[error("{sentence}; it was declined, so go on without it, or ask the user what to do instead")]
     Declined { sentence: String },
-    /// A person has said neither yes nor no.
+    /// A person answered neither yes nor no.
     #[error("{sentence}; nobody has answered, so go on without it, or ask the user what to do instead")]
     Unanswered { sentence: String },
     /// Too many calls run in the background.
@@ -64,25 +64,25 @@ pub(super) enum NotRun {
     /// Too many calls wait for their turn.
     #[error("too many calls are waiting for their turn; wait for some of their answers first")]
     QueueFull,
-    /// What waits for its answer takes too much memory.
+    /// The pending requests take too much memory.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// The system gives no pipe to end the command by.
+    /// The system has no pipe left, which is needed to end the command.
     #[error("cannot create a pipe: {source}; try again when other calls have ended")]
     NoPipe { source: io::Error },
-    /// The system gives no thread to run the command on.
+    /// The system has no thread left to run the command on.
     #[error("cannot start a thread: {source}; try again when other calls have ended")]
     NoThread { source: io::Error },
     /// The audit log can't be written.
     #[error("calls are refused while the audit log can't be written ({why}); tell the operator")]
     NotRecorded { why: String },
-    /// There is no persistent shell any more.
+    /// There is no longer a persistent shell.
     #[error("the persistent shell has no thread to run on")]
     NoShell,
 }
 
 impl NotRun {
-    /// Why a call does not run about which a person was asked.
+    /// Why a call does not run after a person was asked about it.
     pub(super) fn of_answer(sentence: String, answer: &Answer) -> Self {
         match answer {
             Answer::Failed(why) => Self::NotAsked { sentence, why: why.clone() },
@@ -93,7 +93,7 @@ impl NotRun {
         }
     }
 
-    /// What the log and the messages to the client call it.
+    /// The word for it in the log and in messages to the client.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Arguments(_)

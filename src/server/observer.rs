@@ -1,4 +1,4 @@
-//! The one hook of a program that embeds the server: every decision, and every end of a command.
+//! The hook for programs that embed the server: it reports every decision and every end of a command.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use super::approval::{Answer, Channel};
 use crate::exec::{ExecError, Output};
 use crate::policy::{Explanation, Proposal, Refusal};
 
-/// Hears of every decision and of the end of every command that was started. It is called from several threads at once,
-/// and what it does delays the call.
+/// Is told about every decision, and about the end of every command that was started. It is called from several threads
+/// concurrently, and the call waits until it returns.
 pub trait Observer: Send + Sync {
     /// A call was decided on; an allowed one is not started before this returns.
     fn decided(&self, decided: &Decided<'_>) {
         let _ = decided;
     }
 
-    /// A person is asked about a call, to which the decision came that was told before.
+    /// A person is being asked about a call whose decision was reported before.
     fn asked(&self, asked: &QuestionAsked<'_>) {
         let _ = asked;
     }
 
-    /// The question is not open any more. An approved call is decided on anew, which is told as well.
+    /// The question is no longer open. An approved call is decided on again, which is also reported.
     fn answered(&self, answered: &QuestionAnswered<'_>) {
         let _ = answered;
     }
 
     /// A command has ended, for whatever reason, a cancelled one included; its answer is not sent before this returns.
     ///
-    /// A panic in it is caught and dropped: the command has run, and its client is to hear of it.
+    /// A panic in it is caught and ignored: the command has run, so its client must get the answer.
     fn ended(&self, ended: &CommandEnded<'_>) {
         let _ = ended;
     }
@@ -40,9 +40,9 @@ pub struct Decided<'a> {
     pub call: u64,
     /// The tool that was called.
     pub tool: &'a str,
-    /// What the decision rests on.
+    /// What the decision is based on.
     pub explanation: &'a Explanation,
-    /// Why the command does not run; `None` where it does.
+    /// Why the command does not run; `None` if it does.
     pub refusal: Option<&'a Refusal>,
 }
 
@@ -74,7 +74,7 @@ pub struct QuestionAnswered<'a> {
     pub waited: Duration,
 }
 
-/// What a command came to.
+/// The end of a command.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct CommandEnded<'a> {
@@ -87,7 +87,7 @@ pub struct CommandEnded<'a> {
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
 pub enum CommandOutcome<'a> {
-    /// It ran to an end, by itself or not.
+    /// It ran, and ended by itself or was ended.
     Ran(&'a Output),
     /// It could not be started, or was lost.
     Failed(&'a ExecError),
@@ -95,7 +95,7 @@ pub enum CommandOutcome<'a> {
     Panicked,
 }
 
-/// Hears nothing.
+/// Ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Unobserved;
 

@@ -1,9 +1,9 @@
-//! What the server asks its client: the questions that have no answer yet, of any kind, in both eras.
+//! The questions that the server asked its client and that have no answer yet, of every kind, in both eras.
 //!
-//! In the legacy era a question is a request of the server's own, and its id leads from the answer back to what was asked.
-//! In the modern era it stands in a result (`InputRequiredResult`), and the client sends its request anew with the answer.
-//! Where the answer counts for what was decided, the result carries a `requestState`: a random name for what is kept here.
-//! So a client can't make one up, use it twice, use it for another call than the one it was asked about, or use it late.
+//! In the legacy era a question is a request from the server, and its id leads from the answer back to the question.
+//! In the modern era it is part of a result (`InputRequiredResult`), and the client sends its request again with the
+//! answer. If the answer affects a decision, the result carries a `requestState`: a random name for what is kept here.
+//! So a client can't make up a state, use it twice, use it for another call, or use it too late.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::jsonrpc::{ErrorObject, RequestId, encode};
 use crate::mcp::{ELICITATION_CREATE, ROOTS_LIST, Revision, input_required_result};
 use crate::random;
 
-/// How many states are kept at most; the oldest goes for the next one.
+/// The most states that are kept; a new one replaces the oldest.
 const MOST_STATES: usize = 64;
-/// What a state costs beside the call that it is bound to: what a person was shown of it is bounded.
+/// What a state costs in addition to the call that it is bound to. The text that a person was shown is bounded.
 const STATE: usize = 16 * 1024;
 
 /// A question for the client.
@@ -32,7 +32,7 @@ pub(super) enum Question {
 }
 
 impl Question {
-    /// What it stands under in a result that asks it, and in the answers; ids of requests begin with it.
+    /// Its key in a result that asks it, and in the answers; ids of requests begin with it.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Roots => "roots",
@@ -47,17 +47,17 @@ impl Question {
         }
     }
 
-    /// The answer to it that the parameters of a request bring; `None` where it is missing.
+    /// The answer to it in the parameters of a request; `None` if there is none.
     pub(super) fn answer_in(self, params: &Map<String, Value>) -> Option<&Value> {
         params.get("inputResponses")?.get(self.key())
     }
 }
 
-/// What was decided before a question was asked: the parameters of the call; what a person was asked about it, to which the
-/// decision on the request that brings the answer has to come again; and the number of the call.
+/// What a question is bound to: the parameters of the call; what the person was asked, which the decision on the request
+/// that brings the answer has to match; and the number of the call.
 type Bound<'a> = (&'a Map<String, Value>, Arc<CallToApprove>, u64);
 
-/// The tool and the arguments of a call, as JSON whose members are sorted.
+/// The tool and the arguments of a call, as JSON with sorted members.
 fn call_of(params: &Map<String, Value>) -> String {
     json!([params.get("name"), params.get("arguments")]).to_string()
 }
@@ -71,11 +71,11 @@ struct BoundQuestion {
     _charge: Charge,
 }
 
-/// A question that was asked in a result, and is not open any more.
+/// A question of a result that is no longer open.
 #[derive(Debug)]
 pub(super) struct Closed {
     pub asked: Arc<CallToApprove>,
-    /// The number of the call that was answered with it.
+    /// The number of the call that was answered with the question.
     pub call: u64,
     pub since: Since,
 }
@@ -91,7 +91,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Makes a request that asks this; gives its number and its line.
+    /// Makes a request that asks this question; returns its number and its line.
     pub(super) fn send(&mut self, question: Question, params: &Value) -> (u64, Vec<u8>) {
         self.last += 1;
         let number = self.last;
@@ -101,29 +101,29 @@ impl Outgoing {
         (number, line)
     }
 
-    /// Takes the request off that a response is for; `None` where there is none.
+    /// Removes the request that a response is for; `None` if there is none.
     pub(super) fn answered(&mut self, id: &RequestId) -> Option<(u64, Question)> {
         self.sent.remove(id)
     }
 
-    /// Does not wait for the answer to this request any more; gives the line that tells the client so.
+    /// Stops waiting for the answer to this request; returns the line that tells the client.
     pub(super) fn withdraw(&mut self, number: u64, why: &str) -> Option<Vec<u8>> {
         let id = self.sent.iter().find(|(_, (sent, _))| *sent == number).map(|(id, _)| id.clone())?;
         self.sent.remove(&id);
         Some(encode::notification("notifications/cancelled", &json!({"requestId": id, "reason": why})))
     }
 
-    /// Asks for nothing any more: what is answered late is ignored.
+    /// Forgets all requests; late answers are ignored.
     pub(super) fn forget_sent(&mut self) {
         self.sent.clear();
     }
 
-    /// Makes the result that asks these, of a call that is to be sent anew with the answers. Where they count for what was
-    /// decided it is `bound` to that, and can be answered once, until [`expire`](Self::expire) is called with the number
-    /// that stands beside it; the `charge` is for what is kept.
+    /// Makes a result that asks these questions, for a call that the client has to send again with the answers. If the
+    /// answers affect a decision, the result is `bound` to it and can be answered once, until [`expire`](Self::expire)
+    /// is called with the returned number. The `charge` pays for what is kept.
     ///
     /// # Errors
-    /// [`OverBudget`], where what it is bound to can't be kept.
+    /// [`OverBudget`], if there is no memory for what it is bound to.
     pub(super) fn ask_in_result(
         &mut self,
         questions: Vec<(Question, Value)>,
@@ -152,10 +152,11 @@ impl Outgoing {
         Ok(name)
     }
 
-    /// Takes the state that a call brings, and gives what was asked; `None` where it brings none.
+    /// Takes the state that a call brings, and returns what was asked; `None` if it brings none.
     ///
     /// # Errors
-    /// The error object that answers a call with a state that is not the server's, was used, is too old, or is another call's.
+    /// The error object for a call with a state that the server did not issue, that was used, is too old, or belongs to
+    /// another call.
     pub(super) fn resume(&mut self, params: &Map<String, Value>) -> Result<Option<Closed>, ErrorObject> {
         let Some(name) = params.get("requestState") else { return Ok(None) };
         let place = self.states.iter().position(|state| name.as_str() == Some(&*state.name));
@@ -168,18 +169,18 @@ impl Outgoing {
         }
     }
 
-    /// Drops the state of this number, where the client has not come back with it.
+    /// Drops the state with this number, if the client has not come back with it.
     pub(super) fn expire(&mut self, number: u64) -> Option<Closed> {
         let place = self.states.iter().position(|state| state.number == number)?;
         self.states.remove(place).map(|state| state.closed)
     }
 
-    /// Drops all states; gives what they asked.
+    /// Drops all states; returns what they asked.
     pub(super) fn expire_all(&mut self) -> Vec<Closed> {
         self.states.drain(..).map(|state| state.closed).collect()
     }
 
-    /// What is asked in results, each question once.
+    /// The open questions of results, each once.
     pub(super) fn asked_in_results(&self) -> Vec<&Arc<CallToApprove>> {
         let mut distinct: Vec<&Arc<CallToApprove>> = Vec::new();
         for state in &self.states {

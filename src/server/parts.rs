@@ -1,4 +1,4 @@
-//! What a resolved configuration comes to: the parts that the server is made of.
+//! The parts of a server, made from a resolved configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,49 +28,50 @@ use crate::shell::{ShellDirectories, ShellSettings};
 use crate::text::Secrets;
 use crate::tools::{BackgroundSettings, ReportSettings, ToolSettings, Toolbox};
 
-/// The parts of a server, each made of the configuration and of nothing else.
+/// The parts of a server, all made only from the configuration.
 pub struct Parts {
-    /// What decides.
+    /// Decides on commands.
     pub policy: Policy,
     /// Where commands look up the interpreters of scripts.
     pub(crate) paths: CommandPaths,
     /// What runs.
     pub executor: Arc<dyn Executor>,
-    /// What clients see.
+    /// The tools that clients see.
     pub toolbox: Toolbox,
-    /// The bounds of calls that name none.
+    /// The default limits of calls.
     pub limits: Limits,
-    /// What shapes results.
+    /// How results are written.
     pub report: ReportSettings,
-    /// The persistent shell, where there is one.
+    /// The persistent shell, if there is one.
     pub shell: Option<ShellSettings>,
-    /// How many calls run at once.
+    /// How many calls run concurrently.
     pub max_concurrent: usize,
-    /// How many calls run in the background at once.
+    /// How many calls run concurrently in the background.
     pub max_background_calls: usize,
-    /// The longest that a call runs there.
+    /// The longest time that a call runs there.
     pub(super) max_background: Duration,
-    /// After how long a call that still runs goes on there; `None` for never.
+    /// After what time a running call is handed over to the background; `None` for never.
     pub(super) hand_over: Option<Duration>,
-    /// From which level on the log is written.
+    /// The lowest level that the log writes.
     pub log_level: LogLevel,
     /// How commands are confined.
     pub confinement: Confinement,
-    /// What keeps commands to the limits of the kernel's, where there are any, or why nothing can and nothing runs.
+    /// What sets the kernel's limits on commands, if there are limits; an error if that is impossible, and then nothing
+    /// runs.
     pub launcher: Result<Option<Launcher>, Arc<LimitsError>>,
-    /// What is done with the client's roots.
+    /// How the client's roots are used.
     pub roots: RootsMode,
     /// How a person is asked about calls that have to be approved.
     pub ask: AskSettings,
-    /// Whether any call has to be.
+    /// Whether any call may have to be approved.
     pub(super) asks: bool,
-    /// Who hears of decisions and ends; nobody by default.
+    /// Is told about decisions and ends of commands; nobody by default.
     pub observer: Arc<dyn Observer>,
     /// Whether some rule bounds the paths among the words of its command.
     pub(super) bounds_paths: bool,
-    /// Whether the allow-list is the one of the tools of the shell, since nobody named a command.
+    /// Whether the allow-list is the default one of the shell's tools, because the operator named no command.
     pub(super) allows_by_default: bool,
-    /// What is to be said of variables that other servers read.
+    /// Warnings about variables that other servers read.
     pub(super) settings_of_others: Vec<String>,
     /// What keeps the output of calls, for the tools that read it; `None` without them.
     keeper: Option<Keeper>,
@@ -82,11 +83,11 @@ pub struct Parts {
     pub(super) secrets: Arc<Secrets>,
     /// How the audit log is opened, where there is to be one.
     pub(super) audit: Option<AuditPlan>,
-    /// Who keeps its head elsewhere.
+    /// The program that keeps its head elsewhere.
     pub(super) anchor: Option<AnchorSettings>,
 }
 
-/// What is wrong where nothing may run.
+/// The problem if no command is allowed.
 pub(crate) const NOTHING_ALLOWED: &str = "no command is allowed: name some with `--allow` or `ALLOWED_COMMANDS`";
 
 impl Parts {
@@ -138,7 +139,7 @@ impl Parts {
                 Ok(launcher) => (program, launcher.clone()),
                 Err(error) => (Err(error), None),
             };
-            // The shell executes itself and what is allowed; commands without a shell don't execute the shell.
+            // The shell executes itself and what is allowed; commands without a shell need not execute it.
             let for_shell = |sandbox: &Sandbox| sandbox.for_shell(program.as_deref().ok());
             let sandbox = sandbox.as_deref().map(for_shell).map(Arc::new);
             if let Some(sandbox) = &sandbox {
@@ -198,7 +199,7 @@ impl Parts {
         }
     }
 
-    /// What keeps the output of calls. Confined threads can't make its file, so it is made before they write to it.
+    /// What keeps the output of calls. Confined threads can't make its file, so the file is made before they write to it.
     pub(super) fn keeper(&self) -> Option<&Keeper> {
         let keeper = self.keeper.as_ref()?;
         if self.confinement.is_on() || self.confinement.confines_rules() {
@@ -207,8 +208,8 @@ impl Parts {
         Some(keeper)
     }
 
-    /// How long a task is kept that does not say so itself: as long as its command may run, and an hour to fetch the result.
-    /// `None` where calls can't become tasks.
+    /// The default time for which a task is kept: as long as its command may run, plus an hour to fetch the result.
+    /// `None` if calls can't become tasks.
     pub(super) fn task_ttl(&self) -> Option<Duration> {
         let hour = Duration::from_secs(60 * 60);
         self.keeper.is_some().then(|| self.max_background.saturating_add(hour))
@@ -232,7 +233,7 @@ impl Parts {
         Ok(())
     }
 
-    /// What would be decided for a command that is called in `directory`, by the tools that there are; runs nothing.
+    /// What the available tools would decide about a command in `directory`; runs nothing.
     pub fn examine(&self, asked: Asked, directory: Option<&str>) -> Verdict {
         self.examined(asked, directory, false)
     }
@@ -246,7 +247,7 @@ impl Parts {
         let home = self.shell.as_ref().and_then(ShellSettings::home);
         let shell = ShellDirectories { home, ..Default::default() };
         let mut verdict = examine(&self.policy, self.toolbox.which(), asked, directory, has_input, shell);
-        // A call is checked once more when it starts.
+        // A call checks its program again when it starts, so this does too.
         let checked = verdict.explanation.program.as_deref().filter(|_| verdict.refusal.is_none());
         if let Some(Err(source)) = checked.and_then(|program| Some(self.policy.guard()?.check(program, since_1970()))) {
             let word = verdict.explanation.words.first().cloned().unwrap_or_default();
@@ -255,11 +256,11 @@ impl Parts {
         verdict
     }
 
-    /// Everything that others than root and the server's user can replace on the way to a program of the allow-list, whatever
-    /// the operator demands.
+    /// Everything on the way to a program of the allow-list that somebody other than root and the server's user can
+    /// replace, whatever the operator demands.
     ///
     /// # Errors
-    /// [`Untrusted`], where that can't be told.
+    /// [`Untrusted`], if that can't be determined.
     pub(crate) fn replaceable(&self, program: &Path) -> Result<Vec<Replaceable>, Untrusted> {
         Guard::new(Trust::Owner, self.paths.clone()).replaceable(program, since_1970())
     }
@@ -270,7 +271,7 @@ impl Parts {
         self.policy.programs().find_listed(rule.and_then(|rule| rule.program.as_deref()).unwrap_or(name))
     }
 
-    /// Has a thread read what the lock file holds, so that no call has to wait for it. Where none can be had, calls wait.
+    /// Starts a thread that reads the locked files, so that no call has to wait for this. Without a thread, calls wait.
     pub(super) fn read_locked(&self) {
         let Some(guard) = self.policy.guard() else { return };
         let files = guard.locked_files();
@@ -280,7 +281,7 @@ impl Parts {
         let guard = Arc::downgrade(guard);
         let read = move || {
             for file in files {
-                // Nobody needs it any more where the server is gone.
+                // If the server is gone, nobody needs this any more.
                 let Some(guard) = guard.upgrade() else { return };
                 guard.prepare(&file, since_1970());
             }
@@ -288,7 +289,7 @@ impl Parts {
         std::thread::Builder::new().name("lock".into()).spawn(read).ok();
     }
 
-    /// The programs that calls can start, as far as the operator names them, by the name of each in words.
+    /// The programs that calls can start, as far as the operator names them, each with a description.
     pub(crate) fn programs(&self) -> Vec<(String, PathBuf)> {
         let names = self.policy.allow_list().names().iter();
         let named = names.filter_map(|name| Some((name.clone(), self.program_of(name)?.path().to_owned())));
@@ -296,13 +297,13 @@ impl Parts {
         named.chain(shell.map(|program| ("the persistent shell".to_owned(), program))).collect()
     }
 
-    /// Whether a lock file of these parts holds loaders and libraries: where some commands execute nothing but what is named.
+    /// Whether a lock file of these parts holds loaders and libraries: if some commands may execute only named files.
     pub(crate) fn locks_libraries(&self) -> bool {
         let is_strict = |rule: &&Arc<CommandRule>| rule.sandbox.level == Some(SandboxWord::Strict);
         self.confinement.is_strict() || self.policy.allow_list().rules().iter().any(|rule| is_strict(&rule))
     }
 
-    /// What the guard has against programs that are allowed: calls of them are refused.
+    /// The guard's objections to allowed programs; calls of these are refused.
     pub(crate) fn untrusted(&self) -> Vec<String> {
         self.untrusted_by(|guard, program| guard.check(program, since_1970()).map(drop))
     }
@@ -317,7 +318,7 @@ impl Parts {
         untrusted
     }
 
-    /// Whether there is a persistent shell, and the name is built into it, so that no program is needed for it.
+    /// Whether the name is a builtin of the persistent shell, if there is one, so that it needs no program.
     pub fn is_built_in(&self, name: &str) -> bool {
         self.shell.is_some() && dialect::is_builtin(name)
     }
@@ -329,13 +330,13 @@ pub(crate) enum NotStarted {
     /// Commands can't be confined as the operator asked.
     #[error("{0}")]
     Sandbox(String),
-    /// Commands can't be kept to limits as the operator asked.
+    /// Commands can't be limited as the operator asked.
     #[error(transparent)]
     Limits(Arc<LimitsError>),
     /// The lock file can't be used.
     #[error("{0}")]
     Lock(String),
-    /// What happens can't be recorded as the operator asked.
+    /// The audit log that the operator asked for can't be opened.
     #[error("the audit log (`--audit`) can't be opened: {0}")]
     Audit(String),
 }

@@ -15,57 +15,58 @@ use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 use crate::poll::pipe;
 
-/// What a pipe that is ready for poll(2) takes at once, see pipe(7).
+/// How many bytes a pipe takes without blocking once poll(2) says that it is ready, see pipe(7).
 const TAKEN: usize = 4096;
 
-/// What wakes a loop that sleeps in poll(2); it makes no sound until such a loop has hung it up.
+/// Wakes a loop that sleeps in poll(2). Ringing it does nothing until such a loop has hung it up.
 #[derive(Debug, Default)]
 pub(super) struct Bell(OnceLock<OwnedFd>);
 
 impl Bell {
-    /// Who rings before finds nothing here, but what it rings for stands in the channel by then.
+    /// Lets the bell write to `waker`. A thread that rang before this woke nobody, but its event is in the channel
+    /// already.
     fn hang(&self, waker: OwnedFd) {
-        // There is one such loop, which hangs it up once.
+        // There is only one such loop, and it does this once.
         self.0.get_or_init(|| waker);
     }
 
-    /// Wakes the loop that sleeps, after something was put in its channel.
+    /// Wakes the sleeping loop, after an event was put in its channel.
     pub(super) fn ring(&self) {
         if let Some(waker) = self.0.get() {
-            // Where the pipe is full the loop is awake anyway, and where it is closed there is none.
+            // If the pipe is full, the loop is awake anyway; if it is closed, the loop is gone.
             let _ = rustix::io::write(waker, &[0]);
         }
     }
 }
 
-/// Stands before a stream that may block: it is read only once poll(2) has said that it will not.
+/// Guards a stream that may block: it is read only after poll(2) has said that it will not.
 #[derive(Debug)]
 pub(crate) struct Gate {
     descriptor: OwnedFd,
     is_open: Arc<AtomicBool>,
-    /// What the server writes to, as long as its end is watched for.
+    /// What the server writes to, as long as the loop watches for its closing.
     output: Option<OwnedFd>,
 }
 
 impl Gate {
-    /// Has the loop end with this stream as well, a pipe or a socket that the server writes to. Of another one no end can
-    /// be told.
+    /// Makes the loop also watch for the closing of the stream that the server writes to. Only for pipes and sockets
+    /// can this be noticed.
     pub(crate) fn beside(self, output: BorrowedFd<'_>) -> io::Result<Self> {
         Ok(Self { output: Some(output.try_clone_to_owned()?), ..self })
     }
 }
 
-/// What is behind the gate: a stream that does not block.
+/// The stream behind the gate, which does not block.
 #[derive(Debug)]
 pub(crate) struct Gated {
     stream: OwnedFd,
     is_open: Arc<AtomicBool>,
 }
 
-/// Puts a gate before a stream.
+/// Puts a gate in front of a stream.
 ///
 /// # Errors
-/// Where no descriptor is left.
+/// If no descriptor is left.
 pub(crate) fn gated(stream: BorrowedFd<'_>) -> io::Result<(Gated, Gate)> {
     let is_open = Arc::new(AtomicBool::new(false));
     let gate = Gate { descriptor: stream.try_clone_to_owned()?, is_open: Arc::clone(&is_open), output: None };
@@ -99,8 +100,8 @@ impl Polled {
         Ok(Self { lines: LineReader::new(input), gate, woken, has_ended: false })
     }
 
-    /// Waits for the next event, once and for no longer than this; `None` where none has come. What the threads have to tell
-    /// comes first: they are few, and a client may send without end.
+    /// Waits once for the next event, for at most `longest`; `None` if none has come. The events of threads come first:
+    /// they are few, and a client may send without end.
     pub(super) fn next(
         &mut self,
         events: &Receiver<Event>,
@@ -129,7 +130,7 @@ impl Polled {
         Some(event)
     }
 
-    /// Whether a pipe or socket takes so many bytes at once.
+    /// Whether the output is a pipe or socket that takes this many bytes without blocking.
     pub(super) fn takes(&self, bytes: usize) -> bool {
         let Some(output) = self.gate.output.as_ref().filter(|_| bytes <= TAKEN) else { return false };
         let mut polled = [PollFd::new(output, PollFlags::OUT)];
@@ -138,22 +139,23 @@ impl Polled {
         is_ready && polled.revents().contains(PollFlags::OUT)
     }
 
-    /// Waits for the stream, the bell or what is watched, or for the end of the output, which is an event by itself.
+    /// Waits for the stream, the bell, what is watched, or the closing of the output. Only the last of these is an
+    /// event by itself.
     fn wait(&mut self, longest: Option<Duration>, watches: &mut impl Watches) -> io::Result<Option<Event>> {
         let until_step = watches.wait();
         let longest = longest.into_iter().chain(until_step).min();
-        // Where none is watched the bell's pipe takes its place, whose other end is never closed before this one.
+        // If no output is watched, the bell's pipe takes its place: its other end is never closed before this one.
         let output = self.gate.output.as_ref().unwrap_or(&self.woken);
-        // Once the stream has ended it would be ready for ever.
+        // After the end of the stream it would always be ready.
         let input = if self.has_ended { &self.woken } else { &self.gate.descriptor };
         let mut polled = vec![
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
-            // Its end and its errors come unasked; macOS looks for the end only where it is asked for.
+            // poll(2) reports a hang-up and errors unasked, but macOS looks for a hang-up only if it is asked for.
             PollFd::from_borrowed_fd(output.as_fd(), PollFlags::HUP),
             PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN),
         ];
         watches.sources(&mut polled);
-        // A wait that no timespec holds is longer than any server lives.
+        // A wait that does not fit a timespec is longer than any server lives.
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         match poll(&mut polled, longest.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -166,20 +168,20 @@ impl Polled {
             let of_watched: Vec<bool> = polled.map(|ready| !ready.is_empty()).collect();
             watches.step(&of_watched);
         }
-        // Not where only the other direction of a socket is shut.
+        // These are not set if only the other direction of a socket is shut.
         if closed.intersects(PollFlags::ERR | PollFlags::HUP) {
             self.gate.output = None;
             return Ok(Some(Event::OutputClosed));
         }
         if !rung.is_empty() {
-            // More than the channel holds; what is left rings once more.
+            // More bytes than the channel holds events; if bytes are left, the bell rings again.
             let mut rung = [0; 64];
             match rustix::io::read(&self.woken, &mut rung) {
                 Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        // Its end and its errors are read like anything else.
+        // The end of the stream and its errors are found by reading it.
         self.gate.is_open.store(!self.has_ended && !ready.is_empty(), Ordering::Relaxed);
         Ok(None)
     }

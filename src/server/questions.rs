@@ -1,8 +1,8 @@
-//! The questions that a person has not answered yet, what becomes of the calls that wait for them, and what was approved
-//! until the session ends.
+//! The questions that a person has not answered yet, the calls that wait for them, and what was approved until the
+//! session ends.
 //!
-//! A call that waits is an entry of the request table: it holds no worker, and its time does not run. Where the question
-//! stands in a result nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
+//! A waiting call is an entry of the request table: it occupies no worker, and its timeout does not run. If the question
+//! is part of a result, nothing waits here, and [`outgoing`](super::outgoing) keeps what it was about.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,25 +28,25 @@ use crate::mcp::{CallToolResult, ELICITATION_CREATE, approval_params, has_form_e
 use crate::policy::Proposal;
 use crate::text::quote;
 
-/// How many questions are open at once.
+/// The most questions that are open at the same time.
 pub(super) const MOST_OPEN: usize = 16;
-/// How many calls are remembered until the session ends; the oldest is asked for again.
+/// How many approved calls are remembered until the session ends; if there are more, the oldest is asked about again.
 const MOST_REMEMBERED: usize = 256;
-/// How often a client hears that its call waits.
+/// The interval at which a client is told that its call is waiting.
 const TICK: Duration = Duration::from_secs(1);
-/// How much of what the operator's program has said stands in the log.
+/// How many bytes of the program's standard error the log shows.
 const LONGEST_SAID: usize = 200;
 
 /// The questions.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// Those that calls of the request table wait for.
+    /// The questions that calls of the request table wait for.
     open: Vec<Open>,
-    /// The numbers of those that nobody waits for any more, but whose program has not ended yet.
+    /// The numbers of questions that nobody is waiting for any more, but whose program has not ended yet.
     ending: HashSet<u64>,
-    /// What runs without a question, the oldest first.
+    /// The calls that run without a question, the oldest first.
     remembered: VecDeque<Arc<CallToApprove>>,
-    /// Whether the client has gone, and nobody waits for an answer.
+    /// Whether the client is gone, so that nobody waits for an answer.
     is_closed: bool,
     /// How many were asked.
     last: u64,
@@ -66,7 +66,7 @@ enum By {
     /// The client, by the request of this number.
     Client(u64),
     Program,
-    /// The task of this number, whose client looks for it there.
+    /// The client, which finds the question in the task of this number.
     Task(u64),
 }
 
@@ -93,10 +93,10 @@ pub(super) enum Way {
 }
 
 impl Questions {
-    /// How a person can be asked about this.
+    /// How a person can be asked about this call.
     ///
     /// # Errors
-    /// [`NotRun`], where nobody can.
+    /// [`NotRun`], if nobody can be asked.
     pub(super) fn way(
         &self,
         settings: &AskSettings,
@@ -125,7 +125,7 @@ impl Questions {
             None if context.revision.is_modern() => return Ok(Way::Result),
             None => Way::Request,
         };
-        // The text told the person how many calls the answer is for at most.
+        // The text told the person the most calls that the answer can be for.
         let equal = self.open.iter().find(|open| !matches!(open.by, By::Task(_)) && open.asked.is_same(asked));
         if equal.is_some_and(|open| requests.count_asked(open.number) >= MOST_EQUAL) {
             return Err(NotRun::TooManyEqual { sentence: sentence(), most: MOST_EQUAL });
@@ -133,7 +133,7 @@ impl Questions {
         Ok(way)
     }
 
-    /// Has a call wait for a person's answer, and has one asked unless that is under way.
+    /// Makes a call wait for a person's answer, and asks the person unless the same question is open already.
     pub(super) fn wait(
         &mut self,
         (requests, outgoing): (&mut Requests, &mut Outgoing),
@@ -146,7 +146,7 @@ impl Questions {
         let wants_progress = call.pending.feedback.wants_progress();
         let line = Fields::of_call(call.pending.reply.id()).and(&call.pending.description);
         let task = call.pending.reply.task();
-        // What stands in a task is asked there and nowhere else.
+        // A question of a task is asked only in that task.
         let is_elsewhere = |open: &&Open| !matches!((&way, open.by), (Way::Task, _) | (_, By::Task(_)));
         if let Some(open) = self.open.iter().filter(is_elsewhere).find(|open| open.asked.is_same(&asked)) {
             let channel = open.by.channel();
@@ -169,7 +169,7 @@ impl Questions {
             Way::Program(_) | Way::Request => AnswerOf::EqualCalls,
             Way::Result | Way::Task => AnswerOf::OneCall,
         };
-        // It was made before, and is short enough.
+        // The text was made before, and is short enough.
         let text = asked.text(answer_of).unwrap_or_default();
         let by = match way {
             Way::Program(program) => {
@@ -189,7 +189,7 @@ impl Questions {
                 let params = approval_params(&text, context.revision);
                 let asks = json!({key_in_task(number): {"method": ELICITATION_CREATE, "params": params}});
                 effects.push(Effect::Wait(settings.timeout, Deadline::Question(number)));
-                // Only a call that has become a task is asked about in it.
+                // Only a call that has become a task is asked about in this way.
                 let task = task.unwrap_or_default();
                 effects.push(Effect::Task(task, TaskChange::Asks(Some(asks))));
                 By::Task(task)
@@ -208,13 +208,13 @@ impl Questions {
         effects
     }
 
-    /// What was approved until the session ends, of calls by this tool with this input and this time limit.
+    /// The calls of this tool, with this input and timeout, that were approved until the session ends.
     pub(super) fn remembered(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> Vec<&Proposal> {
         let can_be = |asked: &&Arc<CallToApprove>| asked.is_called_as(tool, input, timeout);
         self.remembered.iter().filter(can_be).map(|asked| &asked.proposal).collect()
     }
 
-    /// Runs this call without a question until the session ends.
+    /// Lets this call run without a question until the session ends.
     pub(super) fn remember(&mut self, asked: Arc<CallToApprove>) {
         if self.remembered.iter().any(|before| before.is_same(&asked)) {
             return;
@@ -225,7 +225,7 @@ impl Questions {
         self.remembered.push_back(asked);
     }
 
-    /// The client has answered the request of this number.
+    /// Handles the client's answer to the request of this number.
     pub(super) fn answered_by_client(
         &mut self,
         sent: u64,
@@ -242,10 +242,10 @@ impl Questions {
         self.answered(open.number, &answer, "", requests, observer)
     }
 
-    /// The client has answered what stands in a task under this key. What nobody waits for is ignored.
+    /// Handles the client's answer to the question with this key in a task. It is ignored if nobody is waiting for it.
     ///
     /// # Errors
-    /// The message for invalid parameters, and then the question stays open.
+    /// The message for invalid parameters; the question then stays open.
     pub(super) fn answered_in_task(
         &mut self,
         (task, key): (u64, &str),
@@ -265,7 +265,7 @@ impl Questions {
         Ok(forgotten.and(self.answered(number, &approval.into(), "", requests, observer)))
     }
 
-    /// A person has answered, or nobody will: the calls that wait are served anew, or refused.
+    /// Handles a person's answer, or the lack of one: the waiting calls are served again, or refused.
     pub(super) fn answered(
         &mut self,
         number: u64,
@@ -313,12 +313,12 @@ impl Questions {
         effects
     }
 
-    /// The operator's program that asked this question has ended.
+    /// Notes that the operator's program that asked this question has ended.
     pub(super) fn program_ended(&mut self, number: u64) {
         self.ending.remove(&number);
     }
 
-    /// Nobody has answered this in time.
+    /// Handles a question that nobody answered in time.
     pub(super) fn timed_out(
         &mut self,
         number: u64,
@@ -328,7 +328,7 @@ impl Questions {
         self.give_up(number, &Answer::TimedOut, (requests, outgoing), observer)
     }
 
-    /// Tells those who wait for the answer to this question that they still do.
+    /// Sends progress to the calls that wait for the answer to this question.
     pub(super) fn tick(&self, number: u64, requests: &mut Requests) -> Effects {
         let mut effects = Effects::default();
         let Some(open) = self.open.iter().find(|open| open.number == number) else { return effects };
@@ -360,7 +360,8 @@ impl Questions {
         effects
     }
 
-    /// The client begins anew, or has gone: it answers nothing any more, and what was approved for its session is forgotten.
+    /// Handles a new handshake, or a client that is gone: it will not answer any more, and approvals for its session
+    /// are forgotten.
     pub(super) fn end_session(
         &mut self,
         which: Ended,
@@ -370,7 +371,7 @@ impl Questions {
         let mut effects = Effects::default();
         self.remembered.clear();
         let is_over = |open: &&Open| match which {
-            // A question of the old session must not approve anything for the new one.
+            // A question from the old session must not approve anything in the new one.
             Ended::Client | Ended::Handshake => true,
             Ended::Input => open.by != By::Program,
         };
@@ -385,7 +386,7 @@ impl Questions {
         effects
     }
 
-    /// Forgets all of it, at the server's end.
+    /// Forgets everything, at the end of the server.
     pub(super) fn shut_down(&mut self) {
         (self.open, self.is_closed) = (Vec::new(), true);
         self.remembered.clear();
@@ -406,11 +407,11 @@ impl Questions {
                 self.ending.insert(number);
                 effects.push(Effect::EndAsking(number));
             }
-            // Its task says so by its status.
+            // The status of the task says this already.
             By::Task(_) => {}
         }
         if requests.asked(number).next().is_none() {
-            // Whose call it was is known to nobody any more.
+            // Nobody knows any more which call this was for.
             let line =
                 told(Fields::default().ours("question", number), open.by.channel(), answer, open.since.elapsed());
             effects.log(LogLevel::Info, line.as_str());
@@ -419,23 +420,23 @@ impl Questions {
     }
 }
 
-/// What a question stands under in its task: no other one of the task has the same.
+/// The key of a question in its task, unique among the questions of that task.
 fn key_in_task(number: u64) -> String {
     format!("{}-{number}", Question::Approval.key())
 }
 
-/// What has ended of the client's session.
+/// How much of the client's session has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The one before a new handshake.
+    /// The session before a new handshake.
     Handshake,
-    /// The input, while calls go on as long as they like.
+    /// The input; calls may go on until their own deadlines.
     Input,
-    /// All of it.
+    /// All of the session.
     Client,
 }
 
-/// The answer, in the fields of a line.
+/// Adds the answer to the fields of a log line.
 pub(super) fn told(fields: Fields, channel: Channel, answer: &Answer, waited: Duration) -> Fields {
     let waited = format_args!("{:.1}s", waited.as_secs_f64()).to_string();
     let fields = fields.ours("approval", answer.name()).ours("by", channel).ours("waited", waited);
@@ -450,7 +451,7 @@ pub(super) fn told(fields: Fields, channel: Channel, answer: &Answer, waited: Du
     }
 }
 
-/// The same with what the operator's program has said.
+/// Adds what the operator's program wrote to standard error.
 fn said_too(fields: Fields, said: &str) -> Fields {
     let said = said.trim();
     if said.is_empty() { fields } else { fields.ours("said", quote(said, LONGEST_SAID)) }

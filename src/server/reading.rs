@@ -22,7 +22,7 @@ use crate::tools::{
     stop_result,
 };
 
-/// What requests about other calls need.
+/// The state that requests about other calls need.
 #[derive(Debug)]
 pub(super) struct Background {
     pub kept: KeptCalls,
@@ -51,7 +51,7 @@ pub(super) fn serve(
             Effect::Answer(reply, result.encode(tool_call.context.revision)).into()
         }
         CallRequest::Stop(StopCall { call, reason }) => {
-            // A call of another session is not known, and is not ended.
+            // A call of another session is unknown here, so it can't be ended.
             if let Some(kept) = background.kept.get_mut(call).filter(|kept| kept.state.is_running()) {
                 if requests.end(call, reason) {
                     kept.stopped.get_or_insert(reason);
@@ -73,10 +73,10 @@ pub(super) fn serve(
     }
 }
 
-/// Gives a call more to read.
+/// Writes to the standard input of a call.
 ///
 /// # Errors
-/// Why it gets nothing, in a sentence.
+/// A sentence that says why nothing was written.
 fn write_to(
     parts: &Parts,
     (requests, background): (&mut Requests, &mut Background),
@@ -95,19 +95,19 @@ fn write_to(
     let is_news = feed
         .give(write.text.as_bytes(), write.closes)
         .map_err(|why| format!("call {call} was given nothing: {why}"))?;
-    // The pipe to the command's thread would fill up, and the loop would wait for it, if each text were told.
+    // If every text were reported, the pipe to the command's thread could fill up, and the loop would wait for it.
     if is_news {
         requests.feed(call);
     }
     Ok(stop_result(call, &kept.state, parts.report))
 }
 
-/// A call that still runs has had its time: what it has printed so far is looked at, to answer it.
+/// Begins to hand over a call that is still running: its output so far is read, for the answer.
 pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
     let (Some(revision), Some(call)) = (requests.can_go_on(key), background.kept.get(key)) else {
         return Effects::default();
     };
-    // A client that takes a task gets all of its output with the result.
+    // A client that accepts a task gets all of the output with the result.
     if let (Some(ttl), Some(pending)) = (parts.task_ttl(), requests.running(key)) {
         if pending.feedback.takes_tasks() {
             let mut effects = task_requests::for_pending(&mut background.tasks, pending, ttl, TaskChange::Runs(key));
@@ -129,7 +129,7 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
     effects
 }
 
-/// What it has printed so far is the answer, if it still runs.
+/// Answers the call with its output so far, if it is still running.
 pub(super) fn handed_over(requests: &mut Requests, key: u64, result: Vec<u8>) -> Effects {
     let Some(reply) = requests.hand_over(key) else { return Effects::default() };
     let mut effects = Effects::default();
@@ -170,14 +170,14 @@ fn begin(
         }
     };
     let mut effects = look(parts, (requests, background), key);
-    // Where it was answered at once nothing is waited for.
+    // If it was answered immediately, there is nothing to wait for.
     if let (Some(wait), Some(_)) = (wait, requests.reading(key)) {
         effects.push(Effect::Wait(wait, Deadline::Read(key)));
     }
     effects
 }
 
-/// Has the thread look at what there is for this read, unless it does already.
+/// Makes the thread look at the output for this read, unless it is doing so already.
 fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
     let Some(reading) = requests.reading(key).filter(|reading| !reading.is_looked_at) else {
         return Effects::default();
@@ -194,7 +194,7 @@ fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background),
         let result = stop_result(reading.read.call, &call.state, parts.report);
         return answer(requests, key, result.encode(revision));
     }
-    // Before the look, so that nothing comes between the two.
+    // Called before the look, so that nothing is missed in between.
     call.spool.want();
     reading.is_looked_at = true;
     let look = Look {
@@ -217,14 +217,14 @@ fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background),
     }
 }
 
-/// The thread has looked.
+/// Handles the outcome of a look.
 pub(super) fn seen(
     parts: &Parts,
     (requests, background): (&mut Requests, &mut Background),
     key: u64,
     seen: Seen,
 ) -> Effects {
-    // A read that was cancelled is gone.
+    // The read is gone if it was cancelled.
     let Some(reading) = requests.reading(key) else { return Effects::default() };
     match seen {
         Seen::Result(result) => answer(requests, key, result),
@@ -235,14 +235,14 @@ pub(super) fn seen(
     }
 }
 
-/// The wait of a read is over.
+/// Handles the end of a read's wait.
 pub(super) fn overdue(parts: &Parts, (requests, background): (&mut Requests, &mut Background), key: u64) -> Effects {
     let Some(reading) = requests.reading(key) else { return Effects::default() };
     reading.is_due = true;
     look(parts, (requests, background), key)
 }
 
-/// Something has come, or a call has ended: looks for those who wait.
+/// Handles new output, or the end of a call: looks again for the reads that wait.
 pub(super) fn news(parts: &Parts, (requests, background): (&mut Requests, &mut Background)) -> Effects {
     let mut effects = Effects::default();
     for key in requests.readings() {
@@ -257,7 +257,7 @@ fn look_if_worth_it(parts: &Parts, (requests, background): (&mut Requests, &mut 
     };
     let is_worth_it = reading.is_due
         || background.kept.get(reading.read.call).is_none_or(|call| {
-            // In this order: what comes in between is told of.
+            // In this order, so that output that comes in between is reported.
             call.spool.want();
             !call.state.is_running() || call.spool.length(reading.read.stream) > reading.looked_at
         });
@@ -274,7 +274,7 @@ fn answer(requests: &mut Requests, key: u64, result: Vec<u8>) -> Effects {
     effects
 }
 
-/// Why nothing can be said of a call.
+/// Why a call is unknown.
 fn unknown(call: u64, kept: &KeptCalls) -> String {
     let known: Vec<String> =
         kept.iter().filter(|(_, call)| call.state.is_running()).map(|(key, _)| key.to_string()).collect();

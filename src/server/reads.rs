@@ -1,4 +1,4 @@
-//! The thread that reads and searches what calls have printed, so that the loop never does. It is started by the first read.
+//! The thread that reads and searches the output of calls, so that the loop never has to. The first read starts it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
@@ -10,12 +10,12 @@ use crate::exec::{Captured, Spool, StreamName};
 use crate::mcp::{CallToolResult, Revision};
 use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, read_output};
 
-/// One look at an output.
+/// A request to look at an output.
 #[derive(Debug)]
 pub(super) struct Look {
     /// The number of the request.
     pub key: u64,
-    /// Gone where nobody waits for it any more.
+    /// Gone if nobody is waiting for it any more.
     pub read: Weak<ReadOutput>,
     pub spool: Arc<Spool>,
     pub state: CallState,
@@ -26,27 +26,27 @@ pub(super) struct Look {
     pub revision: Revision,
 }
 
-/// What the thread is given.
+/// A job for the thread.
 #[derive(Debug)]
 pub(super) enum ReadJob {
-    /// A look for a read.
+    /// Look at an output for a read.
     Look(Look),
-    /// What a call that is handed over has printed so far.
+    /// Read the output so far of a call that is handed over.
     SoFar {
         key: u64,
         spool: Arc<Spool>,
         most: u64,
         report: ReportSettings,
         revision: Revision,
-        /// What makes the result of it.
+        /// Makes the result from it.
         make: MakeRunning,
     },
 }
 
-/// Makes the result of a call that still runs.
+/// Makes the result of a call that is still running.
 type MakeRunning = fn(u64, [Captured; 2], ReportSettings) -> CallToolResult;
 
-/// The thread, where there is one.
+/// The thread, once it is started.
 #[derive(Debug)]
 pub(super) struct Reads {
     jobs: Option<Sender<ReadJob>>,
@@ -58,10 +58,10 @@ impl Reads {
         Self { jobs: None, events }
     }
 
-    /// Gives the thread a job; what it comes to is an event.
+    /// Gives the thread a job, whose outcome becomes an event.
     ///
     /// # Errors
-    /// Where no thread can be had.
+    /// If no thread can be started.
     pub(super) fn give(&mut self, job: ReadJob) -> std::io::Result<()> {
         let jobs = match self.jobs.take() {
             Some(jobs) => jobs,
@@ -89,7 +89,7 @@ impl Reads {
                 };
                 let Some(read) = look.read.upgrade() else { continue };
                 let key = look.key;
-                // A panic ends the read with an error, and not the thread.
+                // A panic ends only the read, with an error, and not the thread.
                 let seen = catch_unwind(AssertUnwindSafe(|| see(&look, &read))).unwrap_or_else(|_| {
                     let why = "the server failed while it read the output; its log says more";
                     Seen::Result(CallToolResult::error(why).encode(look.revision))
@@ -106,7 +106,7 @@ impl Reads {
 }
 
 fn so_far(spool: &Spool, most: u64) -> [Captured; 2] {
-    // What can't be read is left out; the call goes on all the same.
+    // What can't be read is left out; the call goes on anyway.
     StreamName::ALL.map(|stream| spool.part(stream).captured(most).unwrap_or_default())
 }
 

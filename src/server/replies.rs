@@ -1,8 +1,9 @@
-//! The right to answer a request, which can be used once, and where the answer goes: a line of its own, or the array that
-//! answers a batch. Where a request has become a task, the answer is what the task comes to.
+//! The right to answer a request, which can be used once, and the destination of the answer: a line of its own, or the
+//! array that answers a batch. If a request has become a task, its answer is the result of the task.
 //!
-//! A [`Reply`] is made for each request and can't be copied. Whoever has it answers the request, withdraws it where its
-//! client has cancelled it, or passes it on. One that is dropped, by a mistake or by a panic, is answered with an error.
+//! A [`Reply`] is made for each request and can't be copied. Its owner answers the request, withdraws it if its client
+//! has cancelled it, or passes the reply on. If a reply is dropped, by a mistake or by a panic, its request is answered
+//! with an error.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,9 +12,9 @@ use std::rc::Rc;
 use super::budget::{Budget, Charge, OverBudget};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, RequestId, encode};
 
-/// How long the answer to a batch may be, in bytes: clients close the connection over messages of 10 MiB.
+/// The longest answer to a batch, in bytes: clients close the connection if a message exceeds 10 MiB.
 const LONGEST_BATCH: usize = 10 * 1024 * 1024 - 64 * 1024;
-/// What a place in a batch costs.
+/// What an element of a batch costs the budget.
 const PLACE: usize = 256;
 
 /// Where an answer goes.
@@ -35,7 +36,7 @@ pub(super) struct Reply {
     /// Boxed to keep a reply small, since every state of a request holds one.
     called: Box<Called>,
     to: Destination,
-    /// What is held for the request.
+    /// Pays for the memory that is held for the request.
     charge: Charge,
     /// Where the request is noted if this is dropped; `None` once it was used.
     lost: Option<Lost>,
@@ -62,7 +63,7 @@ impl Reply {
         &self.called
     }
 
-    /// Whether the answer becomes a part of a batch's.
+    /// Whether the answer becomes part of the answer to a batch.
     pub(super) fn is_in_batch(&self) -> bool {
         matches!(self.to, Destination::Batch(_))
     }
@@ -80,7 +81,8 @@ impl Reply {
         self.task().is_none() && self.id == *id
     }
 
-    /// Has the task of this number keep the answer, with what is held for the request; gives the right to tell the client so.
+    /// Makes the task of this number keep the answer, and gives it the charge; returns the right to tell the client
+    /// about the task.
     pub(super) fn become_task(&mut self, number: u64) -> Self {
         let of_task = Self {
             id: self.id.clone(),
@@ -95,17 +97,17 @@ impl Reply {
     /// Charges what is held until the request is answered.
     ///
     /// # Errors
-    /// [`OverBudget`], and then it must not be held.
+    /// [`OverBudget`]; the memory must then not be held.
     pub(super) fn hold(&mut self, bytes: usize) -> Result<(), OverBudget> {
         self.charge.grow(bytes)
     }
 
-    /// A charge of nothing yet, for what outlives the request.
+    /// Makes an empty charge, for something that outlives the request.
     pub(super) fn new_charge(&self) -> Charge {
         self.charge.other()
     }
 
-    /// Takes the charge out, for what is still held when the request is withdrawn.
+    /// Takes the charge, for what is still held after the request is withdrawn.
     pub(super) fn take_charge(&mut self) -> Charge {
         self.charge.take()
     }
@@ -125,9 +127,9 @@ impl Drop for Reply {
     }
 }
 
-/// Makes the replies, and keeps the batches that are not answered yet.
+/// Makes replies, and keeps the batches that are not answered yet.
 ///
-/// What its methods give is the line to be written now, if there is one: of a batch only its last answer gives one.
+/// Its methods return the line to be written now, if there is one: in a batch, only the last answer returns one.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     budget: Budget,
@@ -136,13 +138,13 @@ pub(super) struct Replies {
     last: u64,
 }
 
-/// A request whose right to be answered was dropped, and what it is answered with.
+/// A request whose reply was dropped, and its answer.
 #[derive(Debug)]
 pub(super) struct AnsweredLost {
     pub id: RequestId,
-    /// What is to be written now.
+    /// The line to be written now.
     pub line: Option<Vec<u8>>,
-    /// The task that it has become, and what that has failed with.
+    /// The task that it had become, and the error with which that failed.
     pub task: Option<(u64, ErrorObject)>,
 }
 
@@ -155,17 +157,17 @@ struct Batch {
 }
 
 impl Replies {
-    /// Makes the right to answer the request of this id.
+    /// Makes the reply for the request with this id.
     pub(super) fn open(&self, id: RequestId, called: Called, to: Destination) -> Reply {
         Reply { id, called: Box::new(called), to, charge: self.budget.charge(), lost: Some(Rc::clone(&self.lost)) }
     }
 
-    /// A charge of nothing yet, for what no request holds.
+    /// Makes an empty charge, for something that no request holds.
     pub(super) fn charge(&self) -> Charge {
         self.budget.charge()
     }
 
-    /// Opens a batch of which this many elements, one at least, are answered.
+    /// Opens a batch in which `missing` elements, at least one, will be answered.
     ///
     /// # Errors
     /// [`OverBudget`].
@@ -177,7 +179,7 @@ impl Replies {
         Ok(Destination::Batch(self.last))
     }
 
-    /// Answers with a result, which is JSON that was encoded before.
+    /// Answers with a result, which is encoded JSON.
     #[must_use]
     pub(super) fn result(&mut self, reply: Reply, result: Vec<u8>) -> Option<Vec<u8>> {
         let (id, to) = reply.used();
@@ -191,13 +193,13 @@ impl Replies {
         self.error_to(Some(&id), to, error)
     }
 
-    /// Answers what is no request with an error.
+    /// Answers something that isn't a request with an error.
     #[must_use]
     pub(super) fn error_to(&mut self, id: Option<&RequestId>, to: Destination, error: &ErrorObject) -> Option<Vec<u8>> {
         self.send(id, to, encode::error(id, error))
     }
 
-    /// Answers nothing, since the client has cancelled the request.
+    /// Sends no answer, because the client has cancelled the request.
     #[must_use]
     pub(super) fn withdraw(&mut self, reply: Reply) -> Option<Vec<u8>> {
         match reply.used().1 {
@@ -222,7 +224,7 @@ impl Replies {
             .collect()
     }
 
-    /// Gives up what is missing of each batch; gives the lines of those that have answers.
+    /// Gives up the missing answers of all batches; returns the lines of the batches that have some answers.
     pub(super) fn close_batches(&mut self) -> Vec<Vec<u8>> {
         let mut open: Vec<(u64, Batch)> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_unstable_by_key(|(key, _)| *key);
@@ -234,7 +236,7 @@ impl Replies {
             Destination::Client => Some(response),
             Destination::Task(_) => None,
             Destination::Batch(key) => {
-                // A batch that was given up has no answer any more.
+                // A batch that was given up has been answered already.
                 self.open.get_mut(&key)?.add(id, response);
                 self.close_one(key)
             }
@@ -252,7 +254,7 @@ impl Replies {
 }
 
 impl Batch {
-    /// Keeps an answer until the others have come; an error in its place, where together they would be too long.
+    /// Keeps an answer until the others have come, or an error instead if together they would be too long.
     fn add(&mut self, id: Option<&RequestId>, response: Vec<u8>) {
         let bytes = self.bytes + response.len();
         let response = if bytes > LONGEST_BATCH || self.charge.grow(response.len()).is_err() {
@@ -349,7 +351,7 @@ mod tests {
             }
             replies.answer_lost();
         }
-        // What still runs when its request is withdrawn is charged on.
+        // A command that is still running when its request is withdrawn stays charged.
         let mut reply = replies.open(1.into(), Called::default(), Destination::Client);
         assert_eq!(reply.hold(MOST_HELD), Ok(()));
         let charge = reply.take_charge();

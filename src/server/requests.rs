@@ -1,18 +1,18 @@
-//! The request table: every request of the client's that is not answered by its handler at once, and what it waits for.
+//! The request table: every client request that its handler does not answer immediately, and what it waits for.
 //!
 //! | state | waits for | left by |
 //! |---|---|---|
-//! | held | the client's answer to a request of ours | being served anew |
-//! | asked | a person's approval | being served anew, or its refusal |
+//! | held | the client's answer to a request of ours | being served again |
+//! | asked | a person's approval | being served again, or its refusal |
 //! | queued | its turn | its turn, which runs it or answers it |
 //! | running | the end of its command | the answer |
-//! | answered | the end of its command, of which nobody wants to hear | that end |
-//! | background | the end of its command, which can be asked about | that end |
+//! | answered | the end of its command; nobody waits for the result any more | that end |
+//! | background | the end of its command; it was answered, and can be asked about | that end |
 //! | reading | the output of another call | its answer |
 //! | awaiting | the end of a task | its answer |
 //! | subscribed | either side to end it | that end |
 //!
-//! What a client cancels is looked for here and nowhere else. Requests of our own stand in [`outgoing`](super::outgoing).
+//! Cancellations look for the request only here. The server's own requests are in [`outgoing`](super::outgoing).
 //!
 //! - `entries`: the entries of the table
 //! - `lanes`: the queue and the running calls
@@ -35,9 +35,9 @@ pub(super) use entries::{
     Reading, Subscription, Work,
 };
 
-/// How many calls are queued at most.
+/// The most calls in the queue.
 pub(super) const MOST_QUEUED: usize = 10_000;
-/// How many reads are served or wait at once, and how many requests wait for the ends of tasks.
+/// The most reads that are pending at the same time, and the most requests that wait for the ends of tasks.
 pub(super) const MOST_READS: usize = 1_000;
 /// The numbers of what is no call are larger, so that calls are numbered one after another.
 const FIRST_OTHER: u64 = 1 << 62;
@@ -55,7 +55,7 @@ struct Lane {
 /// The table.
 #[derive(Debug)]
 pub(super) struct Requests {
-    /// In the order of their arrival.
+    /// By their numbers, and so in the order of their arrival.
     entries: BTreeMap<u64, Entry>,
     processes: Lane,
     shell: Lane,
@@ -67,7 +67,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Makes it for calls of which so many processes run at once, and so many in the background.
+    /// Makes a table that lets this many processes run concurrently, and this many calls in the background.
     pub(super) fn new(most_processes: usize, most_background: usize) -> Self {
         let lane = |most_running| Lane { waiting: VecDeque::new(), running: 0, most_running };
         Self {
@@ -97,7 +97,7 @@ impl Requests {
         FIRST_OTHER + self.last_other
     }
 
-    /// Holds a request until [`release`](Self::release); what it takes is charged to its reply.
+    /// Holds a request until [`release`](Self::release). Its memory is charged to its reply.
     pub(super) fn hold(&mut self, request: Request, reply: Reply, approved: Option<Box<ApprovedCall>>) {
         let key = self.other_number();
         self.entries.insert(key, Entry::Held(Box::new(HeldCall { request, reply, approved, received: None })));
@@ -111,7 +111,7 @@ impl Requests {
         })
     }
 
-    /// Has a call wait for a person's answer, until [`take_asked`](Self::take_asked).
+    /// Makes a call wait for a person's answer, until [`take_asked`](Self::take_asked).
     pub(super) fn wait_for_approval(&mut self, asked: AskedCall) {
         let key = self.other_number();
         self.entries.insert(key, Entry::Asked(Box::new(asked)));
@@ -147,10 +147,10 @@ impl Requests {
         })
     }
 
-    /// Has a read wait for its look; gives its number.
+    /// Adds a read, which waits for a look at its output; returns its number.
     ///
     /// # Errors
-    /// The read, where there are too many.
+    /// The read, if there are too many.
     pub(super) fn read(&mut self, reading: Reading) -> Result<u64, Box<Reading>> {
         if self.readings().len() >= MOST_READS {
             return Err(Box::new(reading));
@@ -160,27 +160,27 @@ impl Requests {
         Ok(key)
     }
 
-    /// The numbers of the reads that have no answer yet.
+    /// The numbers of the pending reads.
     pub(super) fn readings(&self) -> Vec<u64> {
         let is_reading = |(_, state): &(&u64, &Entry)| matches!(state, Entry::Reading(_));
         self.entries.iter().filter(is_reading).map(|(key, _)| *key).collect()
     }
 
-    /// A read that has no answer yet.
+    /// The pending read with this number.
     pub(super) fn reading(&mut self, key: u64) -> Option<&mut Reading> {
         if let Entry::Reading(reading) = self.entries.get_mut(&key)? { Some(reading) } else { None }
     }
 
-    /// Takes a read off, to answer it.
+    /// Takes a read, to answer it.
     pub(super) fn take_reading(&mut self, key: u64) -> Option<Reading> {
         self.reading(key)?;
         if let Entry::Reading(reading) = self.entries.remove(&key)? { Some(reading) } else { None }
     }
 
-    /// Has a request wait for the end of the task of this number.
+    /// Makes a request wait for the end of the task of this number.
     ///
     /// # Errors
-    /// The reply, where too many wait.
+    /// The reply, if too many requests wait.
     pub(super) fn await_task(&mut self, reply: Reply, task: u64) -> Result<(), Reply> {
         let waiting = self.entries.values().filter(|state| matches!(state, Entry::Awaiting { .. }));
         if waiting.count() >= MOST_READS {
@@ -205,7 +205,7 @@ impl Requests {
     /// Opens a subscription.
     ///
     /// # Errors
-    /// It, where too many are open.
+    /// The subscription, if too many are open.
     pub(super) fn subscribe(&mut self, subscription: Subscription) -> Result<(), Box<Subscription>> {
         let open = self.entries.values().filter(|state| matches!(state, Entry::Subscribed(_)));
         if open.count() >= MOST_SUBSCRIPTIONS {
@@ -216,7 +216,7 @@ impl Requests {
         Ok(())
     }
 
-    /// The ids of the subscriptions that tell the changes of this task.
+    /// The ids of the subscriptions that report the changes of this task.
     pub(super) fn subscribed_to(&self, task: u64) -> impl Iterator<Item = &RequestId> {
         self.entries.values().filter_map(move |state| match state {
             Entry::Subscribed(open) if open.tasks.contains(&task) => Some(open.reply.id()),
@@ -232,7 +232,7 @@ impl Requests {
         })
     }
 
-    /// Whether no call runs, or waits for its turn, for a person or for an output.
+    /// Whether no call is running, or waiting for its turn, for a person or for output.
     pub(super) fn is_empty(&self) -> bool {
         let waits = |state: &Entry| matches!(state, Entry::Asked(_) | Entry::Reading(_) | Entry::Awaiting { .. });
         let lanes = [&self.processes, &self.shell, &self.background];
@@ -240,12 +240,12 @@ impl Requests {
         self.is_idle() && !is_queued && !self.entries.values().any(waits)
     }
 
-    /// Whether no call runs.
+    /// Whether no call is running.
     pub(super) fn is_idle(&self) -> bool {
         self.processes.running == 0 && self.shell.running == 0 && self.background.running == 0
     }
 
-    /// Takes what `pick` takes of the entries, in their order.
+    /// Takes the entries that `pick` accepts, in order.
     fn take<T>(&mut self, pick: impl Fn(Entry) -> Result<T, Entry>) -> Vec<T> {
         let mut taken = Vec::new();
         for (key, state) in std::mem::take(&mut self.entries) {

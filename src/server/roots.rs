@@ -1,7 +1,8 @@
-//! The client's roots: asked for, waited for, and turned into the directories that calls are decided by.
+//! The client's roots: asks for them, waits for them, and turns them into the directories for decisions.
 //!
-//! A client of the legacy era is asked once after the handshake and again when it says that they changed; calls are held
-//! until the answer, but not for long. In the modern era they come with the call that needs them, and nothing is kept.
+//! In the legacy era, the server asks the client after the handshake, and again when the client says that the roots
+//! changed. Calls are held until the answer, but not for long. In the modern era, the roots come with the call that
+//! needs them, and nothing is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,25 +32,25 @@ const ANSWER_TIME: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct Roots {
     mode: RootsMode,
-    /// The number of the request that the client has not answered.
+    /// The number of the request that the client has not answered yet.
     asked: Option<u64>,
-    /// Whether calls were held long enough for its answer.
+    /// Whether calls are no longer held for its answer.
     is_overdue: bool,
     /// Whether the roots have changed since it was sent.
     is_stale: bool,
-    /// What a legacy client has answered.
+    /// The answer of a legacy client.
     known: Option<Arc<Directories>>,
-    /// What the last roots came to, of either era.
+    /// The directories that resulted from the last roots, in either era.
     last: Option<Arc<Directories>>,
 }
 
-/// Where a call is to be decided.
+/// The directories for the decision on a call.
 pub(super) enum DecidedIn {
-    /// In these directories; `None` for the operator's own.
+    /// These; `None` for the operator's own.
     These(Option<Arc<Directories>>),
-    /// Nowhere yet: this result asks for the roots.
+    /// Not known yet: this result asks for the roots.
     Asked(Value),
-    /// Nowhere.
+    /// None: the call does not run.
     NotRun(NotRun),
 }
 
@@ -58,18 +59,18 @@ impl Roots {
         Self { mode, asked: None, is_overdue: false, is_stale: false, known: None, last: None }
     }
 
-    /// Forgets the client before a new handshake. Calls that are held go on at the deadline that was set for them.
+    /// Forgets the client before a new handshake. Held calls go on at the deadline that was set for them.
     pub(super) fn reset(&mut self, outgoing: &mut Outgoing) {
         (self.asked, self.known) = (None, None);
         outgoing.forget_sent();
     }
 
-    /// Whether calls are held.
+    /// Whether calls are held until the client answers.
     pub(super) fn are_awaited(&self) -> bool {
         self.asked.is_some() && !self.is_overdue
     }
 
-    /// Asks a client of the legacy era that has roots for them.
+    /// Asks a legacy client for its roots, if it has the capability.
     pub(super) fn ask(&mut self, session: &Session, outgoing: &mut Outgoing) -> Effects {
         let is_wanted = match self.mode {
             RootsMode::Use | RootsMode::Require => session.client_capabilities().is_some_and(has_roots),
@@ -87,7 +88,7 @@ impl Roots {
         effects
     }
 
-    /// Takes the client's answer to the request of this number.
+    /// Handles the client's answer to the request of this number.
     pub(super) fn answered(
         &mut self,
         number: u64,
@@ -102,7 +103,7 @@ impl Roots {
         match answer {
             Ok(result) => match root_uris(result, MOST_ROOTS) {
                 Some(uris) => self.known = Some(self.narrow(&uris, operators, &mut effects)),
-                None => effects.log(LogLevel::Warn, "the client's answer to `roots/list` is no list of roots"),
+                None => effects.log(LogLevel::Warn, "the client's answer to `roots/list` isn't a list of roots"),
             },
             Err(error) => {
                 let why = error.to_string();
@@ -116,7 +117,7 @@ impl Roots {
         effects
     }
 
-    /// Calls were held long enough for the answer to the request of this number.
+    /// Stops holding calls for the answer to the request of this number.
     pub(super) fn overdue(&mut self, number: u64, requests: &mut Requests) -> Effects {
         let mut effects = Effects::default();
         if self.asked == Some(number) && !self.is_overdue {
@@ -128,13 +129,13 @@ impl Roots {
         effects
     }
 
-    /// Nobody will answer any more.
+    /// Stops waiting for an answer, because none can come any more.
     pub(super) fn give_up(&mut self, requests: &mut Requests) -> Effects {
         self.asked = None;
         self.release(requests)
     }
 
-    /// Serves what was held, unless it is to be held on.
+    /// Serves the held calls, unless the client's answer is still awaited.
     fn release(&self, requests: &mut Requests) -> Effects {
         let mut effects = Effects::default();
         if !self.are_awaited() {
@@ -145,7 +146,7 @@ impl Roots {
     }
 
     fn narrow(&mut self, uris: &[String], operators: &Directories, effects: &mut Effects) -> Arc<Directories> {
-        // The same directories come again and again, and each handle counts.
+        // The same directories come again and again, so their handles are reused.
         let before: Vec<_> = self.last.iter().flat_map(|last| last.held_for_client()).cloned().collect();
         let (directories, client) = operators.with_client_roots_after(uris, &before);
         if self.last.is_none() || !client.dropped.is_empty() || !are_same(&client.directories, &before) {
@@ -158,11 +159,11 @@ impl Roots {
         directories
     }
 
-    /// Finds out in which directories a call is to be decided, which can't be decided without the client's roots, where it
-    /// `needs_roots`. `params` are those of its request.
+    /// Determines the directories for the decision on a call. If it `needs_roots`, it can't be decided without the
+    /// client's roots. `params` are those of its request.
     ///
     /// # Errors
-    /// The error object that answers a request which can't be served at all.
+    /// The error object for a request that can't be served at all.
     pub(super) fn place(
         &mut self,
         params: &Map<String, Value>,
@@ -185,7 +186,7 @@ impl Roots {
             Some(self.narrow(&uris, operators, effects))
         } else if declares {
             if needs_roots || is_required {
-                // Nothing was decided yet, so the question is bound to nothing.
+                // There is no decision yet that the question could be bound to.
                 let questions = vec![(Question::Roots, Value::Null)];
                 let result = outgoing.ask_in_result(questions, None, reply.new_charge(), context.revision);
                 return result
@@ -216,7 +217,7 @@ impl Roots {
     }
 }
 
-/// The roots in the audit log.
+/// The record of the roots in the audit log.
 fn recorded(roots: &[Arc<Held>], dropped: &[String]) -> audit::Event {
     let roots = roots.iter().map(|root| escape_os(root.path().as_os_str()).into_owned()).collect();
     let refused = dropped.iter().map(|reason| audit::RefusedRoot { reason: reason.clone() }).collect();

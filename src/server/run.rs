@@ -1,4 +1,4 @@
-//! The loop: takes events one by one, applies what handlers say, and is the only one that writes to the client.
+//! The loop: takes events one by one, and applies the effects of handlers. Nothing else writes to the client.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Incoming, Line, LongLine, MAX_LINE, Malformed, Message, encode,
 };
 
-/// How long the ended trees have until the server ends without them: their half second, and the time to drain.
+/// How long the server waits for process trees that it is ending: their half second, and the time to drain.
 const ENDING: Duration = Duration::from_millis(850);
 
 /// How long the ends are waited for that are to be recorded once everything was killed.
@@ -50,14 +50,14 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// How long calls that still run at the end of the input have to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainTime {
-    /// Until they are ended; for a client, which waits two seconds for the server to exit, half a second.
+    /// This long, and then they are ended.
     Bounded(Duration),
     /// As long as their own deadlines allow.
     Unbounded,
 }
 
 impl DrainTime {
-    /// What a client's end of the input leaves to its calls.
+    /// The time for a client's calls: half a second, since clients wait two seconds for the server to exit.
     pub const FOR_CLIENTS: Self = Self::Bounded(Duration::from_millis(500));
 }
 
@@ -72,29 +72,29 @@ pub struct Server<'o> {
     inbox: Inbox,
     drain_time: DrainTime,
     lifecycle: Lifecycle,
-    /// Whether the end took all the time that it may.
+    /// Whether the commands have already used the time that they have to end.
     is_late: bool,
-    /// Whether a worker was made ready for the first call.
+    /// Whether a worker was prepared for the first call.
     is_prepared: bool,
-    /// Behind one pointer, so that there is one server in the binary and not one for each kind of output.
+    /// Boxed, so that the binary has only one copy of the server's code and not one for each kind of output.
     output: Box<dyn Write + 'o>,
 }
 
-/// How far the server is.
+/// The stages of the server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lifecycle {
-    /// It serves.
+    /// It serves requests.
     Serving,
-    /// The input has ended; the calls that run may still finish.
+    /// The input has ended; running calls may still finish.
     Draining,
-    /// What runs is being ended, and nothing is answered any more.
+    /// Everything that runs is being ended, and nothing is answered any more.
     Ending,
-    /// Nothing is waited for.
+    /// The loop ends.
     Over,
 }
 
 impl<'o> Server<'o> {
-    /// Makes a server of its parts, which answers on `output`.
+    /// Makes a server from its parts; it answers on `output`.
     pub fn new(parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         Self::of_late(parts.into(), drain_time, log, output)
     }
@@ -157,13 +157,15 @@ impl<'o> Server<'o> {
         if server.parts.at_start().is_some() {
             server.tell_of_parts();
         } else if let Err(error) = server.parts.make(server.events.clone()) {
-            server.log.write(LogLevel::Warn, &format!("no thread can be had to start with: {error}"));
+            server
+                .log
+                .write(LogLevel::Warn, &format!("cannot start a thread that would make the start faster: {error}"));
             server.tell_of_parts();
         }
         server
     }
 
-    /// Tells the operator what is to be known of the parts.
+    /// Logs the warnings and problems of the parts, and what the sandbox enforces.
     fn tell_of_parts(&mut self) {
         let Self { parts, log, .. } = self;
         let told = parts.warnings().into_iter().chain(parts.problems());
@@ -182,44 +184,45 @@ impl<'o> Server<'o> {
     /// Whether the server may start.
     ///
     /// # Errors
-    /// That the audit log can't be opened.
+    /// [`NotStarted::Audit`], if the audit log can't be opened.
     pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
         self.state.audit.broken().map_or(Ok(()), |error| Err(NotStarted::Audit(error.to_string())))
     }
 
-    /// What ends the server from another thread.
+    /// Returns a handle that ends the server from another thread.
     pub fn ender(&self) -> Ender {
         Ender(self.events.clone())
     }
 
-    /// Has the server end what left the tree of its command (Linux).
+    /// Makes the server end processes that left the tree of their command (Linux).
     ///
     /// It is for programs that have called [`own_descendants`](crate::exec::own_descendants) and serve on their main
-    /// thread. Whatever falls to that thread is ended, so the program must have no children of its own beside the
-    /// server's; a library does without.
+    /// thread. The server ends every process that becomes a child of that thread, so the program must have no children
+    /// of its own. A library should not use this.
     #[must_use]
     pub fn ending_orphans(mut self) -> Self {
         self.runners.leftovers = Leftovers::watch(self.events.clone());
         self
     }
 
-    /// Serves the client until its stream ends, and then ends what still runs.
+    /// Serves the client until its stream ends, and then ends what is still running.
     ///
     /// The stream is read on a thread of its own, which ends with the stream, or with the server at its next line.
     ///
     /// # Errors
-    /// Where no thread can be had to read with, or the output fails in another way than that the client closed it.
+    /// If no thread can be started for reading, or if writing fails for any reason except that the client closed the
+    /// stream.
     pub fn serve(self, input: impl BufRead + Send + 'static) -> io::Result<()> {
         let events = self.events.clone();
         std::thread::Builder::new().name("reader".into()).spawn(move || inbox::read(input, &events))?;
         self.serve_inbox()
     }
 
-    /// Serves the client as [`serve`](Self::serve) does, and reads its stream without another thread. At the bottom of
-    /// `input` is what [`gated`](super::gated) made with the gate.
+    /// Serves the client as [`serve`](Self::serve) does, but reads its stream without another thread. `input` must read
+    /// from what [`gated`](super::gated) returned with the gate.
     ///
     /// # Errors
-    /// Where no pipe can be had, or the output fails in another way than that the client closed it.
+    /// If there is no pipe, or if writing fails for any reason except that the client closed the stream.
     #[cfg(unix)]
     pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::Gate) -> io::Result<()> {
         self.inbox.poll(input, gate)?;
@@ -240,14 +243,14 @@ impl<'o> Server<'o> {
             self.hear_ends(MOMENT, |_| true);
         }
         if !self.runners.leftovers.end_all(self.is_late) {
-            self.log.write(LogLevel::Error, "not all that commands have left behind could be ended");
+            self.log.write(LogLevel::Error, "some processes that commands left behind could not be ended");
         }
         self.runners.leftovers.held().for_each(|ended| self.state.audit.ended(ended));
         self.hear_ends(LATE_ENDS, Auditor::waits_for_ends);
         self.state.audit.lose_ends();
         self.state.audit.end();
         self.tell_of_audit();
-        // Behind the last record.
+        // After the last record.
         if let Some(Err(why)) = self.runners.anchor.map(Anchor::end) {
             self.log.write(LogLevel::Error, &not_anchored(&why));
         }
@@ -278,21 +281,21 @@ impl<'o> Server<'o> {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next(self.runners.workers.in_loop()) else { return Ok(()) };
             if matches!(event, Event::PartsMade) {
-                // What stops a start stops the server where it is found out later.
+                // Problems that would have kept the server from starting stop it now.
                 self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
                 self.parts.read_locked();
             }
             let is_line = matches!(event, Event::Line(_));
             let handled = self.handle(event).and_then(|()| self.tell_news()).and_then(|()| self.answer_lost());
-            // Afterwards, so that the answers need not wait for the log.
+            // After the answers, so that these don't wait for the audit log.
             self.state.audit.answers_sent();
             if is_line {
                 self.prepare_worker();
             }
             self.tell_of_audit();
             if let Err(error) = handled {
-                // Nobody hears the answers any more, so nobody wants the calls.
-                self.log.write(LogLevel::Info, &format!("the client does not take answers any more: {error}"));
+                // Nobody can get answers any more, so the calls are ended.
+                self.log.write(LogLevel::Info, &format!("the client no longer accepts answers: {error}"));
                 self.lifecycle = Lifecycle::Ending;
                 self.end_everything()?;
             }
@@ -310,7 +313,7 @@ impl<'o> Server<'o> {
         Ok(())
     }
 
-    /// Has a worker make the rules of the sandbox, which takes a while. Otherwise the first call would wait for it.
+    /// Makes a worker prepare the rules of the sandbox. This takes a while, and the first call would have to wait for it.
     fn prepare_worker(&mut self) {
         if !std::mem::replace(&mut self.is_prepared, true)
             && self.parts.at_start().is_some_and(|parts| parts.confinement.is_on())
@@ -354,14 +357,14 @@ impl<'o> Server<'o> {
                 let calls = (&mut state.requests, &mut state.background.kept, &mut state.audit);
                 turns::looked(parts, calls, runners, looked)
             }
-            // It is looked at after each event.
+            // The flag is looked at after each event.
             Event::News => Effects::default(),
             Event::Seen { key, seen } => reading::seen(parts, (&mut state.requests, &mut state.background), key, seen),
             Event::SoFar { key, result } => {
                 let effects = reading::handed_over(&mut state.requests, key, result);
                 effects.and(turns::turn_away((&mut state.requests, &mut state.background.kept, &mut state.audit)))
             }
-            // Where the client is gone nobody could go on with it.
+            // If the client is gone, nobody could ask about the call later.
             Event::Deadline(Deadline::HandOver(_)) if self.lifecycle != Lifecycle::Serving => Effects::default(),
             Event::Deadline(Deadline::HandOver(key)) => {
                 reading::hand_over(parts, (&mut state.requests, &mut state.background), key)
@@ -399,7 +402,7 @@ impl<'o> Server<'o> {
         self.step(effects)
     }
 
-    /// Looks at what has come for those who wait for it.
+    /// Serves the reads for which new output has come.
     fn tell_news(&mut self) -> io::Result<()> {
         let State { requests, background, .. } = &mut self.state;
         if self.lifecycle == Lifecycle::Ending || !background.kept.has_news() {
@@ -409,7 +412,7 @@ impl<'o> Server<'o> {
         self.step(effects)
     }
 
-    /// Starts the calls whose turn it is, before anything is written, and then does what a handler said.
+    /// Starts the calls whose turn it is, before anything is written, and then applies the effects of a handler.
     fn step(&mut self, effects: Effects) -> io::Result<()> {
         let State { requests, background, audit, .. } = &mut self.state;
         let started = turns::start(&self.parts, (requests, background, audit), &mut self.runners);
@@ -567,7 +570,7 @@ impl<'o> Server<'o> {
             Err(malformed) => {
                 let Malformed { id, error } = &malformed;
                 state.audit.malformed(id.as_ref(), error.code, &error.message, Some(line));
-                self.log.write(LogLevel::Debug, &format!("a line that is no message: {}", malformed.error.message));
+                self.log.write(LogLevel::Debug, &format!("a line that isn't a message: {}", malformed.error.message));
                 let line = replies.error_to(malformed.id.as_ref(), to, &malformed.error);
                 return line.map_or(Ok(()), |line| self.write(&line));
             }
@@ -575,7 +578,7 @@ impl<'o> Server<'o> {
         self.step(effects)
     }
 
-    /// The operator's program has ended, or could not be started.
+    /// Handles the end of the operator's program, or its failure to start.
     fn answered(&mut self, number: u64, answer: &Answer, said: &str) -> Effects {
         let Self { parts, state, runners, .. } = self;
         runners.asker.ended(number);
@@ -585,7 +588,7 @@ impl<'o> Server<'o> {
     }
 
     fn progress(&mut self, progress: &Progress) -> Effects {
-        // A call that was cancelled or answered in the meantime is not among those that run and are wanted.
+        // `None` if the call was cancelled or answered in the meantime.
         let feedback = self.state.requests.feedback(progress.key);
         let mut effects = Effects::default();
         effects.send(feedback.and_then(|feedback| feedback.progress(progress)));
@@ -594,7 +597,7 @@ impl<'o> Server<'o> {
 
     fn input_ended(&mut self, result: &io::Result<()>) -> Effects {
         if let Err(error) = result {
-            self.log.write(LogLevel::Error, &format!("the client's messages can't be read any more: {error}"));
+            self.log.write(LogLevel::Error, &format!("the client's messages can no longer be read: {error}"));
         }
         if self.lifecycle == Lifecycle::Serving {
             self.lifecycle = Lifecycle::Draining;
@@ -608,7 +611,7 @@ impl<'o> Server<'o> {
             DrainTime::Bounded(_) => Ended::Client,
             DrainTime::Unbounded => Ended::Input,
         };
-        // Not the observer of the parts, which nobody may have needed yet.
+        // Not the observer of the parts, which may not be made yet.
         let observer = &*self.parts.opening.observer;
         let ended = questions.end_session(which, (requests, outgoing), observer);
         let ended = ended.and(in_results::client_gone(observer, outgoing));
@@ -616,9 +619,9 @@ impl<'o> Server<'o> {
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
-        // First, so that their time runs while the client takes its own to read.
+        // Before the writes, so that the time of the commands runs even if the client is slow to read.
         self.shut_down();
-        // What has finished of a batch is answered, as it is where it came alone.
+        // Calls of a batch that have finished are answered, as they would be outside of a batch.
         let finished = self.replies.close_batches();
         let sent = finished.iter().try_for_each(|line| self.write(line));
         self.lifecycle = Lifecycle::Ending;
@@ -626,7 +629,7 @@ impl<'o> Server<'o> {
         sent
     }
 
-    /// Gives up every call there is.
+    /// Gives up every call.
     fn shut_down(&mut self) {
         for call in self.state.requests.shut_down() {
             self.state.audit.not_started(call, None);
@@ -638,7 +641,7 @@ impl<'o> Server<'o> {
         }
     }
 
-    /// Answers the requests whose right to be answered was dropped, which is a bug, or where nobody is answered any more.
+    /// Answers the requests whose replies were dropped. That is a bug, unless the server is ending.
     fn answer_lost(&mut self) -> io::Result<()> {
         for AnsweredLost { id, line, task } in self.replies.answer_lost() {
             if let Some((task, error)) = task {
@@ -656,7 +659,7 @@ impl<'o> Server<'o> {
         Ok(())
     }
 
-    /// The request that has become this task is answered.
+    /// Keeps the answer to the request that became this task.
     fn task_ended(&mut self, task: u64, reply: Reply, outcome: Outcome) -> io::Result<()> {
         let charge = reply.new_charge();
         let nothing = self.replies.withdraw(reply);
@@ -666,7 +669,7 @@ impl<'o> Server<'o> {
         self.apply(effects)
     }
 
-    /// Writes one line, with one call where the stream takes it whole.
+    /// Writes one line, with a single write if the stream takes it whole.
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.lifecycle == Lifecycle::Ending {
             return Ok(());
@@ -675,9 +678,9 @@ impl<'o> Server<'o> {
         {
             let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_unwritten());
             if (runs || waits) && !self.inbox.takes(line.len()) {
-                // So the records don't wait for a client that does not read.
+                // The records must not wait for a client that does not read.
                 self.state.audit.write_waiting();
-                // Their deadlines hold while this waits for the client.
+                // On workers, the deadlines of commands hold while the loop waits for the client.
                 self.runners.workers.leave_loop(true);
             }
         }

@@ -1,4 +1,4 @@
-//! The seam between the eras: which revision a request is of, and what its client declared.
+//! Hides the difference between the eras: finds out which revision a request uses, and what its client declared.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
 use crate::mcp::{Implementation, InitializeParams, LoggingLevel, ProgressToken, RequestMeta, Revision, TraceContext};
 use crate::policy::quoted;
 
-/// What a handler knows of a request beside its parameters, whatever era it came from.
+/// What a handler knows about a request in addition to its parameters, in either era.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestContext {
-    /// What the answer must be valid in.
+    /// The revision in which the answer must be valid.
     pub revision: Revision,
-    /// What the client declared.
+    /// The capabilities that the client declared.
     pub client_capabilities: Arc<Map<String, Value>>,
-    /// The client's name for itself, which anybody can take.
+    /// The name that the client gives itself, which proves nothing.
     pub client_info: Option<Arc<Implementation>>,
-    /// The token that the client wants progress under; without one it hears of none.
+    /// The token for progress notifications; without it there are none.
     pub progress_token: Option<ProgressToken>,
-    /// The level from which on the client wants messages about the request; without one it gets none.
+    /// The lowest level of the messages that the client wants about the request; without it there are none.
     pub log_level: Option<LoggingLevel>,
-    /// Where the request stands in a trace of the client's.
+    /// The client's trace context for the request.
     pub trace: TraceContext,
 }
 
-/// What is known of the client between requests: nothing, or what its handshake said.
+/// What is known about the client between requests: nothing, or what its handshake said.
 #[derive(Debug, Default)]
 pub struct Session {
     handshake: Option<Handshake>,
@@ -36,14 +36,14 @@ struct Handshake {
     revision: Revision,
     capabilities: Arc<Map<String, Value>>,
     client_info: Option<Arc<Implementation>>,
-    /// What `logging/setLevel` asked for last.
+    /// The level of the last `logging/setLevel`.
     log_level: Option<LoggingLevel>,
 }
 
 /// How a request is to be served.
 #[derive(Debug, PartialEq)]
 pub enum Served {
-    /// As an `initialize`, which was negotiated.
+    /// As an `initialize`, with the negotiated revision.
     Handshake(Revision),
     /// As a request like any other.
     Request(RequestContext),
@@ -57,7 +57,7 @@ impl Session {
         self.handshake.as_ref().map(|handshake| handshake.revision)
     }
 
-    /// Takes the level from which on a client of the legacy era wants messages.
+    /// Sets the lowest level of messages for a legacy client.
     pub fn set_log_level(&mut self, level: LoggingLevel) {
         if let Some(handshake) = &mut self.handshake {
             handshake.log_level = Some(level);
@@ -69,10 +69,10 @@ impl Session {
         self.handshake.as_ref().map(|handshake| &*handshake.capabilities)
     }
 
-    /// Decides what a request is of, by the request first and by what came before only then.
+    /// Decides which era a request belongs to: by the request itself, and only then by what came before.
     ///
     /// # Errors
-    /// The error object that answers a request which is of neither era.
+    /// The error object for a request that fits neither era.
     pub fn receive(&mut self, request: &Request) -> Result<Served, ErrorObject> {
         let meta = RequestMeta::of(&request.params);
         if meta.is_modern() {
@@ -94,7 +94,7 @@ impl Session {
         }))
     }
 
-    /// Who has made the handshake.
+    /// The client that made the handshake.
     pub(super) fn client_info(&self) -> Option<&Arc<Implementation>> {
         self.handshake.as_ref()?.client_info.as_ref()
     }
@@ -129,7 +129,7 @@ fn modern(request: &Request, meta: RequestMeta<'_>) -> Result<Served, ErrorObjec
     }))
 }
 
-/// The longest name and version of a client that are kept.
+/// The longest name or version of a client that is kept, in bytes.
 const LONGEST_NAME: usize = 1024;
 
 fn kept(client: Implementation) -> Option<Arc<Implementation>> {

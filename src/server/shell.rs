@@ -1,5 +1,5 @@
-//! The persistent shell, as the loop has it: one call at a time, whose directory is decided when its turn comes, since only
-//! then the current directory of the shell is known.
+//! The persistent shell, as the loop uses it. Calls run one at a time. The directory of a call is decided when its turn
+//! comes, since the current directory of the shell is not known before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::shell::dialect::{Change, current as dialect};
 use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
 
-/// How much is remembered of what calls have changed in the shell, in bytes: more than a person is shown.
+/// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
 const MOST_CHANGES: usize = 16 * 1024;
 
 /// A call that waits for its turn.
@@ -29,26 +29,26 @@ pub(super) struct ShellTurn {
     pub limits: Limits,
     /// The directories with the client's roots; `None` for the operator's own.
     pub directories: Option<Arc<Directories>>,
-    /// Whether the client wants to hear how far it is.
+    /// Whether the client wants progress.
     pub wants_progress: bool,
-    /// Its words, without secrets; none for what runs no command.
+    /// Its words, without secrets; empty if it runs no command.
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
 }
 
 impl ShellTurn {
-    /// What is recorded of its start; `None` where it runs no command.
+    /// What is recorded of its start; `None` if it runs no command.
     pub(super) fn started(&self) -> Option<StartedCommand> {
         let (TurnOf::Run(command) | TurnOf::Change(_, command)) = &self.request else { return None };
-        // What is built into the shell is the shell's own program.
+        // The program of a builtin is the shell itself.
         let program = command.program()?.to_owned();
         let file = FileState::of(&program).ok();
         Some(StartedCommand { pid: None, program, file, sha256: None })
     }
 }
 
-/// What a call asks of the shell.
+/// What a call asks the shell to do.
 #[derive(Debug)]
 pub(super) enum TurnOf {
     Run(ShellCommand),
@@ -56,31 +56,31 @@ pub(super) enum TurnOf {
     Restart,
 }
 
-/// What comes back with the end of a call.
+/// What is needed to report the end of a call.
 #[derive(Debug)]
 pub(super) struct CallContext {
     /// The number of the call.
     pub key: u64,
     pub facts: ShellCommandFacts,
-    /// What the result must be valid in.
+    /// The revision in which the result must be valid.
     pub revision: Revision,
     /// Whether its end is recorded.
     pub is_audited: bool,
     /// Whether its whole output can be read.
     pub is_kept: bool,
-    /// Why the shell was started anew, where no answer has told that yet.
+    /// Why the shell was restarted, if no answer has said so yet.
     pub restarted: Option<String>,
 }
 
 /// A call whose turn has come.
 pub(super) enum Started {
-    /// It runs, until this is used.
+    /// It is running; this ends it.
     Runs(Stop),
     /// It has ended already.
     Ended(CallEnded),
 }
 
-/// What a shell is made of, and where its answers go.
+/// Starts shells.
 struct Maker {
     settings: ShellSettings,
     report: ReportSettings,
@@ -89,53 +89,53 @@ struct Maker {
 }
 
 impl Maker {
-    /// Starts a shell; its first answer tells for what `reason`.
+    /// Starts a shell, whose first answer gives the `reason`.
     fn make(&self, directory: Base, reason: Option<String>) -> io::Result<Shell<CallContext>> {
         let (report, observer, events) = (self.report, Arc::clone(&self.observer), self.events.clone());
         Shell::start(self.settings.clone(), directory, reason, move |finished| {
-            // Where the loop is gone nobody waits for the answer.
+            // If the loop is gone, nobody is waiting for the answer.
             events.send(Event::Ended(ended(finished, &*observer, report)));
         })
     }
 }
 
-/// The persistent shell; nothing in it without one.
+/// The persistent shell; empty if there is none.
 #[derive(Default)]
 pub(super) struct ShellRunner {
     shell: Option<Shell<CallContext>>,
-    /// What another shell is made of, where the client's roots change; `None` without a shell.
+    /// Starts another shell if the client's roots change; `None` without a shell.
     maker: Option<Maker>,
     /// The client's roots that the shell was started with.
     client_roots: Vec<Arc<Held>>,
-    /// Whether a call has run in the shell, so that there is state to be lost.
+    /// Whether a call has run in the shell, so that a restart would lose state.
     is_used: bool,
-    /// Where the last call was decided; `None` for the operator's own directories.
+    /// The directories for the decision on the last call; `None` for the operator's own.
     directories: Option<Arc<Directories>>,
     /// The current directory, as the shell's last answer said; `None` before the first.
     current: Option<Arc<Path>>,
-    /// The same, held open, where the kernel tells.
+    /// The same directory, held open, if the kernel reports it.
     held: Option<Arc<Held>>,
-    /// The directory before.
+    /// The previous directory, to which `cd -` goes.
     previous: Option<Arc<Path>>,
     home: Option<PathBuf>,
-    /// The current directory before the call that runs, where that changes it.
+    /// The current directory before the running call, if that call changes it.
     changed_from: Option<Arc<Path>>,
-    /// What calls have changed in the shell, the oldest first.
+    /// The changes that calls made to the shell, the oldest first.
     changes: Vec<ShellChange>,
-    /// How many of these were made before the call that runs.
+    /// How many of these were made before the running call.
     changes_before: usize,
-    /// Which shell it is that they were made in.
+    /// The number of the shell in which they were made.
     number: u64,
     /// Whether the current directory is one that the operator does not allow.
     is_outside: bool,
-    /// Why it was started anew during a call that was answered before.
+    /// Why the shell was restarted during a call that had been answered already.
     untold: Option<String>,
-    /// For the next call, where the last one has ended without.
+    /// A stop signal for the next call, if the last one did not need it.
     spare: Option<(Stop, StopSignal)>,
 }
 
 impl ShellRunner {
-    /// Starts the shell, where there is to be one, in `directory`.
+    /// Starts the shell in `directory`, if there is to be one.
     pub(super) fn start(
         settings: Option<ShellSettings>,
         directory: Base,
@@ -150,7 +150,7 @@ impl ShellRunner {
         Ok(Self { shell: Some(shell), maker: Some(maker), home, ..Self::default() })
     }
 
-    /// What a change of the directory can be relative to.
+    /// The directories that a `cd` can refer to.
     pub(super) fn directories(&self) -> ShellDirectories<'_> {
         ShellDirectories {
             current: self.current.as_deref(),
@@ -159,7 +159,7 @@ impl ShellRunner {
         }
     }
 
-    /// Begins a call, and sees it through where the shell does it in no time.
+    /// Begins a call, and finishes it if it takes almost no time.
     ///
     /// # Errors
     /// [`NotRun`].
@@ -180,7 +180,7 @@ impl ShellRunner {
         self.run(job?, wants_progress)
     }
 
-    /// What the shell is given, and the directory that it leaves by that.
+    /// The action for the shell, and the directory that it leaves if it changes directories.
     fn action(
         &mut self,
         turn: TurnOf,
@@ -208,7 +208,7 @@ impl ShellRunner {
         })
     }
 
-    /// Makes sure that the rule of a command lets it run in the shell's directory, and takes the paths among its words.
+    /// Checks that the rule of a command allows it, with the paths among its words, in the shell's current directory.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -227,27 +227,27 @@ impl ShellRunner {
 
     /// Notes that a command may change what the shell holds.
     fn note(&mut self, change: ShellChange) {
-        // To do the same again changes nothing that was not seen before.
+        // Repeating the last change adds nothing new.
         if self.changes.last() == Some(&change) {
             return;
         }
         let length = |words: &[String]| words.iter().map(|word| word.len() + 1).sum::<usize>();
         let held: usize = self.changes.iter().map(|change| length(&change.words)).sum();
-        // So much is shown to nobody, and then nothing that depends on it is approved.
+        // Beyond this nobody is shown the changes, so nothing that depends on them is approved.
         if held <= MOST_CHANGES {
             self.changes.push(change);
         }
     }
 
-    /// Starts another shell where the client's roots are not those that this one was started with: it begins in their
-    /// first, and brings nothing along from the others.
+    /// Starts another shell if the client's roots are not those that this one was started with. It starts in the first
+    /// of the new roots, without any state of the old shell.
     fn follow(&mut self, directories: &Directories) -> Result<(), NotRun> {
         let Some(maker) = self.maker.as_ref().filter(|_| !are_same(&self.client_roots, directories.client_roots()))
         else {
             return Ok(());
         };
         let reason = self.is_used.then(|| "the client's roots have changed; its state is lost".to_owned());
-        // The old one ends first: there is one shell at any time.
+        // The old one ends first, so that there is never more than one shell.
         self.shell = None;
         self.shell = Some(maker.make(directories.base(), reason).map_err(|source| NotRun::NoThread { source })?);
         self.client_roots = directories.client_roots().to_vec();
@@ -259,7 +259,7 @@ impl ShellRunner {
 
     fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Started, NotRun> {
         let (Some(shell), Some(maker)) = (&mut self.shell, &self.maker) else { return Err(NotRun::NoShell) };
-        // Before anything begins, so that nothing runs which can't be ended.
+        // First, so that nothing runs that can't be ended.
         let (stop, signal) = match self.spare.take() {
             Some(spare) => spare,
             None => stop().map_err(|source| NotRun::NoPipe { source })?,
@@ -277,14 +277,14 @@ impl ShellRunner {
         }
     }
 
-    /// Takes what a call has told of the shell.
+    /// Notes the state of the shell after a call.
     ///
-    /// A directory that was moved or linked anew between the check of a `cd` and its run could have led the shell where the
-    /// operator does not allow it to be. Then it is started anew before anything else runs.
+    /// If a directory was moved or relinked between the check of a `cd` and its run, the shell may have ended up in a
+    /// directory that the operator does not allow. Then it is restarted before anything else runs.
     pub(super) fn take(&mut self, state: ShellState, operators: &Directories) {
         let changed_from = self.changed_from.take();
         if state.shell != self.number {
-            // Only what this call did is in the new one.
+            // The new shell has only the changes of this call.
             self.changes.drain(..self.changes_before.min(self.changes.len()));
             self.number = state.shell;
         }
@@ -298,26 +298,26 @@ impl ShellRunner {
         let path_before = self.current.replace(Arc::clone(&current));
         let held_before = std::mem::replace(&mut self.held, state.held);
         let is_unmoved = match (&held_before, &self.held) {
-            // A command that the shell does by itself leaves it where it was.
+            // A builtin other than `cd` leaves the shell where it was, with the same handle.
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (_, None) => path_before.as_ref() == Some(&current),
             (None, Some(_)) => false,
         };
         if !is_unmoved {
             let directories = self.directories.as_deref().unwrap_or(operators);
-            // Where the kernel does not tell there is only a path to go by.
+            // If the kernel does not report the directory, there is only its path.
             let opened = self.held.clone().or_else(|| Held::open_directory(&current).ok().map(Arc::new));
             let is_outside = |current: Arc<Held>| !directories.is_base(&current) && directories.is_outside(&current);
             self.is_outside = opened.is_none_or(is_outside);
         }
     }
 
-    /// Has the next answer tell why the shell was started anew, since that of the call is given already.
+    /// Makes the next answer say why the shell was restarted, since the call has been answered already.
     pub(super) fn tell_later(&mut self, restarted: Option<String>) {
         self.untold = restarted.or(self.untold.take());
     }
 
-    /// Gives the shell up where it has never started; says whether that is so, and then no call of it ever ends.
+    /// Gives up a shell that has not started yet; returns whether it was given up, in which case its calls never end.
     pub(super) fn give_up(&self) -> bool {
         self.shell.as_ref().is_some_and(Shell::give_up)
     }
@@ -335,7 +335,7 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
         answer.restarted = answer.restarted.take().or(before);
     }
     let report = ReportSettings { kept_as: is_kept.then_some(key), ..report };
-    // To start the shell anew is no command.
+    // A restart of the shell isn't a command.
     if !facts.word.is_empty() {
         match &answer {
             Ok(answer) => observe_end(observer, key, CommandOutcome::Ran(&answer.output)),

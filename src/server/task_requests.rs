@@ -1,5 +1,5 @@
-//! Calls that become tasks, what is told of them, and the requests about them: `tasks/get`, `tasks/result`, `tasks/list`,
-//! `tasks/cancel` and `tasks/update`.
+//! Calls that become tasks, notifications about them, and the requests about them: `tasks/get`, `tasks/result`,
+//! `tasks/list`, `tasks/cancel` and `tasks/update`.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use crate::mcp::{
 use crate::policy::quoted;
 use crate::tools::ToolKind;
 
-/// Has a call become a task at once, where its client asks for that (2025-11-25).
+/// Makes a call a task immediately, if its client asks for that (2025-11-25).
 ///
 /// # Errors
-/// The error object that answers it.
+/// The error object that answers the call.
 pub(super) fn as_asked(
     parts: &Parts,
     tasks: &mut Tasks,
@@ -47,7 +47,7 @@ pub(super) fn as_asked(
         Some(ToolKind::Execute(_)) if has_arguments => {
             Ok(create(tasks, reply, revision, ttl.unwrap_or(most), TaskChange::Works))
         }
-        // That is what its answer says.
+        // The call is wrong, which its answer will say.
         None | Some(ToolKind::Execute(_)) => Ok(Effects::default()),
         Some(ToolKind::Shell(_) | ToolKind::Calls(_) | ToolKind::ListCommands) => {
             let why =
@@ -57,7 +57,7 @@ pub(super) fn as_asked(
     }
 }
 
-/// Has a call become a task, of which `first` is known, and tells its client so.
+/// Makes a call a task, with `first` as its first change, and tells its client.
 pub(super) fn create(
     tasks: &mut Tasks,
     reply: &mut Reply,
@@ -76,7 +76,7 @@ pub(super) fn create(
     effects
 }
 
-/// The same for a call that is queued or runs.
+/// The same for a call that is queued or running.
 pub(super) fn for_pending(tasks: &mut Tasks, pending: &mut Pending, ttl: Duration, first: TaskChange) -> Effects {
     let effects = create(tasks, &mut pending.reply, pending.feedback.revision(), ttl, first);
     if let Some(kept) = pending.reply.task().and_then(|number| tasks.get(number)) {
@@ -85,12 +85,12 @@ pub(super) fn for_pending(tasks: &mut Tasks, pending: &mut Pending, ttl: Duratio
     effects
 }
 
-/// Something became of a task that goes on.
+/// Notes a change of a task that goes on, and tells its client.
 pub(super) fn changed(tasks: &mut Tasks, requests: &Requests, number: u64, change: TaskChange) -> Effects {
     if tasks.change(number, change) { tell(tasks, requests, number) } else { Effects::default() }
 }
 
-/// The call of a task was answered. The `charge` is for what is kept of that.
+/// Ends a task, whose call was answered. The `charge` pays for the kept answer.
 pub(super) fn ended(
     tasks: &mut Tasks,
     requests: &mut Requests,
@@ -111,8 +111,8 @@ pub(super) fn ended(
     effects
 }
 
-/// Tells the client what has become of a task: by a notification of its own in 2025-11-25, later on the subscriptions that
-/// name it.
+/// Tells the client about a change of a task: with a notification in 2025-11-25, and in later revisions on the
+/// subscriptions that name the task.
 fn tell(tasks: &Tasks, requests: &Requests, number: u64) -> Effects {
     let mut effects = Effects::default();
     let Some(kept) = tasks.get(number) else { return effects };
@@ -149,10 +149,10 @@ fn named<'a>(
     })
 }
 
-/// Whether the client may ask about tasks: in the modern era each request says so.
+/// Checks that the client may ask about tasks: in the modern era, each request has to declare the extension.
 ///
 /// # Errors
-/// The error object that answers it.
+/// The error object that answers the request.
 pub(super) fn check_declared(context: &RequestContext) -> Result<(), ErrorObject> {
     if !context.revision.is_modern() || takes_tasks(&context.client_capabilities) {
         return Ok(());
@@ -172,7 +172,7 @@ pub(super) fn get(tasks: &Tasks, params: &Map<String, Value>, context: &RequestC
     }
 }
 
-/// Serves `tasks/result`, which waits for the end of the call, also of one that was cancelled.
+/// Serves `tasks/result`, which waits for the end of the call, even if the task was cancelled.
 pub(super) fn result(
     tasks: &Tasks,
     requests: &mut Requests,
@@ -239,7 +239,7 @@ fn acknowledge(reply: Reply, revision: Revision) -> Effects {
     Effects::answer(reply, &seal(json!({}), revision, Caching::Once))
 }
 
-/// Ends the call of a task, or keeps it from starting.
+/// Ends the call of a task, or prevents it from starting.
 fn give_up((requests, audit): (&mut Requests, &mut Auditor), number: u64, revision: Revision) -> Effects {
     match requests.cancel_task(number) {
         None | Some(CancelledTask::Ends) => Effects::default(),
@@ -251,7 +251,7 @@ fn give_up((requests, audit): (&mut Requests, &mut Auditor), number: u64, revisi
     }
 }
 
-/// Serves `tasks/update`: what a person has answered. Answers that nobody waits for are ignored.
+/// Serves `tasks/update`, which brings a person's answers. Answers that nobody is waiting for are ignored.
 pub(super) fn update(
     tasks: &Tasks,
     (requests, questions): (&mut Requests, &mut Questions),
@@ -277,7 +277,7 @@ pub(super) fn update(
     acknowledge(reply, context.revision).and(answered)
 }
 
-/// The time of a task is over: it is forgotten, and what still runs for it is ended.
+/// Handles the expiry of a task: it is forgotten, and its call is ended if it is still running.
 pub(super) fn expired(tasks: &mut Tasks, (requests, audit): (&mut Requests, &mut Auditor), number: u64) -> Effects {
     let Some(revision) = tasks.get(number).map(|kept| kept.revision) else { return Effects::default() };
     tasks.forget(number);
@@ -288,7 +288,7 @@ pub(super) fn expired(tasks: &mut Tasks, (requests, audit): (&mut Requests, &mut
     effects
 }
 
-/// Another session begins, whose client learns nothing of the tasks of the last one.
+/// Forgets all tasks, so that the client of a new session learns nothing about those of the last one.
 pub(super) fn forget_all(tasks: &mut Tasks, (requests, audit): (&mut Requests, &mut Auditor)) -> Effects {
     let mut effects = Effects::default();
     for number in tasks.numbers() {

@@ -1,7 +1,7 @@
 //! The tasks of the session: calls whose answer is kept until the client asks for it.
 //!
-//! A task runs nothing and waits for nothing itself: its call is an entry of the request table, as it is without one, and has a
-//! [`Reply`](super::replies::Reply) whose answer comes here. So whatever becomes of a call becomes of its task.
+//! A task itself runs nothing and waits for nothing. Its call is an entry of the request table like any other, but the
+//! answer of its [`Reply`](super::replies::Reply) comes here. So the end of the call is always the end of its task.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -15,30 +15,31 @@ use crate::mcp::{Revision, Task, TaskPayload, TaskStatus, says_error};
 use crate::random;
 use crate::text::time::extended;
 
-/// How many tasks are kept that have ended; the oldest goes for the next one.
+/// How many ended tasks are kept; a new one replaces the oldest.
 pub(super) const MOST_ENDED: usize = 100;
 /// How many tasks a page of the list has.
 const PAGE: usize = 50;
-/// How long a task is kept at most, whatever its client asks for, and at least, so that its creation can be told.
+/// The longest and the shortest time for which a task is kept, whatever its client asks for. The shortest lets the client
+/// learn of its creation.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How often it is worth asking.
+/// The interval at which clients should poll.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// What a cursor begins with; the number of a task follows.
+/// The prefix of a cursor; the number of a task follows.
 const CURSOR: &str = "after-";
 
-/// What becomes of a task before its end.
+/// A change of a task before its end.
 #[derive(Debug)]
 pub(super) enum TaskChange {
-    /// A person is asked; by what stands in the task, unless the client was sent a request.
+    /// A person is being asked. The value is the question in the task; `None` if the person is asked in another way.
     Asks(Option<Value>),
-    /// A person has approved it.
+    /// A person approved it.
     Works,
-    /// It runs, as the call of this number.
+    /// It is running, as the call with this number.
     Runs(u64),
 }
 
-/// What the request of a task has come to.
+/// The outcome of a task's request.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A result, encoded.
@@ -57,12 +58,12 @@ pub(super) struct KeptTask {
 }
 
 impl KeptTask {
-    /// What it has come to; `None` while its call goes on, also where that was cancelled.
+    /// Its outcome; `None` until its call has ended, even if the task was cancelled.
     pub(super) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
-    /// What is told of it, encoded.
+    /// The task as clients see it, encoded.
     pub(super) fn encode(&self) -> Vec<u8> {
         self.with_payload(|payload| self.task.encode(payload, self.revision))
     }
@@ -96,7 +97,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Makes a task that is kept so long, within the server's own bounds; gives its number.
+    /// Makes a task that is kept for `ttl`, within the server's bounds; returns its number.
     pub(super) fn begin(&mut self, revision: Revision, ttl: Duration) -> u64 {
         self.last += 1;
         let created_at = now();
@@ -118,13 +119,13 @@ impl Tasks {
         self.tasks.get(&number)
     }
 
-    /// The number of the task of this name, of a client of the same era.
+    /// The number of the task with this id, if its revision is the same.
     pub(super) fn find(&self, id: &str, revision: Revision) -> Option<u64> {
         let is_it = |(_, kept): &(&u64, &KeptTask)| kept.task.id == id && kept.revision == revision;
         self.tasks.iter().find(is_it).map(|(number, _)| *number)
     }
 
-    /// Notes what becomes of a task; whether that is news.
+    /// Notes a change of a task; returns whether its status changed.
     pub(super) fn change(&mut self, number: u64, change: TaskChange) -> bool {
         let Some(kept) = self.tasks.get_mut(&number).filter(|kept| !kept.task.status.is_terminal()) else {
             return false;
@@ -144,8 +145,8 @@ impl Tasks {
         kept.task.status != before
     }
 
-    /// The call of a task was answered, and the `charge` is for what is kept of that. Gives whether this is news, and the
-    /// tasks that had to go for it.
+    /// Ends a task, whose call was answered; the `charge` pays for the kept answer. Returns whether this is news, and
+    /// the tasks that were forgotten to make room.
     pub(super) fn end(&mut self, number: u64, mut outcome: Outcome, mut charge: Charge) -> (bool, Vec<u64>) {
         let mut gone = Vec::new();
         if !self.tasks.contains_key(&number) {
@@ -167,7 +168,7 @@ impl Tasks {
         if is_news {
             let status = match &outcome {
                 Outcome::Error(_) => TaskStatus::Failed,
-                // Later an error that a tool reports is a result like any other.
+                // In later revisions, an error that a tool reports is a result like any other.
                 Outcome::Result(result) if kept.revision.has_tasks() && says_error(result) => TaskStatus::Failed,
                 Outcome::Result(_) => TaskStatus::Completed,
             };
@@ -183,12 +184,12 @@ impl Tasks {
         (is_news, gone)
     }
 
-    /// Those whose call was answered, the oldest first.
+    /// The tasks whose call was answered, the oldest first.
     fn ended(&self) -> impl Iterator<Item = u64> {
         self.tasks.iter().filter(|(_, kept)| kept.outcome.is_some()).map(|(number, _)| *number)
     }
 
-    /// The client cancels a task; whether it could.
+    /// Cancels a task; returns whether that was still possible.
     pub(super) fn cancel(&mut self, number: u64) -> bool {
         let kept = self.tasks.get_mut(&number).filter(|kept| !kept.task.status.is_terminal());
         kept.is_some_and(|kept| {
@@ -208,13 +209,13 @@ impl Tasks {
         self.tasks.keys().copied().collect()
     }
 
-    /// A page of the tasks of this revision, and the cursor of the next one; `None` where the cursor is unknown.
+    /// A page of the tasks of this revision, and the cursor of the next page; `None` if the cursor is unknown.
     pub(super) fn page(&self, cursor: Option<&str>, revision: Revision) -> Option<(Vec<&Task>, Option<String>)> {
         let after = match cursor {
             None => 0,
             Some(cursor) => {
                 let digits = cursor.strip_prefix(CURSOR)?;
-                // In the one way that it is written.
+                // Only in the form in which the server writes it.
                 digits.parse().ok().filter(|number: &u64| *number <= self.last && number.to_string() == digits)?
             }
         };
@@ -318,7 +319,7 @@ mod tests {
         }
         assert_eq!((gone.len(), tasks.numbers().len()), (20, MOST_ENDED + 1));
         assert_eq!((gone[0], tasks.get(running).is_some()), (running + 1, true));
-        // What others hold leaves place for none.
+        // Other requests hold so much that there is no room.
         let mut all = budget.charge();
         while all.grow(1 << 20).is_ok() {}
         let number = tasks.begin(NEW, TTL);

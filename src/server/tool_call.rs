@@ -1,4 +1,4 @@
-//! What is known of a call of a tool beside its arguments, and how it is answered where it does not run.
+//! What is known about a tool call in addition to its arguments, and how it is answered if it does not run.
 
 use super::approval::CallToApprove;
 use super::effects::{Effect, Effects};
@@ -11,19 +11,19 @@ use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
 
-/// What a call of a tool is, beside its arguments.
+/// A tool call without its arguments.
 #[derive(Clone, Copy)]
 pub(super) struct ToolCall<'a> {
     pub tool: &'a str,
     pub context: &'a RequestContext,
-    /// Whether the log tells of calls.
+    /// Whether the log reports calls.
     pub is_told: bool,
-    /// The name of the task that it has become.
+    /// The id of the task that it has become.
     pub task: Option<&'a str>,
 }
 
 impl ToolCall<'_> {
-    /// What the log says of a call that was decided on: the number that the observer knows it by, and the words.
+    /// What the log says about a call with a decision: its number, which the observer also gets, and its words.
     pub(super) fn decided(self, key: u64, words: &[String]) -> Fields {
         if !self.is_told {
             return Fields::default();
@@ -32,14 +32,14 @@ impl ToolCall<'_> {
         if words.is_empty() { fields } else { fields.command(words) }
     }
 
-    /// What the client hears of the call before its answer.
+    /// What the client hears about the call before its answer.
     pub(super) fn feedback(self, request: &RequestId) -> Feedback {
         let mut feedback = Feedback::new(request, self.tool, self.context);
         self.task.into_iter().for_each(|task| feedback.become_task(task));
         feedback
     }
 
-    /// What the log says of the call, where it tells of calls.
+    /// What the log says about the call, if it reports calls.
     pub(super) fn describe(self, fields: impl FnOnce() -> Fields) -> Fields {
         if self.is_told { fields().followed_by(&self.context.trace) } else { Fields::default() }
     }
@@ -58,7 +58,7 @@ impl<T: Into<NotRun>> From<T> for Stopped {
     }
 }
 
-/// Answers a call that does not run, as what it is; tells the log and the client.
+/// Answers a call that does not run; tells the log and the client.
 pub(super) fn not_run(tool_call: ToolCall<'_>, described: &Fields, reply: Reply, why: &NotRun) -> Effects {
     let (kind, sentence) = (why.kind(), why.to_string());
     let mut effects = Effects::default();

@@ -25,7 +25,7 @@ use crate::exec::{End, Looked};
 use crate::mcp::{CallToolResult, Revision};
 use crate::tools::running_result;
 
-/// How long a call runs at least before it is handed over, unless `--hand-over` is shorter.
+/// The shortest run before a call is handed over, unless `--hand-over` is shorter.
 const LEAST_RUN: Duration = Duration::from_millis(500);
 
 /// What runs calls.
@@ -34,15 +34,15 @@ pub(super) struct Runners {
     pub shell: ShellRunner,
     pub leftovers: Leftovers,
     pub asker: Asker,
-    /// What keeps the head of the audit log elsewhere, where the operator has a program for that.
+    /// What keeps the head of the audit log elsewhere, if the operator has a program for that.
     pub anchor: Option<Anchor>,
 }
 
-/// The calls that have no answer yet, those that can be asked about, and where all of them are recorded.
+/// The pending calls, the calls that can be asked about, and the audit log.
 type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls, &'a mut Auditor);
 
-/// Starts the calls whose turn it is; those that can't run are answered. As long as the leftovers of a call are looked for
-/// none starts, so that nothing of it can be taken for theirs.
+/// Starts the calls whose turn it is; those that can't run are answered. While the leftovers of a call are being
+/// searched for, none starts, so that none of its processes can be mistaken for leftovers.
 pub(super) fn start(
     parts: &LateParts,
     (requests, background, audit): (&mut Requests, &mut Background, &mut Auditor),
@@ -74,7 +74,7 @@ pub(super) fn start(
                     })
                 }
                 Work::Shell(mut turn) => {
-                    // What runs no command prints nothing.
+                    // A call that runs no command prints nothing.
                     turn.spool = parts
                         .keeper()
                         .filter(|_| !turn.shown.is_empty())
@@ -103,10 +103,10 @@ pub(super) fn start(
                     }
                 }
                 Ok(Started::Runs(stop)) => {
-                    // Nobody could read on what is not kept, such as a restart of the shell.
+                    // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                     let is_kept = kept.get(key).is_some();
                     if let Some(after) = parts.hand_over.filter(|after| *after < timeout && is_kept) {
-                        // Where it has waited for so long, it may end at once all the same.
+                        // Even after a long wait in the queue, it gets some time to finish.
                         let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
                         effects.push(Effect::Wait(left, Deadline::HandOver(key)));
                     }
@@ -128,7 +128,7 @@ pub(super) fn start(
     effects
 }
 
-/// Answers a call that was allowed and never starts.
+/// Answers a call that was allowed but will never start.
 fn not_started(audit: &mut Auditor, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) -> Effects {
     let mut effects = Effects::default();
     let line = Fields::of_call(pending.reply.id()).and(&pending.description);
@@ -138,15 +138,15 @@ fn not_started(audit: &mut Auditor, (key, pending, revision): (u64, Pending, Rev
     effects
 }
 
-/// Why a call of the persistent shell would wait for longer than its client does: one that was handed over runs in it,
-/// and nobody has told that one to end.
+/// Why a call of the persistent shell would have to wait longer than its client does: the shell runs a call that was
+/// handed over, and nobody has told that one to end.
 pub(super) fn busy(requests: &Requests, kept: &KeptCalls) -> Option<NotRun> {
     let call = requests.shell_is_busy_with()?;
     let running = kept.get(call).filter(|running| running.stopped.is_none())?;
     Some(NotRun::ShellBusy { call, command: running.command.clone() })
 }
 
-/// Answers the calls that wait for the persistent shell, where it will be busy for longer than they can wait.
+/// Answers the calls that wait for the persistent shell, if it will be busy for longer than they can wait.
 pub(super) fn turn_away((requests, kept, audit): Calls<'_>) -> Effects {
     let mut effects = Effects::default();
     while let Some(why) = busy(requests, kept) {
@@ -156,7 +156,7 @@ pub(super) fn turn_away((requests, kept, audit): Calls<'_>) -> Effects {
     effects
 }
 
-/// The command of a call has ended. Its answer waits for the end of what it has left behind.
+/// Handles the end of a call's command. The answer waits until the processes that it left behind are gone.
 pub(super) fn ended(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
     match runners.leftovers.after(ended) {
         Some(ended) => finish(parts, tables, runners, ended),
@@ -164,12 +164,12 @@ pub(super) fn ended(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, end
     }
 }
 
-/// What a call has left behind is gone, or is not waited for any more.
+/// Answers a call whose leftovers are gone, or are not waited for any more.
 pub(super) fn looked(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, looked: Looked) -> Effects {
     let Some(ended) = runners.leftovers.release(looked.key) else { return Effects::default() };
     let mut effects = Effects::default();
     if !looked.is_gone {
-        let why = "processes that a call left behind could not be ended in time; the server goes on hunting them";
+        let why = "processes that a call left behind could not be ended in time; the server keeps trying";
         effects.log(LogLevel::Warn, why);
     }
     effects.and(finish(parts, tables, runners, ended))
@@ -205,7 +205,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
                 let line = describe_end(Fields::of_call(&background.id).and(&background.description), &how);
                 effects.log(LogLevel::Info, line.as_str());
             }
-            // In the modern era a message belongs to a request, and this one is answered.
+            // In the modern era a message belongs to a pending request, and this one has been answered.
             if !background.feedback.revision().is_modern() {
                 effects.send(background.feedback.ended(&how));
             }

@@ -71,7 +71,7 @@ impl Parts {
         warnings.extend(self.confinement.warnings());
         if self.policy.guard().and_then(|guard| guard.locks_libraries()) == Some(false) && self.locks_libraries() {
             warnings.push(
-                "the lock file was written without `--sandbox strict`, so it holds no loaders and libraries; write it anew with \
+                "the lock file was written without `--sandbox strict`, so it holds no loaders and libraries; write it again with \
                  `allowexec lock --sandbox strict`"
                     .to_owned(),
             );

@@ -1,4 +1,4 @@
-//! What the loop watches by itself, beside the channel and the client's stream.
+//! What the loop watches in addition to the channel and the client's stream.
 
 #[cfg(unix)]
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::event::Event;
 
 /// What is watched; nothing by default.
 pub(super) trait Watches {
-    /// What has come of it.
+    /// The next event of what is watched.
     fn next(&mut self) -> Option<Event> {
         None
     }
@@ -21,11 +21,11 @@ pub(super) trait Watches {
         None
     }
 
-    /// Adds what to wait for.
+    /// Adds the descriptors to wait for.
     #[cfg(unix)]
     fn sources<'a>(&'a self, _polled: &mut Vec<PollFd<'a>>) {}
 
-    /// Does what can be done, now that these of the sources are ready.
+    /// Takes the steps that are possible now; `ready` says which of the sources are ready.
     #[cfg(unix)]
     fn step(&mut self, _ready: &[bool]) {}
 }

@@ -1,5 +1,5 @@
-//! Who runs processes: the loop itself, if they start at once, else threads: started when they are needed, then kept, since
-//! a new thread costs a part of a spawn.
+//! What runs processes: the loop itself, if they can be started without waiting, and otherwise threads. These are
+//! started when they are needed and then kept, since a new thread is expensive compared with a spawn.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +16,7 @@ use super::observer::Observer;
 use crate::exec::{Executor, StartedCommand, Stop, StopSignal, own_children, stop};
 use crate::tools::ReportSettings;
 
-/// What every thread has; they share nothing else but the channel.
+/// What every thread has. Apart from the channel, threads share nothing else.
 struct Shared {
     executor: Arc<dyn Executor>,
     report: ReportSettings,
@@ -24,11 +24,11 @@ struct Shared {
     events: EventSender,
 }
 
-/// What a thread does.
+/// What a thread has to do.
 enum Assignment {
-    /// It runs a command.
+    /// Run a command.
     Run(Box<Job>, StopSignal),
-    /// It goes on watching a command of the loop's.
+    /// Go on watching a command that the loop started.
     Watch(Box<Left>),
 }
 
@@ -37,21 +37,21 @@ type Assignments = Sender<Assignment>;
 
 /// A command that runs.
 pub(super) struct Begun {
-    /// What ends it.
+    /// Ends it.
     pub stop: Stop,
-    /// Its start, where no thread tells of it.
+    /// Its start, if no thread reports it.
     pub started: Option<StartedCommand>,
 }
 
 /// The threads, and the commands of the loop.
 ///
-/// A thread that has been confined stays so: each rule with a sandbox or limits of its own has threads of its own.
+/// A confined thread stays confined, so each rule with its own sandbox or limits has its own threads.
 pub(super) struct Workers {
     with: Box<dyn Fn() -> RunsWith>,
     events: EventSender,
-    /// By the command whose rule it is; `None` for all others.
+    /// Idle threads, by the command whose rule they are for; `None` for all others.
     idle: HashMap<Option<String>, Vec<Assignments>>,
-    /// Those that run a call, by its number.
+    /// Threads that run a call, by the number of the call.
     busy: HashMap<u64, (Option<String>, Assignments)>,
     in_loop: InLoop,
 }
@@ -62,13 +62,13 @@ impl Workers {
         Self { with: Box::new(with), events, idle, busy, in_loop: InLoop::default() }
     }
 
-    /// Lets the loop run commands itself, since it will watch them.
+    /// Lets the loop run commands itself, because it is able to watch them.
     #[cfg(unix)]
     pub(super) fn use_loop(&mut self) {
         self.in_loop.is_on = true;
     }
 
-    /// The commands of the loop.
+    /// The commands that the loop runs.
     pub(super) fn in_loop(&mut self) -> &mut InLoop {
         &mut self.in_loop
     }
@@ -78,7 +78,7 @@ impl Workers {
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
     pub(super) fn run(&mut self, job: Box<Job>) -> Result<Begun, NotRun> {
-        // Before anything begins, so that nothing runs which can't be ended.
+        // First, so that nothing runs that can't be ended.
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         match self.in_loop.begin(job, signal, &self.with, &self.events) {
             Ok(started) => Ok(Begun { stop, started }),
@@ -96,11 +96,12 @@ impl Workers {
         self.give(job.key, rule, executor, Assignment::Run(job, signal)).map_err(|(_, error)| error)
     }
 
-    /// Gives the commands to threads that the loop can't go on watching: those that are not quick, or `all`.
+    /// Gives `all` commands of the loop to threads, or only those that the loop can't go on watching because they are
+    /// not quick.
     pub(super) fn leave_loop(&mut self, all: bool) {
         for left in self.in_loop.leave(all) {
             let given = self.give(left.key(), None, None, Assignment::Watch(Box::new(left)));
-            // Without a thread the loop goes on, and tries it again.
+            // If there is no thread, the loop goes on watching, and tries again later.
             if let Err((Assignment::Watch(left), _)) = given {
                 self.in_loop.take_back(*left);
             }
@@ -134,17 +135,17 @@ impl Workers {
         }
     }
 
-    /// Starts a thread before there is an assignment for it, which does beforehand what its first command would have to wait for.
+    /// Starts a thread in advance, so that it prepares everything that its first command would have to wait for.
     pub(super) fn prepare(&mut self) {
         if !self.idle.is_empty() || !self.busy.is_empty() {
             return;
         }
-        // Without a thread the first command waits.
+        // If there is no thread, the first command has to wait.
         let started = self.start(None, |executor| executor.prepare());
         self.idle.entry(None).or_default().extend(started);
     }
 
-    /// Starts a thread, for the executor of a rule or for all others.
+    /// Starts a thread, for the executor of a rule or for the commands of all others.
     fn start(
         &self,
         executor: Option<Arc<dyn Executor>>,
@@ -163,7 +164,7 @@ impl Workers {
                     Assignment::Watch(left) => left.run_to_end(),
                 };
                 if shared.executor.has_worn_thread() {
-                    // Before the loop can give it another assignment.
+                    // Dropped first, so that the loop can't give this thread another assignment.
                     drop(receiver);
                     shared.events.send(Event::Ended(ended));
                     return;
@@ -177,7 +178,7 @@ impl Workers {
         Ok(assignments)
     }
 
-    /// Takes the thread back of a call that has ended.
+    /// Takes back the thread of a call that has ended.
     pub(super) fn release(&mut self, key: u64) {
         if let Some((rule, assignments)) = self.busy.remove(&key) {
             self.idle.entry(rule).or_default().push(assignments);
@@ -190,7 +191,7 @@ fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
     let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
     let (mut invocation, ending) = job.split(stop, events, *report, observer);
     invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
-    // A panic ends a call with an error, and neither the thread nor the server.
+    // A panic ends only the call, with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));
     ending.of(outcome, take_start(&untold))
 }

@@ -74,18 +74,16 @@ fn what_a_command_can_prepare_for_a_later_start_or_call_is_a_warning() {
         ("--sandbox strict --allow ls --log-file l.log", None),
         (
             "--sandbox strict --allow ls --audit inner/a.jsonl",
-            Some("the audit log `inner/a.jsonl` lies where commands may write, so that a command can change"),
+            Some("the audit log `inner/a.jsonl` lies where commands may write, so a command can change"),
         ),
         (
             "--sandbox strict --allow ls --read read --audit read/a.jsonl",
-            Some("the audit log `read/a.jsonl` lies where commands may read, so that a command can keep it locked"),
+            Some("the audit log `read/a.jsonl` lies where commands may read, so a command can keep it locked"),
         ),
         ("--sandbox strict --allow ls --read read --audit a.jsonl", None),
         (
             "--sandbox workspace --allow ls --audit /opt/none/a.jsonl",
-            Some(
-                "the audit log `/opt/none/a.jsonl` lies where commands may read, so that a command can keep it locked",
-            ),
+            Some("the audit log `/opt/none/a.jsonl` lies where commands may read, so a command can keep it locked"),
         ),
         ("--sandbox strict --allow ls --audit /opt/none/a.jsonl", None),
         ("--allow ls --read read --audit read/a.jsonl", None),

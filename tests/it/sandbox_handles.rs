@@ -366,7 +366,7 @@ fn a_configuration_that_commands_can_write_is_warned_of() {
             let args = ["--config", file, "--sandbox", level, "--project-dir", &project];
             let (status, said) = start(&world, User::Own, &args);
             assert_eq!(status, Some(0), "{said}");
-            let warned = said.contains("so that a command decides what the next start allows");
+            let warned = said.contains("so a command can decide what the next start allows");
             assert_eq!(warned, level != "off" && why.is_some(), "{file} {level}: {said}");
             assert!(!warned || said.contains(why.unwrap()), "{file} {level}: {said}");
         }

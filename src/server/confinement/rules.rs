@@ -1,4 +1,4 @@
-//! How the commands of rules run that have a sandbox or limits of their own.
+//! How commands run whose rules have a sandbox or limits of their own.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::policy::AllowList;
 use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule};
 use crate::sandbox::Sandbox;
 
-/// By the name of the command. `all` is the sandbox of the other commands, `own` makes that of a rule.
+/// The executions by the name of the command. `all` is the sandbox of the other commands; `own` makes that of a rule.
 pub(super) fn executions(
     config: &Config,
     allow: &AllowList,

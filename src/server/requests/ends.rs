@@ -1,4 +1,4 @@
-//! How requests of the table end early: they are cancelled, or the server or the shell ends.
+//! How requests in the table end early: they are cancelled, or the server or the shell ends.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Requests {
         }
     }
 
-    /// Gives up every request with this id: at once if it waits, and by ending its command if it runs.
+    /// Gives up every request with this id: immediately if it is waiting, and by ending its command if it is running.
     pub(in crate::server) fn cancel(&mut self, id: &RequestId) -> Vec<Cancelled> {
         let is_meant = |state: &Entry| state.reply().is_some_and(|reply| reply.answers(id));
         let keys: Vec<u64> = self.entries.iter().filter(|(_, state)| is_meant(state)).map(|(key, _)| *key).collect();
@@ -46,7 +46,7 @@ impl Requests {
         let is_meant = |state: &Entry| state.reply().and_then(Reply::task) == Some(task);
         let (key, state) = self.entries.iter().find(|(_, state)| is_meant(state))?;
         let key = *key;
-        // It is the task's still, whoever has wished for the end.
+        // The call still belongs to its task, so the end of the command answers it.
         if matches!(state, Entry::Running { .. } | Entry::Background { .. }) {
             self.end(key, StopReason::Cancelled);
             return Some(CancelledTask::Ends);
@@ -81,8 +81,8 @@ impl Requests {
         Some(Cancelled { key, reply, call, was })
     }
 
-    /// Gives up every call at the server's end, when nothing is answered any more; returns the numbers of the calls that were
-    /// allowed but never start.
+    /// Gives up every call at the end of the server, when nothing is answered any more; returns the numbers of the
+    /// allowed calls that will never start.
     pub(in crate::server) fn shut_down(&mut self) -> Vec<u64> {
         let mut queued = Vec::new();
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
@@ -91,7 +91,7 @@ impl Requests {
         for (key, state) in std::mem::take(&mut self.entries) {
             match state {
                 Entry::Running { lane, pending, stop } => {
-                    // It is dropped, and noted as lost.
+                    // Dropping the reply notes it as lost.
                     drop(self.stop(key, lane, stop, StopReason::Shutdown, pending.reply));
                 }
                 Entry::Answered { lane, stop, _charge } => {

@@ -1,4 +1,4 @@
-//! The entries of the request table, and what is taken from it.
+//! The entries of the request table, and what can be taken from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::tools::ReadOutput;
 pub(in crate::server) struct Pending {
     /// The right to answer it, and the charge for what it holds.
     pub reply: Reply,
-    /// What the log says of it.
+    /// What the log says about it.
     pub description: Fields,
     /// What its client hears before the answer.
     pub feedback: Box<Feedback>,
@@ -41,7 +41,7 @@ pub(in crate::server) struct HeldCall {
 /// A call that waits for a person's approval.
 #[derive(Debug)]
 pub(in crate::server) struct AskedCall {
-    /// Its request, to be served anew.
+    /// Its request, to be served again.
     pub request: Request,
     pub pending: Pending,
     /// The number of the call.
@@ -50,13 +50,13 @@ pub(in crate::server) struct AskedCall {
     pub question: u64,
 }
 
-/// What a person has approved, for a call that is served anew.
+/// What a person has approved, for a call that is served again.
 #[derive(Debug)]
 pub(in crate::server) struct ApprovedCall {
     pub asked: Arc<CallToApprove>,
     /// The number of the call.
     pub key: u64,
-    /// What its client has heard of it so far.
+    /// What its client has been told about it so far.
     pub feedback: Box<Feedback>,
 }
 
@@ -69,7 +69,7 @@ pub(in crate::server) struct Reading {
     pub revision: Revision,
     /// How many bytes of the output were looked at so far.
     pub looked_at: u64,
-    /// Whether the thread looks at it now.
+    /// Whether the thread is looking at it now.
     pub is_looked_at: bool,
     /// Whether it must not wait any longer.
     pub is_due: bool,
@@ -84,7 +84,7 @@ pub(in crate::server) enum Answers {
     Stop,
 }
 
-/// A request that its client has cancelled.
+/// A request that its client cancelled.
 #[derive(Debug)]
 pub(in crate::server) struct Cancelled {
     /// Its number in the table.
@@ -95,12 +95,12 @@ pub(in crate::server) struct Cancelled {
     pub was: CancelledAs,
 }
 
-/// What a cancelled request was.
+/// What kind of request was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum CancelledAs {
-    /// A call on which nothing was decided.
+    /// A call without a decision.
     Undecided,
-    /// The call of this number, which was allowed and never starts.
+    /// The call with this number, which was allowed but will never start.
     Queued(u64),
     /// Anything else: its end is recorded elsewhere.
     Other,
@@ -111,7 +111,7 @@ pub(in crate::server) enum CancelledAs {
 pub(in crate::server) enum CancelledTask {
     /// It never starts.
     NeverStarts(Box<Cancelled>),
-    /// Its command is being ended; that end answers it.
+    /// Its command is being ended, and the end will answer it.
     Ends,
 }
 
@@ -153,7 +153,7 @@ impl Work {
 /// The part of the queue that a call waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum LaneName {
-    /// Calls that each start a process: the operator sets how many run at once.
+    /// Calls that each start a process; the operator sets how many run concurrently.
     Processes,
     /// Calls of the persistent shell: one runs at a time.
     Shell,
@@ -185,7 +185,7 @@ pub(in crate::server) struct Subscription {
 }
 
 impl Entry {
-    /// The right to answer it, unless it was used.
+    /// The reply to the request, unless it was used.
     pub(super) fn reply(&self) -> Option<&Reply> {
         match self {
             Self::Held(held) => Some(&held.reply),
@@ -200,13 +200,13 @@ impl Entry {
     }
 }
 
-/// A call that was answered before its end.
+/// A call that was answered before it ended.
 #[derive(Debug)]
 pub(in crate::server) struct InBackground {
     pub id: RequestId,
     pub description: Fields,
     pub feedback: Box<Feedback>,
-    /// Whether it runs in the persistent shell, which waits for it too.
+    /// Whether it runs in the persistent shell, which it keeps busy.
     pub(super) is_of_shell: bool,
     /// The right to answer with the result of its task, if it has one.
     pub of_task: Option<Reply>,

@@ -1,4 +1,4 @@
-//! The calls of the table: they are queued, run when their turn comes, go on in the background, and finish.
+//! The calls in the table: they are queued, run when their turn comes, may go on in the background, and finish.
 
 use super::entries::{Entry, Finished, InBackground, LaneName, Pending, Work};
 use super::{Lane, MOST_QUEUED, Requests};

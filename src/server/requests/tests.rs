@@ -46,7 +46,7 @@ impl Table {
         Pending { reply, description: Fields::default(), feedback }
     }
 
-    /// Queues a call of the shell with the id; gives its number.
+    /// Queues a call of the shell with the id; returns its number.
     fn queue(&mut self, id: u64) -> Result<u64, Box<Pending>> {
         let (key, pending) = (self.requests.next_number(), self.pending(id));
         self.requests.decides_on(key);
@@ -72,7 +72,7 @@ impl Table {
         self.requests.queue(key, pending, Work::Shell(Box::new(turn))).map(|()| key)
     }
 
-    /// Runs the next call of the shell; gives its number and what hears that it is to end.
+    /// Runs the next call of the shell; returns its number and its stop signal.
     fn run(&mut self) -> Option<(u64, StopSignal)> {
         let (key, pending, _) = self.requests.next(LaneName::Shell)?;
         let (stop, signal) = stop().unwrap();
@@ -80,7 +80,7 @@ impl Table {
         Some((key, signal))
     }
 
-    /// Cancels the requests of this id; says how many there were.
+    /// Cancels the requests with this id; returns how many there were.
     fn cancel(&mut self, id: u64) -> usize {
         let cancelled = self.requests.cancel(&id.into());
         cancelled
@@ -127,7 +127,7 @@ fn a_request_is_cancelled_in_whatever_state_it_is() {
     assert_eq!(signal.wait(Default::default()).unwrap(), None);
     assert_eq!(table.cancel(3), 1);
     assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Cancelled));
-    // Nobody wants its answer, and it still runs.
+    // Nobody is waiting for its answer, but it is still running.
     assert!(table.requests.running(running).is_none() && !table.requests.is_idle());
     assert_eq!(table.cancel(3), 0);
     assert!(table.requests.finish(queued).is_none());
