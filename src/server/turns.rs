@@ -186,7 +186,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
         None => runners.workers.release(key),
         Some(state) => {
             if let Some(why) = &state.restarted {
-                effects.log(LogLevel::Warn, format!("the persistent shell was started anew: {why}"));
+                effects.log(LogLevel::Warn, format!("the persistent shell was restarted: {why}"));
             }
             runners.shell.take(state, parts.policy.directories());
         }

@@ -17,13 +17,13 @@ use crate::sandbox::Sandbox;
 pub struct ShellSettings {
     /// The program, by its absolute path, or why there is none.
     pub program: Result<PathBuf, String>,
-    /// The environment of it and its commands.
+    /// The environment of the shell and its commands.
     pub environment: Environment,
-    /// The sandbox of it and its commands; `None` for none.
+    /// The sandbox of the shell and its commands, if there is one.
     pub sandbox: Option<Arc<Sandbox>>,
-    /// The resource limits of it and its commands; `None` for none.
+    /// The resource limits of the shell and its commands, if there are any.
     pub launcher: Option<Launcher>,
-    /// What is demanded of the shell's program and of those that it starts; `None` for nothing.
+    /// The demands on the shell's program and on those that it starts, if there are any.
     pub guard: Option<Arc<Guard>>,
 }
 
@@ -42,7 +42,7 @@ impl ShellSettings {
 /// One call, ready to run.
 #[derive(Debug)]
 pub struct ShellJob<T> {
-    /// What the caller gets back with the call's end.
+    /// What the caller gets back when the call ends.
     pub context: T,
     /// Why the running shell must not be used any more, if so.
     pub distrust: Option<String>,
@@ -50,13 +50,13 @@ pub struct ShellJob<T> {
     pub action: ShellAction,
     /// The directory of a new shell, if one has to be started for this call.
     pub start_directory: Base,
-    /// Its bounds.
+    /// Its timeout and its bounds of output.
     pub limits: Limits,
-    /// Where its whole output is kept; `None` for nowhere.
+    /// Keeps its whole output; `None` if that is not kept.
     pub spool: Option<Arc<Spool>>,
 }
 
-/// What a call asks of the shell.
+/// What a call asks the shell to do.
 #[derive(Debug)]
 pub enum ShellAction {
     /// Runs a command, which is consumed.
@@ -68,7 +68,7 @@ pub enum ShellAction {
 }
 
 impl ShellAction {
-    /// Whether the shell runs it itself, which usually takes no time.
+    /// Whether the shell runs it itself, which usually takes almost no time.
     pub(super) fn is_brief(&self) -> bool {
         match self {
             Self::Run(command) => dialect::runs_alone(command.words()),
@@ -77,17 +77,17 @@ impl ShellAction {
         }
     }
 
-    /// Whether it was decided for the directory that the shell stood in.
+    /// Whether it was decided for the shell's current directory.
     pub(super) fn is_bound_to_directory(&self) -> bool {
         matches!(self, Self::Run(command) if command.rule().is_some())
     }
 
-    /// Whether a person has approved it for what the shell holds.
+    /// Whether a person approved it for the current state of the shell.
     pub(super) fn relies_on_changes(&self) -> bool {
         matches!(self, Self::Run(command) if command.relies_on_changes())
     }
 
-    /// The program that the shell is to start, where the policy has found it.
+    /// The program that the shell is to start, if the policy has found one.
     pub(super) fn program(&self) -> Option<&Path> {
         match self {
             Self::Run(command) => command.program(),
@@ -100,7 +100,7 @@ impl ShellAction {
         matches!(self, Self::Run(_)) && self.is_brief()
     }
 
-    /// Makes what is sent to the shell, with a marker that was never used before.
+    /// Makes the line for the shell, with a marker that was never used before.
     pub(super) fn shell_line(
         self,
         limits: Limits,
@@ -130,9 +130,9 @@ pub struct Finished<T> {
     /// Identifies what the call left behind; the default value if there is no shell. `None` if the shell ran the
     /// command itself, and so started nothing that could be left.
     pub host: Option<Host>,
-    /// Which shell it is, counted from the first; 0 before that.
+    /// Which shell it is, counted from 1; 0 before the first.
     pub shell: u64,
-    /// Where the shell stands now, also after a call without an answer; `None` if there is no shell.
+    /// The shell's directory now, even after a call without an answer; `None` if there is no shell.
     pub stands: Option<(Arc<Path>, Option<Arc<Held>>)>,
 }
 

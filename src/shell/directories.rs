@@ -10,7 +10,7 @@ use crate::policy::{Directories, Refusal};
 pub struct ShellDirectories<'a> {
     /// The current directory; `None` means the one that the shell starts in.
     pub current: Option<&'a Path>,
-    /// The one before.
+    /// The previous directory.
     pub previous: Option<&'a Path>,
     /// The home directory of the shell.
     pub home: Option<&'a Path>,

@@ -24,7 +24,7 @@ pub enum First<T> {
 /// shell yet ends by itself, and the drop does not wait for it.
 #[derive(Debug)]
 pub struct Shell<T> {
-    /// Locked by whoever runs a call, and by the thread while it starts the first shell.
+    /// Locked by the thread that runs a call, and by the shell's thread while it starts the first shell.
     worker: Arc<Mutex<Worker>>,
     work: Option<Sender<(Work<T>, Control)>>,
     /// Lets the thread wait for the first shell until a call or the end comes.
@@ -34,7 +34,8 @@ pub struct Shell<T> {
 }
 
 impl<T: Send + 'static> Shell<T> {
-    /// Starts the thread, which at once starts the shell in `directory`. The thread calls `finished` for each call that
+    /// Starts the thread, which immediately starts the shell in `directory`. The thread calls `finished` for each call
+    /// that
     /// ends there. If the shell replaces another one, the first answer gives the `reason`.
     ///
     /// If the shell can't be started, the next call tries again, and its answer says why.
@@ -67,7 +68,7 @@ impl<T: Send + 'static> Shell<T> {
         Ok(Self { worker, work: Some(sender), alone: Some(alone), first, thread: Some(thread) })
     }
 
-    /// Begins a call, and finishes it if the shell runs it at once. To be called once the last call has finished.
+    /// Begins a call, and finishes it if it takes only a moment. To be called after the last call has finished.
     pub fn begin(&self, job: ShellJob<T>) -> First<T> {
         let ShellJob { context, distrust, action, start_directory, limits, spool } = job;
         let is_brief = distrust.is_none() && action.is_brief();
@@ -119,7 +120,7 @@ impl<T> Drop for Shell<T> {
         self.close();
         let has_no_shell = self.give_up();
         if let Some(thread) = self.thread.take().filter(|_| !has_no_shell) {
-            // It never panics, and if it did the shell would be dropped all the same.
+            // It never panics, and if it did, the shell would be dropped anyway.
             let _ = thread.join();
         }
     }
@@ -151,7 +152,7 @@ mod tests {
         let shell = over(OnceLock::new(), move || prepared.recv().unwrap_or_default());
         let worker = Arc::clone(&shell.worker);
         assert!(shell.give_up());
-        // It would wait for ever.
+        // Otherwise it would wait forever.
         drop(shell);
         lock(&worker).settings.program = Ok("/bin/sh".into());
         assert_eq!(lock(&worker).open(&Base::of("/".into(), "the test"), None, None), Err(ENDS.to_owned()));

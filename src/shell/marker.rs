@@ -29,10 +29,10 @@ impl Marker {
     }
 }
 
-/// For how many markers random bytes are drawn at once.
+/// How many markers get their random bytes from one system call.
 const AT_ONCE: usize = 16;
 
-/// Makes one new marker after another. It draws the system's random bytes for several of them at once: drawing them for
+/// Makes one new marker after another. It gets the system's random bytes for several of them together: getting them for
 /// each would cost as much as sending its line.
 #[derive(Default)]
 pub(super) struct Markers {
@@ -59,8 +59,8 @@ impl fmt::Debug for Markers {
     }
 }
 
-/// Reads a stream up to a marker: what comes before is kept in a [`Capture`], and where there is one in a [`Spool`]; then
-/// comes a note, and the marker again.
+/// Reads a stream up to a marker. What comes before is kept in a [`Capture`], and in a [`Spool`] if there is one. Then
+/// come a note and the marker again.
 ///
 /// The marker is found anywhere, so that output without a line end, or with any bytes, arrives unchanged.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Until {
         }
     }
 
-    /// The last line of the output so far, of at most so many bytes.
+    /// The last line of the output so far, cut to `longest` bytes.
     pub(super) fn last_line(&self, longest: usize) -> Vec<u8> {
         self.output.capture.last_line(longest)
     }

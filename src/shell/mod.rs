@@ -1,7 +1,7 @@
-//! The one persistent shell: started once, given one line for each call, and replaced only when it must be.
+//! The persistent shell: started once, given one line for each call, and replaced only if necessary.
 //!
-//! Takes a [`ShellCommand`](crate::policy::ShellCommand) and nothing weaker. Knows nothing of MCP. `Command::new` is
-//! used in `session` and nowhere else in this layer.
+//! It accepts only a [`ShellCommand`](crate::policy::ShellCommand), and knows nothing of MCP. In this layer, only
+//! `session` uses `Command::new`.
 //!
 //! - `dialect` is what differs between shells: pure functions, with the same names for each.
 //! - [`decide`] makes the only kind of command that the shell takes, or says why not.

@@ -1,11 +1,11 @@
 //! Runs one call after another in the session, and starts a new shell when it must.
 //!
-//! The caller itself watches what a shell does at once, since waking another thread costs more than that. The shell's
+//! The caller itself watches the first moments of a call, since waking another thread costs more than that. The shell's
 //! own thread does everything else: calls that take longer, calls that begin by starting a shell, and calls that end
 //! without one.
 //!
-//! A shell may take long to start, or never answer. The thread waits for it only until a call comes; a call waits until
-//! its own end; and the next call continues.
+//! A shell may take long to start, or never answer. The thread waits for it only until a call comes. Then that call
+//! waits, until its own end, and after it the next call.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSi
 use crate::files::{Held, are_same};
 use crate::policy::Base;
 
-/// How long the caller watches a call. Nothing else is served in this time.
+/// How long the caller watches a call. It serves nothing else in this time.
 const BRIEF: Duration = Duration::from_micros(300);
 
 /// How long an answer waits for the shell that replaces the one that its call has ended.
@@ -80,18 +80,18 @@ pub(super) enum FirstShell {
     GivenUp,
 }
 
-/// Even after a panic of the holder there is no broken session in it.
+/// Locks the worker. Even after a panic of a holder, the worker has no broken session.
 pub(super) fn lock(held: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why a command did not run that was decided for the directory of a shell which is gone.
-const MOVED: &str = "the shell was started anew in another directory than the one that the command was decided for, so it was not run; \
-                     call it again to have it decided anew";
+/// Why a command did not run that was decided for the directory of a shell that is gone.
+const MOVED: &str = "the shell was restarted in another directory than the one that the command was checked for, so it was not run; \
+                     call it again to have it checked again";
 
-/// Why a command did not run that a person has approved for what a shell held which is gone.
-const RENEWED: &str = "the command was approved for a shell in which earlier calls had set something, so it was not run; call it again to \
-                       have it approved as it is now";
+/// Why a command did not run that a person approved for the state of a shell that is gone.
+const RENEWED: &str = "the command was approved for a shell whose state is lost, so it was not run; call it again to have it approved \
+                       for the new shell";
 
 /// A directory by its path, and by a handle if the kernel gives one.
 type Directory = (Arc<Path>, Option<Arc<Held>>);
@@ -130,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// Ends the shell. Call it on the thread that started it, since only that one can end its domain.
+    /// Ends the shell. Call it on the thread that started the shell, since only that thread can end its domain.
     pub fn close(&mut self) {
         (self.session, self.opening) = (None, None);
     }
@@ -147,7 +147,7 @@ impl Worker {
         let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
             return Stage::New { distrust: None, action, limits, spool };
         };
-        // To check a program can take long.
+        // Checking a program can take long.
         let is_checked = self.settings.guard.is_some() && action.program().is_some();
         if is_checked || !matches!(session.settle(), Ok(true)) {
             return Stage::New { distrust: None, action, limits, spool };
@@ -168,7 +168,7 @@ impl Worker {
     /// Finishes a call; without `control` only one that has run.
     pub fn serve<T>(&mut self, work: Work<T>, control: Option<Control>) -> Finished<T> {
         let Work { context, start_directory, stage } = work;
-        // A panic ends a call with an error, and neither the thread nor the server.
+        // A panic ends only the call, with an error, and neither the thread nor the server.
         let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, control)));
         let answer = answer.unwrap_or_else(|_| {
             self.lose("the server failed while the shell ran a command".to_owned());
@@ -204,7 +204,7 @@ impl Worker {
                 if let Some(why) = begun.restarted.as_ref().filter(|_| relies_on_changes) {
                     return Err(format!("{why}: {RENEWED}"));
                 }
-                // As late as can be.
+                // As late as possible.
                 if let Some(program) = program {
                     self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
                 }
@@ -228,13 +228,13 @@ impl Worker {
         }
     }
 
-    /// Where the shell stands, or stood when it was lost; `None` before a new one has told.
+    /// The shell's directory, or its last one if the shell was lost; `None` until a new shell has reported it.
     fn stands(&self) -> Option<Directory> {
         let is_known = self.opening.is_none() && !self.directory.as_os_str().is_empty();
         is_known.then(|| (Arc::clone(&self.directory), self.held.clone()))
     }
 
-    /// Whether it stands in this very directory, whatever its name is now.
+    /// Whether the shell is in this very directory, whatever its name is now.
     fn stands_in(&self, (path, held): &Directory) -> bool {
         *path == self.directory && are_same(held.as_slice(), self.held.as_slice())
     }

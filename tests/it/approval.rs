@@ -1008,7 +1008,7 @@ fn an_approved_command_does_not_follow_a_shell_that_was_started_anew_elsewhere()
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
     eventually("the shell is gone", || !is_alive(&pid.to_string()));
     let (is_error, text) = shell("touch", "second");
-    assert!(is_error && text.contains("decided anew"), "{text}");
+    assert!(is_error && text.contains("checked again"), "{text}");
     assert!(!place.base.join("second").exists() && !place.base.join("sub/second").exists());
     // Asked for again, it is decided for where the shell stands now.
     let (is_error, text) = shell("touch", "second");
@@ -1107,7 +1107,7 @@ fn an_approved_command_does_not_run_in_a_shell_that_has_lost_what_was_set() {
     let pid: i32 = text.split_whitespace().find_map(|word| word.parse().ok().filter(|number| *number > 1)).unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
     eventually("the shell is gone", || !is_alive(&pid.to_string()));
-    assert_refused(shell("tool", "a"), "approved for a shell in which earlier calls had set something");
+    assert_refused(shell("tool", "a"), "approved for a shell whose state is lost");
     assert_ran(shell("tool", "a"), " a");
 }
 

@@ -31,7 +31,7 @@ fn cwd(result: &Value) -> &str {
     result["structuredContent"]["cwd"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
-/// Why the shell was started anew.
+/// Why the shell was restarted.
 fn restarted(result: &Value) -> Option<&str> {
     result["structuredContent"]["shell_restarted"].as_str()
 }

@@ -236,7 +236,7 @@ pub fn status(note: &[u8]) -> Option<Status> {
     Some(Status { code, directory: directory.trim_matches(['\r', '\n']).to_owned() })
 }
 
-/// Whether the shell runs it itself and at once: never here, since threads read each command's output.
+/// Whether the shell runs it itself, without waiting for anything: never here, since threads read each command's output.
 pub fn runs_alone(_words: &[String]) -> bool {
     false
 }

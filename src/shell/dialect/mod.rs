@@ -126,7 +126,7 @@ pub enum Change {
     Back,
     /// To this path, relative to the current directory.
     To(String),
-    /// Nowhere: the directory is only printed.
+    /// No change: the directory is only printed.
     #[cfg_attr(not(windows), allow(dead_code, reason = "only cmd.exe has such a command"))]
     Show,
 }

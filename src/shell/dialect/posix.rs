@@ -105,7 +105,7 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
 
 /// The builtins that change what the shell gives to later commands: their environment, limits and umask.
 const KEPT: &[&str] = &["export", "readonly", "unset", "read", "getopts", "umask", "ulimit"];
-/// What these show, and change nothing by.
+/// Options with which these only show something.
 const SHOWS: &[&str] = &["-p", "-S", "-a"];
 
 /// Whether the words may change what the shell gives to later commands, apart from its directory.

@@ -1,4 +1,4 @@
-//! The shell process: started here and nowhere else.
+//! The shell process, which is started only here.
 //!
 //! `unix` watches it by poll(2), `windows` with a thread for each stream; both define [`Session`] with the same
 //! methods. With resource limits the launcher is started, and becomes the shell. [`Opening`] is a session that has not
@@ -34,9 +34,9 @@ pub(super) struct ShellLine {
     pub line: Vec<u8>,
     pub marker: Marker,
     pub limits: Limits,
-    /// Where its whole output is kept; `None` for nowhere.
+    /// Keeps its whole output; `None` if that is not kept.
     pub spool: Option<Arc<Spool>>,
-    /// Whether the shell runs it itself, so that nothing else writes. Then the marker is only on the standard output.
+    /// Whether the shell runs it itself, so nothing else writes, and the marker comes only on the standard output.
     #[cfg_attr(windows, expect(dead_code, reason = "there the marker always stands on both"))]
     pub by_shell_alone: bool,
 }

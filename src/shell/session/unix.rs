@@ -1,4 +1,4 @@
-//! The shell process on a Unix: watched by poll(2) while it runs a command, ended with its tree.
+//! The shell process on Unix: watched by poll(2) while it runs a command, ended with its tree.
 //!
 //! Only the owner of the session writes to the shell, reads from it, signals it and reaps it.
 
@@ -33,7 +33,7 @@ use crate::shell::marker::Marker;
 
 /// How long a suspicious shell may take to answer.
 const ANSWER: Duration = Duration::from_millis(500);
-/// How much of a stream is read at once.
+/// How many bytes of a stream one read takes.
 const PIECE: usize = 32 * 1024;
 
 /// The shell, alive as far as is known.

@@ -177,7 +177,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Ends the shell with everything in its job, and waits for its exit: there is one shell at any time.
+    /// Ends the shell with everything in its job, and waits for its exit, since there must never be two shells.
     fn drop(&mut self) {
         self.job = None;
         if self.has_exited {

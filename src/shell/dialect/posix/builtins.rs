@@ -214,7 +214,7 @@ pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
 const FEWEST_FILES: u64 = 64;
 
 /// Refuses limits with which the shell itself can't start the next command, and so never answers: of open files (`-n`), and of
-/// processes (`-u`, in some shells `-p`), which counts all that the user runs. The letters can stand in any word.
+/// processes (`-u`, in some shells `-p`), which counts all that the user runs. The letters can be in any word.
 fn check_limit(arguments: &[String]) -> Result<(), Refused> {
     let (mut of_files, mut of_processes, mut lowest) = (false, false, None);
     for argument in arguments {

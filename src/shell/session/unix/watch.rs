@@ -90,8 +90,8 @@ impl Watch {
         self.beats = Some(beats);
     }
 
-    /// Sends the line, and reads both streams up to the marker; for no longer than the `patience` from its start, where
-    /// there is one.
+    /// Sends the line, and reads both streams up to the marker; if there is a `patience`, no longer than that from its
+    /// start.
     pub(super) fn run(
         &mut self,
         session: &mut Session,
