@@ -1,7 +1,7 @@
 //! Reads the arguments of a call by the tool's schema; for each violation the model gets one sentence.
 //!
-//! An optional argument that is null or empty counts as absent: a model that must name every argument of a tool, as in
-//! OpenAI's strict mode, leaves one out in this way.
+//! An optional argument that is null or empty counts as absent, because a model that must name every argument of a tool,
+//! as in OpenAI's strict mode, leaves one out in this way.
 
 use std::time::Duration;
 

@@ -37,10 +37,10 @@ pub(super) trait Own {
         exit_code == 0
     }
 
-    /// Writes the fields that stand behind the short ones in the text.
+    /// Writes the fields that follow the short ones in the text.
     fn write(&self, result: &CommandResult<'_>, yaml: &mut String);
 
-    /// Adds the fields that are not every result's to the structured content.
+    /// Adds the fields that only this kind of result has to the structured content.
     fn insert(&self, result: &CommandResult<'_>, content: &mut Map<String, Value>);
 }
 
@@ -119,12 +119,12 @@ impl<'a> CommandResult<'a> {
         cut.map(|(name, text)| (name, text.left_out)).collect()
     }
 
-    /// The number by which the whole output can be read, if that holds more.
+    /// The number by which the whole output can be read, if that is more than the result has.
     fn output(&self) -> Option<u64> {
         self.kept_as.filter(|_| self.stdout.left_out > 0 || self.stderr.left_out > 0)
     }
 
-    /// Short fields come before the output, so that a client which cuts long answers loses only output.
+    /// Short fields come before the output, so that a client that cuts long answers loses only output.
     fn yaml<O: Own>(&self, own: &O) -> String {
         let mut yaml = String::with_capacity(self.stdout.text.len() + self.stderr.text.len() + 256);
         write_value(&mut yaml, "exit_code", &self.exit_code.to_string());
@@ -183,7 +183,7 @@ impl<'a> CommandResult<'a> {
     }
 }
 
-/// What shapes the result of a call that still runs.
+/// The kind of a running call, which determines the form of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunsIn {
     /// A process of its own.
@@ -192,7 +192,7 @@ pub(super) enum RunsIn {
     Shell,
 }
 
-/// The result of a call that still runs: what it has printed so far.
+/// The result of a running call: its output so far.
 pub(super) fn running(
     call: u64,
     [stdout, stderr]: [Captured; 2],
@@ -241,7 +241,7 @@ pub(super) fn running(
     })
 }
 
-/// The standard output, and behind it, on a line of its own, the standard error where there is any.
+/// The standard output, followed by the standard error, if there is any, on a new line.
 pub(super) fn both<'a>(stdout: &'a str, stderr: &'a str) -> Cow<'a, str> {
     match (stdout, stderr) {
         (one, "") | ("", one) => Cow::Borrowed(one),
@@ -250,7 +250,7 @@ pub(super) fn both<'a>(stdout: &'a str, stderr: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// The exit code that tells of an end, and the signal.
+/// The exit code that stands for an end, and the signal if there was one.
 pub(super) fn exit_code_of(end: End) -> (i32, Option<String>) {
     match end {
         End::Exited(code) => (code, None),
@@ -260,7 +260,7 @@ pub(super) fn exit_code_of(end: End) -> (i32, Option<String>) {
     }
 }
 
-/// The schema of structured content: the common properties, and those of one kind, of which some are `required`.
+/// The schema of structured content: the common properties, and those of one kind; `required` are required among these.
 pub(super) fn output_schema(own: &Value, required: &[&str], settings: &ToolSettings) -> Value {
     let mut properties = json!({
         "exit_code": {"type": "integer", "description": "The command's exit status; 128 + N after signal N."},
@@ -292,7 +292,7 @@ pub(super) fn output_schema(own: &Value, required: &[&str], settings: &ToolSetti
     }
     let mut required = [&["exit_code", "stdout", "stderr"], required].concat();
     if let (Some(properties), true) = (properties.as_object_mut(), settings.background.is_some()) {
-        // A call that still runs has none, and nothing that only the end of a command tells.
+        // The result of a running call has no exit code, and nothing else that is known only at the end.
         required = vec!["stdout", "stderr"];
         let running = json!({"type": "boolean", "description": "The command still runs, in the background."});
         let call =

@@ -1,16 +1,16 @@
-//! What to tell a model where the sandbox has probably refused something: the grant that the operator would have to add, as
-//! far as the command's own error message says what it wanted.
+//! The hint for a model if the sandbox has probably refused something: the grant that the operator would have to add, as
+//! far as the command's own error message says what the command wanted.
 
 use crate::sandbox::Preset;
 
 /// The longest path that a hint repeats, in bytes.
 const LONGEST: usize = 256;
-/// How many lines above the error a path is looked for: some programs name the file first and the error below.
+/// How many lines above the error are searched for a path: some programs name the file first and the error below.
 const ABOVE: usize = 3;
-/// How much of the end of what was printed is looked at, in bytes: a program that ends for an error says so last.
+/// How many bytes at the end of the output are searched: a program that fails prints its error last.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// The sentence for what a confined command printed that has failed; `None` where nothing in it looks like a refusal.
+/// The hint for a confined command that failed and printed this; `None` if nothing in it looks like a refusal.
 pub(super) fn hint(stderr: &str) -> Option<String> {
     let mut start = stderr.len().saturating_sub(LOOKED_AT);
     while !stderr.is_char_boundary(start) {
@@ -19,7 +19,7 @@ pub(super) fn hint(stderr: &str) -> Option<String> {
     let lines: Vec<&str> = stderr.get(start..)?.lines().collect();
     let denied: Vec<usize> =
         (0..lines.len()).filter(|&place| lines.get(place).is_some_and(|line| is_denial(line))).collect();
-    // The words around a path say what was to be done with it, and its own say nothing.
+    // The words around a path say what was to be done with it; words inside the path say nothing about that.
     let of_line = |place: usize| {
         let around = (place.saturating_sub(ABOVE)..=place).rev();
         around.filter_map(|place| lines.get(place)).find_map(|line| {
@@ -50,7 +50,7 @@ pub(super) fn hint(stderr: &str) -> Option<String> {
         (false, true) => "exec",
         (false, false) => "read",
     };
-    // A longer one would be no grant once it is cut.
+    // A path that was cut would not be a valid grant.
     let path = if path.len() > LONGEST { "PATH" } else { path };
     Some(sentence(&format!("`--{flag} {path}`")))
 }
@@ -78,7 +78,7 @@ fn is_write(line: &str) -> bool {
         .any(|words| line.contains(words))
 }
 
-/// Whether a program could not be started: a shell says nothing but the path, others that they execute or spawn.
+/// Whether a program could not be started: shells print only the path, and other programs mention executing or spawning.
 fn is_execution(before: &str, behind: &str) -> bool {
     let before = before.to_ascii_lowercase();
     let is_shells = ["sh: ", "bash: ", "dash: "].iter().any(|shell| before.starts_with(shell));
@@ -86,7 +86,7 @@ fn is_execution(before: &str, behind: &str) -> bool {
     (is_shells && !says_more) || ["exec", "spawn", "cannot run"].iter().any(|words| before.contains(words))
 }
 
-/// The absolute path that a line names: the last one that stands in quotes, else the last word that begins with `/`.
+/// The absolute path that a line names: the last one in quotes, else the last word that begins with `/`.
 fn path_in(line: &str) -> Option<&str> {
     let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
         let inner = line.get(place + quote.len()..)?;
@@ -99,7 +99,7 @@ fn path_in(line: &str) -> Option<&str> {
     quoted.rfind(is_path).or(words.next_back())
 }
 
-/// Whether a path lies in what a preset grants of some home directory.
+/// Whether the path is in some home directory, at a place that the preset grants.
 fn concerns(preset: Preset, path: &str) -> bool {
     let mut granted = preset.read().iter().chain(preset.executed());
     granted.any(|granted| {

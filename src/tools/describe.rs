@@ -73,7 +73,7 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
     )
 }
 
-/// What a model has to know of calls that go on after their answer.
+/// What a model has to know about calls that go on after their answer.
 fn in_background(settings: &BackgroundSettings) -> String {
     let handed_over = match settings.hand_over {
         Duration::ZERO => String::new(),
@@ -88,8 +88,8 @@ fn in_background(settings: &BackgroundSettings) -> String {
     )
 }
 
-/// The most that a description says of the names of commands, in bytes: some clients cut descriptions at 4,000 characters, and
-/// with what stands before the names, and the arguments behind them, it stays below.
+/// How many bytes of a description can be names of commands. Some clients cut descriptions at 4,000 characters; with what
+/// comes before the names, and the arguments after them, a description stays below that.
 const MOST_NAMES: usize = 1500;
 
 /// A list of names with commas between them, cut behind a name where it is longer than that.

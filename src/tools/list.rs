@@ -1,4 +1,4 @@
-//! The tool that lists the commands: the tool of each, its arguments if a policy describes them, and examples.
+//! The tool that lists the commands: for each its tool, its arguments if a policy describes them, and examples.
 
 use serde_json::{Map, Value, json};
 
@@ -8,22 +8,22 @@ use super::{ArgumentError, Arguments, ToolSettings};
 use crate::mcp::{CallToolResult, TaskSupport, Tool, ToolAnnotations};
 use crate::policy::quoted;
 
-/// What a policy says about a command, for those who call it.
+/// What a policy says about a command, for its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedCommand {
     /// Its name.
     pub name: String,
     /// Its arguments, in one line.
     pub synopsis: String,
-    /// A line for each form of it and of its subcommands.
+    /// A line for each form of the command and of its subcommands.
     pub forms: Vec<String>,
     /// Command lines that are allowed.
     pub examples: Vec<String>,
 }
 
-/// The most that a description says about the commands' arguments, in bytes.
+/// How many bytes of a description are at most about the commands' arguments.
 const MOST_DESCRIBED: usize = 1500;
-/// The longest line of that, in characters.
+/// The longest line about arguments, in characters.
 const LONGEST_LINE: usize = 160;
 
 /// The arguments of the commands, for a tool's description: a line each, as long as there is room; empty if no policy

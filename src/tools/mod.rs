@@ -44,17 +44,17 @@ use crate::policy::{CommandLine, CommandLineError};
 pub struct ToolSettings {
     /// The allowed commands, as the end of a sentence.
     pub allowed: String,
-    /// Which tools there are.
+    /// Which tools exist.
     pub which: WhichTools,
     /// The entries of the allow-list; each has a tool on the persistent shell.
     pub entries: Vec<String>,
-    /// Whether commands beyond these are allowed: any, or those of the project.
+    /// Whether other commands are allowed too: any, or those of the project.
     pub allows_any: bool,
     /// The commands that policies describe.
     pub described: Vec<DescribedCommand>,
-    /// The commands that only read, by the operator's word or by their rules.
+    /// The commands that only read, according to the operator or to their rules.
     pub read_only: Vec<String>,
-    /// The timeout of calls that name none.
+    /// The default timeout.
     pub timeout: Duration,
     /// The longest timeout that a call may ask for.
     pub max_timeout: Duration,
@@ -64,7 +64,7 @@ pub struct ToolSettings {
     pub structured: bool,
     /// How the kernel confines commands, in sentences; `None` without a sandbox.
     pub sandbox: Option<String>,
-    /// The tools about calls; `None` for none.
+    /// The settings of the tools about calls; `None` without these tools.
     pub background: Option<BackgroundSettings>,
 }
 
@@ -85,13 +85,13 @@ impl ToolSettings {
     }
 }
 
-/// The largest value that the client with this setting accepts.
+/// The largest value that clients accept for this.
 const MOST_RESULT_CHARS: u64 = 500_000;
 
 /// The tools, in the order of their list.
 #[derive(Debug)]
 pub struct Toolbox {
-    /// Described when they are first needed, so that no handshake waits for it.
+    /// Made when they are first needed, so that no handshake waits for this.
     tools: OnceLock<Vec<(ToolKind, Tool)>>,
     settings: ToolSettings,
 }
@@ -103,7 +103,7 @@ pub enum ToolKind {
     Execute(ExecuteTool),
     /// Uses the persistent shell.
     Shell(ShellTool),
-    /// Tells of calls that were made before.
+    /// Reports on earlier calls, or changes them.
     Calls(CallTool),
     /// Lists the commands.
     ListCommands,
@@ -125,7 +125,7 @@ pub enum Called {
     Execute(Call),
     /// Uses the persistent shell.
     Shell(ShellCall),
-    /// Runs nothing: tells of another call.
+    /// Runs nothing: it is about another call.
     Calls(CallRequest),
     /// Runs nothing: this is the result.
     Done(CallToolResult),
@@ -138,13 +138,13 @@ pub struct Call {
     pub command: Result<CommandLine, CommandLineError>,
     /// Where to run it, as the client gave it.
     pub cwd: Option<String>,
-    /// What it reads on its standard input.
+    /// Its standard input.
     pub input: Option<String>,
-    /// How long it may take; `None` if the call does not say.
+    /// Its timeout; `None` if the call does not give one.
     pub timeout: Option<Duration>,
-    /// Whether it is answered at once and runs in the background.
+    /// Whether it is answered immediately and runs in the background.
     pub is_background: bool,
-    /// Whether it can be given more to read behind its input, where its rule allows that.
+    /// Whether clients can write to its standard input after `input`, if its rule allows that.
     pub is_fed: bool,
 }
 
@@ -177,12 +177,12 @@ impl Toolbox {
         self.tools().iter().map(|(_, tool)| tool)
     }
 
-    /// Which tools there are.
+    /// Which tools exist.
     pub fn which(&self) -> WhichTools {
         self.settings.which
     }
 
-    /// The commands that change nothing, as they were named.
+    /// The commands that change nothing, as the operator wrote them.
     pub fn read_only(&self) -> impl Iterator<Item = &str> {
         self.settings.read_only.iter().map(String::as_str)
     }
@@ -211,10 +211,10 @@ impl Toolbox {
         self.read_for(Place::AsItSays, kind, arguments)
     }
 
-    /// Likewise, of a call that runs in the background whether it says so or not.
+    /// Reads the arguments of a call that runs in the background, whether it says so or not.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The same as [`read`](Self::read).
     pub fn read_in_background(&self, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
         self.read_for(Place::Background, kind, arguments)
     }
@@ -256,10 +256,10 @@ impl Toolbox {
     }
 }
 
-/// Where a call runs.
+/// Whether a call runs in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Where its arguments say.
+    /// As its arguments say.
     AsItSays,
     Background,
 }
@@ -328,7 +328,7 @@ mod tests {
             }
         }
         assert!(toolbox.list().any(|tool| tool.name == "list_commands"));
-        // What 300 tools have in common stands once.
+        // What 300 tools have in common is written only once.
         let toolbox = Toolbox::new(settings(WhichTools::Shell));
         let one_by_one = |(kind, _): &&(ToolKind, Tool)| matches!(kind, ToolKind::Shell(ShellTool::Command(_)));
         assert!(toolbox.tools().iter().filter(one_by_one).all(|(_, tool)| tool.description.len() < 320));

@@ -15,7 +15,7 @@ pub struct ReportSettings {
     pub structured: bool,
     /// Whether a non-zero exit is an error.
     pub exit_error: bool,
-    /// Whether a sandbox confines commands, so that a denial is probably its own.
+    /// Whether a sandbox confines commands, so a denial probably comes from it.
     pub is_confined: bool,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
@@ -35,7 +35,7 @@ pub fn execute_result(
     command_result::result(end, limit, [stdout, stderr], settings, &Execute { literal_pattern, success })
 }
 
-/// Makes the result of a call that still runs, of what it has printed so far.
+/// Makes the result of a running call, from its output so far.
 pub fn running_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
     command_result::running(call, streams, settings, RunsIn::Process)
 }

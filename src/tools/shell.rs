@@ -96,7 +96,7 @@ pub(super) fn rules(settings: &ToolSettings) -> String {
     )
 }
 
-/// What a model has to know of output that was cut, and of calls that go on after their answer.
+/// What a model has to know about output that was cut, and about calls that go on after their answer.
 fn after_the_answer(settings: &BackgroundSettings) -> String {
     if !settings.keeps_output {
         return String::new();
@@ -123,7 +123,7 @@ fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {
         Ok(Some(_)) => "The directory stays for later calls.",
         Ok(None) | Err(_) => "It runs in the shell's current directory.",
     };
-    // What holds for all of them stands once, in the description of `list_commands`.
+    // The rules that all commands share are only in the description of `list_commands`.
     let description = format!(
         "Runs `{entry}` in the one persistent shell.{note} {directory}\n\
          ONLY for non-interactive commands; no operators, globs or variables. Rules and limits: see `list_commands`.",

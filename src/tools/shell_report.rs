@@ -30,7 +30,7 @@ pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportS
     command_result::result(end, limit, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
 }
 
-/// Makes the result of a call of the shell that still runs, of what it has printed so far.
+/// Makes the result of a running call of the shell, from its output so far.
 pub fn running_shell_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
     command_result::running(call, streams, settings, RunsIn::Shell)
 }

@@ -8,7 +8,7 @@ use crate::exec::Captured;
 use crate::mcp::CallToolResult;
 use crate::text::json_string_length;
 
-/// The longest result, encoded: clients close the connection at messages of 10 MiB, envelope included.
+/// The longest encoded result: clients close the connection if a message, including its envelope, reaches 10 MiB.
 pub(super) const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
 
 /// A stream as text.
@@ -19,7 +19,7 @@ pub(super) struct Text<'a> {
     pub lossy: bool,
 }
 
-/// Makes a result of what was kept, and cuts it further until the encoded result is at most `most` bytes long.
+/// Makes a result from the kept output, and cuts it further until the encoded result is at most `most` bytes long.
 pub(super) fn fit(
     most: usize,
     mut stdout: Captured,

@@ -133,12 +133,12 @@ fn is_text_to_every_parser(text: &str) -> bool {
         && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether the text is a path that needs no quotes, as most do: every result has one, and the emitter is slow.
+/// Whether the text is a path that needs no quotes, like most paths. Every shell result has one, and the emitter is slow.
 fn is_plain_path(text: &str) -> bool {
     text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
-/// Whether each character may, told for most output by chunks of bytes.
+/// Whether every character may stand literally; most output is checked in chunks of bytes.
 fn stands_literally(text: &str) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b' '..=b'~');
     let are_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));

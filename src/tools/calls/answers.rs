@@ -1,4 +1,4 @@
-//! The results of the tools about calls: short fields and, behind them, long ones.
+//! The results of the tools about calls: short fields, followed by long ones.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::request::{SIGNALS, WAIT};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
 use crate::tools::ToolSettings;
 
-/// Makes the entries of the list; none if there is nothing that they could tell of.
+/// Makes the entries for the list of tools; none without background settings.
 pub(in crate::tools) fn tools(settings: &ToolSettings) -> Vec<(CallTool, Tool)> {
     let tools = settings.background.map(|_| CallTool::ALL).into_iter().flatten();
     // The commands of the persistent shell have an empty standard input.

@@ -1,8 +1,9 @@
 //! The tools about calls that were made before: they run nothing.
 //!
-//! - `describe` makes their entries of the list.
+//! - `describe` makes their entries in the list of tools.
 //! - [`CallRequest`] is a call of one of them.
-//! - [`list_result`] and [`stop_result`] are the answers of two of them; [`read_output`] reads and searches what a call has printed.
+//! - [`list_result`] and [`stop_result`] are the answers of two of them; [`read_output`] reads and searches the output
+//! of a call.
 
 mod answers;
 mod describe;
@@ -25,22 +26,22 @@ use crate::exec::End;
 pub struct BackgroundSettings {
     /// Whether any output is kept.
     pub keeps_output: bool,
-    /// The longest that a read waits.
+    /// The longest wait of a read.
     pub max_wait: Duration,
-    /// The longest that a call runs in the background.
+    /// The longest run of a call in the background.
     pub max_background: Duration,
-    /// How many run there at once.
+    /// How many calls can run there concurrently.
     pub most_calls: usize,
-    /// After how long a call goes on there; zero for never.
+    /// After what time a call is handed over to the background; zero for never.
     pub hand_over: Duration,
 }
 
 /// A tool about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallTool {
-    /// Reads what a call has printed.
+    /// Reads the output of a call.
     ReadOutput,
-    /// Gives a call more to read.
+    /// Writes to the standard input of a call.
     WriteInput,
     /// Ends a call.
     StopCall,
@@ -49,7 +50,7 @@ pub enum CallTool {
 }
 
 impl CallTool {
-    /// All of them, in the order of the list.
+    /// All, in the order of the list.
     pub const ALL: [Self; 4] = [Self::ReadOutput, Self::WriteInput, Self::StopCall, Self::ListCalls];
     /// Their names.
     pub const NAMES: [&'static str; 4] = ["read_output", "write_input", "stop_call", "list_calls"];
@@ -82,7 +83,7 @@ impl CallState {
         matches!(self, Self::Running)
     }
 
-    /// The short fields of a result that tell of it.
+    /// The short fields of a result for this state.
     fn fields(&self) -> Vec<(&'static str, Field)> {
         let mut fields = vec![("running", Field::Flag(self.is_running()))];
         match self {

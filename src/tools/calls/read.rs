@@ -9,21 +9,21 @@ use crate::exec::{Part, StreamName};
 use crate::mcp::CallToolResult;
 use crate::tools::ReportSettings;
 
-/// How much of a line around a hit is shown, in bytes.
+/// How many bytes of a line are shown around a hit.
 const LONGEST_LINE: usize = 500;
-/// How far from a hit its context is looked for, in bytes.
+/// How many bytes on each side of a hit are searched for its context.
 const CONTEXT_WITHIN: usize = 64 * 1024;
 /// The most hits of one read.
 const MOST_HITS: u64 = 1000;
 
-/// What became of a read.
+/// The outcome of a read.
 #[derive(Debug)]
 pub enum ReadOutcome {
     /// The result.
     Done(CallToolResult),
-    /// It waits on; so many bytes were looked at.
+    /// It goes on waiting.
     Waits {
-        /// The length of the stream then.
+        /// How long the stream was when it was looked at.
         looked_at: u64,
     },
 }
@@ -71,7 +71,7 @@ fn outcome(
     let start = start(read, part)?;
     let mut found = None;
     if let Some(until) = &read.until {
-        // It may have begun at the end of what was looked at before.
+        // The text may have begun at the end of what was looked at before.
         let from = start.max(looked_at.saturating_sub(until.len() as u64));
         found = Some(part.find(until.as_bytes(), from, part.length())?.is_some());
     }
@@ -147,19 +147,19 @@ fn behind_character(part: &Part, byte: u64) -> io::Result<u64> {
     Ok(byte)
 }
 
-/// How many bytes the first character has; `None` if it is none.
+/// How many bytes the first character has; `None` if the bytes don't begin with a character.
 fn first_character(bytes: &[u8]) -> Option<usize> {
     (1..=4.min(bytes.len())).find(|length| bytes.get(..*length).is_some_and(|bytes| std::str::from_utf8(bytes).is_ok()))
 }
 
-/// The end of the last whole line of what there is; of a call that has ended, the end of everything.
+/// The end of the last whole line so far, or the end of everything if the call has ended.
 fn end_of_lines(part: &Part, state: &CallState) -> io::Result<u64> {
     if !state.is_running() || part.not_kept() > 0 {
         return Ok(part.length());
     }
     let within = MOST_READ as u64;
     let end = part.line_start_before(part.length(), within)?;
-    // A line that is longer than any read is not held back.
+    // A line longer than any read is not held back.
     let is_too_long = part.length() >= within && end == part.length() - within;
     Ok(if is_too_long { part.length() } else { end })
 }
@@ -176,18 +176,18 @@ fn range(read: &ReadOutput, part: &Part, start: u64, state: &CallState, most: us
     };
     let most = read.bytes.unwrap_or(if read.lines.is_some() { MOST_READ } else { most });
     let length = usize::try_from(wanted - start.min(wanted)).unwrap_or(usize::MAX).min(most);
-    // Beyond it comes the rest of the last character.
+    // The extra bytes are for the rest of the last character.
     let mut bytes = part.read(start, length.saturating_add(3))?;
     let available = bytes.len();
     let mut end = length.min(available);
-    // Only the one who asked for bytes gets a part of a line.
+    // Only a read that asks for bytes gets a part of a line.
     if read.bytes.is_none() && (end as u64) < wanted - start.min(wanted) {
         let line_end = bytes.get(..end).and_then(|bytes| bytes.iter().rposition(|byte| *byte == b'\n'));
         end = line_end.map_or(end, |at| at + 1);
     }
     let may_grow = state.is_running() && part.not_kept() == 0;
     if length == 0 {
-        // Nothing of a line that is not complete yet.
+        // Return nothing of a line that is not complete yet.
         end = 0;
     } else if end < available || may_grow {
         let open = unfinished(bytes.get(..end).unwrap_or_default());
@@ -205,7 +205,7 @@ fn range(read: &ReadOutput, part: &Part, start: u64, state: &CallState, most: us
     Ok(Text { text: text.into_owned(), is_lossy, next_byte: start + end as u64 })
 }
 
-/// How many bytes at the end are the beginning of a character that goes on behind them.
+/// How many bytes at the end are the beginning of a character that continues after them.
 fn unfinished(bytes: &[u8]) -> usize {
     let is_open = |back: &usize| {
         let end = bytes.get(bytes.len() - back..).unwrap_or_default();
@@ -229,7 +229,7 @@ fn hits(read: &ReadOutput, search: &str, part: &Part, start: u64, state: &CallSt
     let most_hits = read.lines.unwrap_or(MOST_HITS).min(MOST_HITS);
     let most = read.bytes.unwrap_or(most);
     let (mut shown, mut is_lossy) = (String::new(), false);
-    // The line behind the last one that is shown.
+    // The line after the last one that is shown.
     let mut next_shown = 0;
     let mut waiting: Option<Hit> = None;
     let mut from = start;
@@ -291,7 +291,7 @@ fn group_of(
         let bytes = part.read(from, usize::try_from(hit.start - from).unwrap_or(0))?;
         let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         if from > 0 && lines.len() > 1 {
-            // Its beginning may be missing.
+            // The beginning of the first line may be missing.
             lines.remove(0);
         }
         let lines = lines.split_off(lines.len().saturating_sub(before));
@@ -318,7 +318,7 @@ fn group_of(
 }
 
 impl Group {
-    /// Adds a line as grep(1) does; of a long one, what is around `at`.
+    /// Adds a line in the format of grep(1); of a long line, only the part around `at`.
     fn show(&mut self, number: u64, mark: char, line: &[u8], at: usize) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -11,9 +11,9 @@ use crate::tools::{ArgumentError, Arguments, ToolSettings};
 /// A call of one of these tools.
 #[derive(Debug)]
 pub enum CallRequest {
-    /// Reads what a call has printed.
+    /// Reads the output of a call.
     Read(ReadOutput),
-    /// Gives a call more to read.
+    /// Writes to the standard input of a call.
     Write(WriteInput),
     /// Ends a call.
     Stop(StopCall),
@@ -21,14 +21,14 @@ pub enum CallRequest {
     List,
 }
 
-/// What a call is given to read.
+/// A text for the standard input of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteInput {
     /// The number of the call.
     pub call: u64,
-    /// What it reads.
+    /// The text.
     pub text: String,
-    /// Whether that is all.
+    /// Whether the input is closed after the text.
     pub closes: bool,
 }
 
@@ -37,35 +37,35 @@ pub struct WriteInput {
 pub struct StopCall {
     /// The number of the call.
     pub call: u64,
-    /// What it is ended for, which says the signal that comes first.
+    /// The reason, which determines the first signal.
     pub reason: StopReason,
 }
 
-/// What is to be read of a call's output.
+/// Which part of a call's output is to be read.
 #[derive(Debug, Clone)]
 pub struct ReadOutput {
     /// The number of the call.
     pub call: u64,
     /// The stream.
     pub stream: StreamName,
-    /// Where to begin.
+    /// Where the read begins.
     pub start: Start,
-    /// How many lines, or hits of the search; `None` for as many as there is room for.
+    /// The most lines, or hits of the search; `None` for as many as fit.
     pub lines: Option<u64>,
-    /// How many bytes.
+    /// The most bytes.
     pub bytes: Option<usize>,
     /// The text to search for.
     pub search: Option<String>,
     /// How many lines to show around a hit.
     pub context: usize,
-    /// How long to wait; `None` not at all.
+    /// How long to wait; `None` for not at all.
     pub wait: Option<Duration>,
     /// The text to wait for.
     pub until: Option<String>,
 }
 
 impl ReadOutput {
-    /// Waits for the end of a call that was told to end, as long as that may take.
+    /// Waits for the end of a call that is being ended, however long that takes.
     pub fn of_end(call: u64) -> Self {
         Self {
             call,
@@ -81,7 +81,7 @@ impl ReadOutput {
     }
 }
 
-/// Where to begin.
+/// Where a read begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// At the beginning.
@@ -100,7 +100,7 @@ const LONGEST_TEXT: usize = 1000;
 const MOST_CONTEXT: i64 = 100;
 /// The most that one read returns, in bytes.
 pub(super) const MOST_READ: usize = 1024 * 1024;
-/// No number of ours is larger: more than any output has.
+/// The largest number in arguments: more than the bytes of any output.
 const LARGEST: i64 = 1 << 53;
 
 /// Reads the arguments of a call.
@@ -139,7 +139,7 @@ fn read_output(arguments: Map<String, Value>, settings: &ToolSettings) -> Result
     let bytes = arguments.whole("bytes", 1, LARGEST)?;
     let start = match (from_line, from_byte) {
         (Some(_), Some(_)) => return Err(ArgumentError::Both { one: "from_line", other: "from_byte" }),
-        // Some count lines from 0; there is nothing before the first one.
+        // Some models count lines from 0; there is nothing before the first line.
         (Some(line), None) => Start::Line(if line == 0 { 1 } else { line }),
         (None, Some(byte)) => Start::Byte(byte.unsigned_abs()),
         (None, None) => Start::Beginning,
@@ -176,7 +176,7 @@ fn write_input(arguments: Map<String, Value>) -> Result<WriteInput, ArgumentErro
     Ok(WriteInput { call, text: text.unwrap_or_default(), closes })
 }
 
-/// The signals that a call can be ended by, in the order of [`StopReason::OF_CLIENTS`].
+/// The signals that can end a call, in the order of [`StopReason::OF_CLIENTS`].
 pub(super) const SIGNALS: [&str; 3] = ["SIGTERM", "SIGINT", "SIGKILL"];
 
 fn stop_call(arguments: Map<String, Value>) -> Result<StopCall, ArgumentError> {

@@ -1,4 +1,4 @@
-//! Whatever was printed, and however much of it has come yet: ranges are exact, and end where lines and characters end.
+//! Whatever was printed, and however much of it has come so far, ranges are exact and end where lines and characters end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::{ReadOutcome, read_output};
 use crate::exec::{End, Keeper, Spool, StreamName};
 use crate::tools::ReportSettings;
 
-/// How much is read if nobody says.
+/// How many bytes are read by default.
 const MOST: u64 = 16 * 1024;
 
-/// What keeps an output, and where its file is made.
+/// A spool, and the directory in which its file is made.
 fn spool() -> (Arc<Spool>, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     (Keeper::new(vec![directory.path().to_owned()], 1 << 24).spool(|| ()), directory)
@@ -41,7 +41,7 @@ fn number(answer: &Value, key: &str) -> usize {
     usize::try_from(answer[key].as_u64().unwrap()).unwrap()
 }
 
-/// Lines of digits, which end so many bytes before the output does not fit into the memory, or into a chunk of the file.
+/// `length` bytes of lines of digits: what follows crosses the end of the memory, or of a chunk of the file.
 fn filler(length: usize) -> String {
     "0123456789 23456789\n".chars().cycle().take(length).collect()
 }
@@ -51,7 +51,7 @@ fn filler(length: usize) -> String {
 struct Printed(String);
 
 impl fmt::Debug for Printed {
-    /// The filler says nothing to whoever reads why a test fails.
+    /// Leaves out the filler, which does not help to understand a failed test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let odd = self.0.split('\n').filter(|line| !line.starts_with("0123456789 23456789"));
         write!(f, "{} bytes with {:?}", self.0.len(), odd.collect::<Vec<_>>())
@@ -67,7 +67,7 @@ fn printed() -> impl Strategy<Value = Printed> {
     })
 }
 
-/// How a client reads on.
+/// The ways in which a client continues reading.
 fn parts() -> impl Strategy<Value = ReadOutput> {
     prop_oneof![
         Just(read()),
@@ -76,7 +76,7 @@ fn parts() -> impl Strategy<Value = ReadOutput> {
     ]
 }
 
-/// The first place at or behind this byte at which a character begins.
+/// The first place at or after this byte at which a character begins.
 fn boundary(text: &str, byte: usize) -> usize {
     (byte..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
@@ -95,7 +95,7 @@ proptest! {
         let (mut seen, mut next) = (String::new(), 0);
         for ends in cuts.windows(2) {
             spool.push(StreamName::Stdout, &printed.as_bytes()[ends[0]..ends[1]]);
-            // As long as there is more, and once more at the end.
+            // Until there is no more, and once again at the end.
             for state in [CallState::Running, CallState::Ended(End::Exited(0))] {
                 if !state.is_running() && ends[1] < printed.len() {
                     continue;
@@ -144,7 +144,7 @@ proptest! {
         let begin = boundary(&printed, byte.min(printed.len()));
         let end = number(&part, "next_byte");
         prop_assert_eq!(text(&part), &printed[begin..end]);
-        // As much as fits, but for a character that alone is longer.
+        // As much as fits, or a single character if that is longer.
         let next = boundary(&printed, (end + 1).min(printed.len()));
         prop_assert!(end == printed.len() || next - begin > bytes, "{begin} {end} {next}");
         prop_assert!(end - begin <= bytes.max(4));
@@ -157,7 +157,7 @@ proptest! {
         let (spool, _directory) = spool();
         let written = written.min(printed.len());
         spool.push(StreamName::Stdout, &printed.as_bytes()[..written]);
-        // Of what runs, only whole lines.
+        // While the call is running, only whole lines.
         let whole = printed.as_bytes()[..written].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let numbered = printed[..whole].lines().zip(1..).filter(|(line, _)| line.contains(&searched));
         let expected: Vec<String> = numbered.map(|(line, number)| format!("{number}:{line}")).take(1000).collect();
