@@ -294,7 +294,7 @@ pub(super) fn output_schema(own: &Value, required: &[&str], settings: &ToolSetti
     if let (Some(properties), true) = (properties.as_object_mut(), settings.background.is_some()) {
         // The result of a running call has no exit code, and nothing else that is known only at the end.
         required = vec!["stdout", "stderr"];
-        let running = json!({"type": "boolean", "description": "The command still runs, in the background."});
+        let running = json!({"type": "boolean", "description": "The command is still running, in the background."});
         let call =
             json!({"type": "integer", "description": "The number of the call, for `read_output` and `stop_call`."});
         properties.extend([("running".to_owned(), running), ("call".to_owned(), call)]);

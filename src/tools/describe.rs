@@ -78,13 +78,13 @@ fn in_background(settings: &BackgroundSettings) -> String {
     let handed_over = match settings.hand_over {
         Duration::ZERO => String::new(),
         _ if !settings.keeps_output => String::new(),
-        after => format!("; a call that still runs after {} goes on there", duration(after)),
+        after => format!("; a call that is still running after {} goes on in the background", duration(after)),
     };
     format!(
-        "\nFor servers and long builds: `background: true` answers at once with the number of the call ({} each, {} at once){handed_over}. Read \
-         or wait with `read_output`, end with `stop_call`.",
-        duration(settings.max_background),
+        "\nFor servers and long builds: `background: true` returns the number of the call immediately, and the command runs on \
+         (at most {} at a time, {} each){handed_over}. Read or wait with `read_output`, end with `stop_call`.",
         settings.most_calls,
+        duration(settings.max_background),
     )
 }
 
@@ -137,7 +137,7 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
             "input".into(),
             json!({
                 "type": "string",
-                "description": "What the command reads on its standard input; without it the input is empty.",
+                "description": "The standard input of the command; empty if this is left out.",
             }),
         );
         let longest = settings.background.map(|background| background.max_background);
@@ -157,7 +157,7 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
                 "background".into(),
                 json!({
                     "type": "boolean",
-                    "description": "Answer at once with `call`, its number, and let it run.",
+                    "description": "Return the number of the call, as `call`, immediately, and leave the command running.",
                 }),
             );
         }

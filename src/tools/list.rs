@@ -79,7 +79,7 @@ pub(super) fn tool(settings: &ToolSettings) -> Tool {
             "type": "object",
             "properties": {
                 "commands": commands,
-                "arguments": lists("What a command takes, a line for each form; one that is missing takes anything."),
+                "arguments": lists("The arguments of a command, a line for each form; a command that is missing here takes any arguments."),
                 "examples": lists("Calls of a command that are allowed."),
                 "matching": matching,
             },
@@ -102,7 +102,7 @@ pub(super) fn tool(settings: &ToolSettings) -> Tool {
 const MATCHING: &str = "Each command has a tool of its own on the one persistent shell, and nothing else can be run there; \
      the tool's name is the command's, with `_` for each character that a tool's name may not have.";
 
-const MATCHING_WITHOUT_SHELL: &str = "The first word of a call must be a command exactly as it stands here.";
+const MATCHING_WITHOUT_SHELL: &str = "The first word of a call must be a command exactly as it is written here.";
 
 const MATCHING_ANY: &str = "Every command is allowed, also one that does not stand here.";
 

@@ -120,7 +120,7 @@ fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {
         None => wrappers::reach_of(entry).map_or("", |_| " It can start other programs.").to_owned(),
     };
     let directory = match dialect::change_of(&[entry.to_owned()]) {
-        Ok(Some(_)) => "The directory stays for later calls.",
+        Ok(Some(_)) => "Later calls run in the new directory.",
         Ok(None) | Err(_) => "It runs in the shell's current directory.",
     };
     // The rules that all commands share are only in the description of `list_commands`.
@@ -158,7 +158,7 @@ fn restart_tool(settings: &ToolSettings) -> Tool {
         name: "restart".to_owned(),
         title: "Restart the shell".to_owned(),
         description:
-            "Ends the persistent shell and starts a new one: its directory and its variables are as at the start.\n\
+            "Ends the persistent shell and starts a new one: its directory and variables are reset.\n\
              It waits for earlier calls; cancel those that it should not wait for."
                 .to_owned(),
         input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),

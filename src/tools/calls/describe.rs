@@ -22,41 +22,41 @@ fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
     let (title, description, properties, required) = match tool {
         CallTool::ReadOutput => (
             "Read output",
-            "Reads the whole output of a call by its number, also while it runs, as YAML. Without other arguments it reads from \
-             the beginning; go on with `from_byte: NEXT_BYTE`, and read the end with `from_line: -20`.\n\
-             `search` finds a literal text and shows line numbers. `wait_ms` waits for the end of the call, with `from_line` \
-             or `from_byte` for more output from there, with `until` for that text. Nothing is run again.",
+            "Reads the whole output of a call by its number, even while it runs, and returns YAML. Without other arguments it reads \
+             from the beginning; continue with `from_byte: NEXT_BYTE`, and read the end with `from_line: -20`.\n\
+             `search` finds a literal text and shows line numbers. `wait_ms` waits for the end of the call; with `from_line` \
+             or `from_byte`, for more output from there; with `until`, for that text. Nothing is run again.",
             read_properties(settings),
             vec!["call"],
         ),
         CallTool::WriteInput => (
             "Write input",
-            "Writes a text to the standard input of a call with `background: true`, for programs that read lines: end each with \\n. \
+            "Writes a text to the standard input of a call with `background: true`, for programs that read lines: end each line with \\n. \
              There is NO terminal. The input stays open until `close: true`; a program that reads to the end waits for that.",
             json!({
                 "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
-                "text": {"type": "string", "description": "What the command reads, as it is."},
-                "close": {"type": "boolean", "description": "Close the input behind it."},
+                "text": {"type": "string", "description": "The text, passed on unchanged."},
+                "close": {"type": "boolean", "description": "Close the input after this text."},
             }),
             vec!["call"],
         ),
         CallTool::StopCall => (
             "Stop call",
-            "Ends a call that runs, with everything that it started, and answers once it has ended: SIGTERM, and SIGKILL if that \
-             is not enough. Its output can still be read.",
+            "Ends a running call with everything that it started, and returns after it has ended: by SIGTERM, and by SIGKILL if \
+             that is not enough. Its output can still be read.",
             json!({
                 "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
                 "signal": {
                     "type": "string",
                     "enum": SIGNALS,
-                    "description": "What comes first; by default SIGTERM. SIGKILL is sent at once.",
+                    "description": "The signal to send first, by default SIGTERM; SIGKILL gives the command no time to clean up.",
                 },
             }),
             vec!["call"],
         ),
         CallTool::ListCalls => (
             "List calls",
-            "Lists the calls that run, in the background or not, and the last ones that have ended, each with its number.",
+            "Lists the running calls, in the background or not, and the last calls that have ended, each with its number.",
             json!({}),
             vec![],
         ),
@@ -103,8 +103,8 @@ fn read_properties(settings: &ToolSettings) -> Value {
             "description": "The first line to read, from 1; -20 begins 20 lines before the end.",
         },
         "from_byte": whole(0, "The first byte to read, from 0, instead of a line."),
-        "lines": whole(1, "How many lines at most, or how many hits of `search`."),
-        "bytes": whole(1, "How many bytes at most."),
+        "lines": whole(1, "The most lines to return, or the most hits of `search`."),
+        "bytes": whole(1, "The most bytes to return."),
         "search": {"type": "string", "description": "A literal text; only lines that hold it are returned."},
         "context": {
             "type": "integer", "minimum": 0, "maximum": 100, "description": "Lines to show around each hit of `search`.",
@@ -125,7 +125,7 @@ fn output_schema(tool: CallTool) -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     let mut properties = json!({
         "call": number("The number of the call."),
-        "running": flag("Whether its command still runs."),
+        "running": flag("Whether its command is still running."),
         "exit_code": number("The command's exit status, once it has ended; 128 + N after signal N."),
         "signal": text("The signal that ended the command."),
         "timed_out": flag("Whether the command was ended at its deadline."),
