@@ -6,25 +6,25 @@
 //!
 //! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
 //! - `text`: makes text from outside safe to show in a log, a message or on a terminal.
-//! - `random`: random bytes, and names made of them.
+//! - `random`: random bytes, and names made from them.
 //! - `files`: files and directories, held open from the check to the use.
 //! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
-//! - [`policy`]: the decision. [`Policy::examine`](policy::Policy::examine) alone makes an
+//! - [`policy`]: the decision. Only [`Policy::examine`](policy::Policy::examine) makes an
 //!   [`AllowedCommand`](policy::AllowedCommand).
-//! - [`exec`]: runs one, once, with its whole tree bounded in time and output.
+//! - [`exec`]: runs an allowed command, once, with its whole process tree bounded in time and output.
 //! - [`tools`], `prompts`: what a client can call.
 //! - [`config`]: settings from code, flags, variables and a file.
 //! - [`server`]: the loop.
 //! - [`transcript`]: sessions as text, recorded, replayed and mocked; the server does not know of it.
-//! - `report`: a page about what was run.
+//! - `report`: a page that shows what was run.
 //! - [`cli`]: the program.
 //!
 //! # Embedding
 //!
 //! Make a [`Config`](config::Config), make its [`Parts`](server::Parts), and either serve a client with them
 //! ([`Server::serve`](server::Server::serve)), run a call without a client ([`Parts::call`](server::Parts::call)), or
-//! ask the policy alone ([`Policy::examine`](policy::Policy::examine)). Before that you can replace the code that runs
-//! commands by an [`Executor`](exec::Executor) of your own, and set an [`Observer`](server::Observer) that is told
+//! only ask the policy ([`Policy::examine`](policy::Policy::examine)). Before that you can replace the code that runs
+//! commands with your own [`Executor`](exec::Executor), and set an [`Observer`](server::Observer) that is told about
 //! every decision and every end of a command.
 //!
 //! ```
@@ -49,7 +49,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The process's own streams: `Stdin` is no [`BufRead`](std::io::BufRead), so it is buffered first.
+//! To serve on the process's own streams, buffer `Stdin`, since it isn't a [`BufRead`](std::io::BufRead):
 //!
 //! ```no_run
 //! use std::io::{BufReader, stdin, stdout};
@@ -84,7 +84,7 @@ mod text;
 pub mod tools;
 pub mod transcript;
 
-/// The guide's page about embedding: its examples are compiled and run as those above.
+/// The guide's page about embedding. Its examples are compiled and run like those above.
 #[cfg(doctest)]
 #[doc = include_str!("../spec/guide/embedding.md")]
 struct Guide;

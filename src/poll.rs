@@ -1,4 +1,4 @@
-//! Pipes, and poll(2) over any number of descriptors (Unix): how a thread waits for several things at once.
+//! Pipes, and poll(2) on any number of descriptors (Unix), so that a thread can wait for several things.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -1,11 +1,11 @@
-//! The lines that are sent: one JSON object each, with its line end, to be written at once.
+//! The lines that the server sends: each is one JSON object with its line end, to be written as a whole.
 
 use serde::Serialize;
 
 use super::{ErrorObject, RequestId};
 
-/// Encodes a response that brings a result; `result` is JSON that was encoded before, and grows into the response, since one
-/// of ten megabytes is not to be copied for its envelope's sake.
+/// Encodes a response with a result. `result` is encoded JSON; it grows into the response, so that ten megabytes are not
+/// copied only to add the envelope.
 pub fn result(id: &RequestId, mut result: Vec<u8>) -> Vec<u8> {
     let mut start = br#"{"jsonrpc":"2.0","id":"#.to_vec();
     write_json(&mut start, id);
@@ -51,7 +51,7 @@ pub fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
-/// Encodes a notification whose parameters are JSON that was encoded before.
+/// Encodes a notification whose parameters are encoded JSON.
 pub fn notification_of(method: &str, params: &[u8]) -> Vec<u8> {
     let mut line = br#"{"jsonrpc":"2.0","method":"#.to_vec();
     write_json(&mut line, &method);

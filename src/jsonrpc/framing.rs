@@ -12,7 +12,7 @@ pub const MAX_LINE: usize = 16 * 1024 * 1024;
 pub enum Line {
     /// The bytes of a line that is not blank, without its end (`\n` or `\r\n`).
     Text(Vec<u8>),
-    /// A line of more than `MAX_LINE` bytes; all of it was read and dropped, but for what tells how to answer it.
+    /// A line of more than `MAX_LINE` bytes. It was read to its end, and only what is needed to answer it was kept.
     TooLong(LongLine),
 }
 

@@ -26,7 +26,7 @@ pub(super) struct IdSearch {
     is_response: bool,
 }
 
-/// What a line is that is too long to be kept.
+/// The kind of a line that is too long to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LongLine {
     /// A request with this id.

@@ -7,17 +7,17 @@ use super::shape::{Members, Shape};
 use super::weight::{self, MOST_WEIGHT};
 use super::{ErrorObject, INVALID_PARAMS, INVALID_REQUEST, LONGEST_ID, PARSE_ERROR, RequestId};
 
-/// How many messages a batch may contain.
+/// The most messages in a batch.
 const MOST_ELEMENTS: usize = 1_000;
 
 /// One message of the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Wants an answer.
+    /// A request, which must be answered.
     Request(Request),
-    /// Wants none, even if something is wrong with it.
+    /// A notification, which is never answered, even if something is wrong with it.
     Notification(Notification),
-    /// Answers a request of the server.
+    /// An answer to one of the server's requests.
     Response(Response),
 }
 

@@ -92,7 +92,7 @@ mod tests {
             line in r#"(\[(\{"[a-z]{0,3}":(\[\]|"\\\\"|1|\{\})\},?|"[\[{,:]{1,3}",|\[0,1\],){0,20}0\])"#
         ) {
             let Ok(value) = serde_json::from_str::<Value>(&line) else { return Ok(()) };
-            // Padded with blanks, so that it is long enough to be estimated.
+            // Blanks make it long enough to be estimated.
             let line = line + &" ".repeat(LIGHT);
             let weighed = of_line(line.as_bytes()) - line.len();
             prop_assert!(of_value(&value) <= weighed + VALUE + 32, "{} > {weighed}: {line}", of_value(&value));

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::{Caching, Revision, seal};
 
-/// The method that asks, of the legacy era as a request, of the modern one within a result.
+/// The method that asks: as a request in the legacy era, as part of a result in the modern one.
 pub const ELICITATION_CREATE: &str = "elicitation/create";
 
 /// The field of the form that says how long an approval holds.
 const REMEMBER: &str = "remember";
 
-/// Whether these capabilities of a client say that it shows forms. One that names no mode does, as the specification says.
+/// Whether a client with these capabilities shows forms. According to the specification, one that names no mode does.
 pub fn has_form_elicitation(client_capabilities: &Map<String, Value>) -> bool {
     let elicitation = client_capabilities.get("elicitation").and_then(Value::as_object);
     elicitation.is_some_and(|modes| modes.contains_key("form") || !modes.contains_key("url"))
@@ -44,7 +44,7 @@ pub enum Approval {
 }
 
 impl Approval {
-    /// Reads an `ElicitResult`; `None` where it is none, or holds what the form does not offer.
+    /// Reads an `ElicitResult`; `None` if it is invalid, or contains something that the form does not offer.
     pub fn from_result(result: &Value) -> Option<Self> {
         match result.get("action")?.as_str()? {
             "decline" => Some(Self::Declined),
@@ -65,8 +65,8 @@ impl Approval {
     }
 }
 
-/// The result that asks the client for more before its request can be served (`InputRequiredResult`): each key with the
-/// method of its question and its parameters, and what the client is to send back with the answers.
+/// The result that asks the client for input before its request can be served (`InputRequiredResult`). Each question
+/// has a key, a method and parameters; the client sends the state back with the answers.
 pub fn input_required_result<'a>(
     questions: impl Iterator<Item = (&'a str, &'a str, Value)>,
     state: Option<String>,

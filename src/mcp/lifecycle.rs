@@ -63,8 +63,8 @@ impl InitializeParams {
     }
 }
 
-/// The only capabilities of a client that matter: whether it has roots, shows forms, and takes tasks. The rest is not kept,
-/// however long it is.
+/// The only capabilities of a client that matter: whether it has roots, shows forms, and accepts tasks. The rest is not
+/// kept, since it could be long.
 pub(super) fn relevant(capabilities: &Map<String, Value>) -> Map<String, Value> {
     let roots = super::has_roots(capabilities).then(|| ("roots".to_owned(), json!({})));
     let elicitation =

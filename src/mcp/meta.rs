@@ -65,7 +65,7 @@ impl<'a> RequestMeta<'a> {
         };
         let Some(revision) = Revision::modern().find(|revision| revision.name() == version) else {
             let supported: Vec<&str> = Revision::modern().map(Revision::name).collect();
-            // No real version is as long; a longer one would make an answer at which clients close the connection.
+            // No real version is that long, and clients close the connection if an answer is too long.
             let version: String = version.chars().take(120).collect();
             return Err(EnvelopeError {
                 code: UNSUPPORTED_PROTOCOL_VERSION,

@@ -1,4 +1,4 @@
-//! Prompts: what a client can offer its user, and what it gets for it.
+//! Prompts, which a client can offer to its user, and their results.
 
 use serde_json::{Value, json};
 

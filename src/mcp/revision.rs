@@ -89,7 +89,8 @@ impl Revision {
         self >= Self::V2025_06_18
     }
 
-    /// Whether a client can have a request become a task. Later ones have an extension for that, by which the server decides.
+    /// Whether a client can make a request a task. In later revisions there is an extension for this, and the server
+    /// decides.
     pub fn has_tasks(self) -> bool {
         self == Self::V2025_11_25
     }

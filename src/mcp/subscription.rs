@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Caching, Revision, seal};
 
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// Where a filter names tasks, by the extension for them.
+/// The key under which a filter names tasks, according to the extension for tasks.
 const TASK_IDS: &str = "taskIds";
 
 /// Checks the parameters of `subscriptions/listen`.
@@ -31,13 +31,13 @@ pub fn check_listen_params(params: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// The tasks that a `subscriptions/listen` with valid parameters wants to hear of; `None` where it names none.
+/// The tasks that a `subscriptions/listen` with valid parameters names; `None` without that key.
 pub fn wanted_tasks(params: &Map<String, Value>) -> Option<Vec<&str>> {
     let ids = params.get("notifications")?.get(TASK_IDS)?.as_array()?;
     Some(ids.iter().filter_map(Value::as_str).collect())
 }
 
-/// The parameters of `notifications/subscriptions/acknowledged`, with the tasks that the client hears of, where it named any.
+/// The parameters of `notifications/subscriptions/acknowledged`, with the accepted tasks, if the client named any.
 /// The lists never change and there are no resources, so nothing else of the filter is accepted.
 pub fn acknowledged_params(id: &impl Serialize, tasks: Option<Vec<&str>>) -> Value {
     let tasks = tasks.map_or_else(|| json!({}), |ids| json!({TASK_IDS: ids}));

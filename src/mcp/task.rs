@@ -1,8 +1,8 @@
-//! Tasks: requests that are answered at once, and whose result is asked for later.
+//! Tasks: requests that are answered immediately, and whose result is fetched later.
 //!
-//! In 2025-11-25 they are a part of the protocol, and the client says which call becomes one. In 2026-07-28 they are the
-//! extension `io.modelcontextprotocol/tasks` of modelcontextprotocol/ext-tasks: the server says it, to clients that declare the
-//! extension.
+//! In 2025-11-25 they are part of the protocol, and the client decides which call becomes a task. In 2026-07-28 they
+//! are the extension `io.modelcontextprotocol/tasks` of modelcontextprotocol/ext-tasks, and the server decides, for
+//! clients that declare the extension.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use serde_json::{Map, Value, json};
 
 use super::{Caching, Revision, seal};
 
-/// The extension, by which both sides declare it.
+/// The name of the extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The key of `_meta` that says which task a message is about.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// What a task waits for, or how it has ended.
+/// What a task is waiting for, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStatus {
-    /// It is worked on.
+    /// It is in progress.
     Working,
     /// The client has to answer something first.
     InputRequired,
     /// It has its result.
     Completed,
-    /// It has an error, or, in 2025-11-25, a result that says one.
+    /// It has an error, or, in 2025-11-25, a result that is an error.
     Failed,
     /// The client has cancelled it.
     Cancelled,
@@ -52,26 +52,26 @@ impl TaskStatus {
     }
 }
 
-/// What is told of a task.
+/// A task as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its random name.
+    /// Its id, which is random.
     pub id: String,
     /// How far it is.
     pub status: TaskStatus,
-    /// The same for people and models, where there is more to say.
+    /// Details for people and models, if there are any.
     pub status_message: Option<String>,
-    /// As RFC 3339 writes it.
+    /// The time of its creation, in the format of RFC 3339.
     pub created_at: String,
-    /// Likewise, of the last change of the status.
+    /// The time of the last change of its status, in the same format.
     pub last_updated_at: String,
-    /// How long it is kept from its creation on.
+    /// How long it is kept after its creation.
     pub ttl: Duration,
-    /// How often it is worth asking for it.
+    /// The interval at which clients should poll.
     pub poll_interval: Duration,
 }
 
-/// What a task brings beside its status.
+/// What a task has in addition to its status.
 #[derive(Debug, Clone, Copy)]
 pub enum TaskPayload<'a> {
     /// Nothing.
@@ -116,7 +116,7 @@ impl Task {
         result
     }
 
-    /// The result of `tasks/get`, and of `tasks/cancel` in 2025-11-25, encoded. Only the modern era tells the payload.
+    /// The encoded result of `tasks/get`, and of `tasks/cancel` in 2025-11-25. Only the modern era includes the payload.
     pub fn encode(&self, payload: TaskPayload<'_>, revision: Revision) -> Vec<u8> {
         let task = seal(self.members(revision), revision, Caching::Once);
         with_payload(task, if revision.is_modern() { payload } else { TaskPayload::None })
@@ -141,7 +141,7 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The object with one member more, which may be long and is encoded already.
+/// The object with one more member, which may be long and is already encoded.
 fn with_payload(task: Value, payload: TaskPayload<'_>) -> Vec<u8> {
     let mut json = task.to_string().into_bytes();
     let (key, value) = match payload {
@@ -150,7 +150,7 @@ fn with_payload(task: Value, payload: TaskPayload<'_>) -> Vec<u8> {
         TaskPayload::Result(result) => ("result", result.to_vec()),
         TaskPayload::Error(error) => ("error", error.to_vec()),
     };
-    // It is an object with members, so a comma belongs between.
+    // It is an object with members, so a comma has to follow them.
     json.pop();
     json.extend_from_slice(format!(",\"{key}\":").as_bytes());
     json.extend_from_slice(&value);
@@ -163,7 +163,7 @@ pub fn related_task_meta(id: &str) -> Value {
     json!({RELATED_TASK: {"taskId": id}})
 }
 
-/// The result of a request, which is an encoded object with members, as `tasks/result` gives it (2025-11-25).
+/// The result of a request, which is an encoded object with members, as the result of `tasks/result` (2025-11-25).
 pub fn with_related_task(result: &[u8], id: &str) -> Vec<u8> {
     let mut json = format!("{{\"_meta\":{},", related_task_meta(id)).into_bytes();
     json.extend_from_slice(result.strip_prefix(b"{").unwrap_or(result));
@@ -180,8 +180,8 @@ pub fn list_tasks_result(tasks: &[&Task], next_cursor: Option<String>, revision:
     result
 }
 
-/// How long a request asks its task to be kept (2025-11-25): `None` where it asks for no task, within that `None` where it
-/// leaves the time to the server.
+/// How long a request asks for its task to be kept (2025-11-25). The outer `None` means that it does not ask for a
+/// task, the inner `None` that it leaves the time to the server.
 ///
 /// # Errors
 /// The message for invalid parameters.
@@ -198,7 +198,7 @@ pub fn requested_task(params: &Map<String, Value>) -> Result<Option<Option<Durat
     }
 }
 
-/// A number without a fraction, which some encoders write as `1e3` or `1000.0`.
+/// Reads a whole number, which some encoders write as `1e3` or `1000.0`.
 fn whole(value: &Value) -> Option<u64> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=1e15).contains(number))?;
     format!("{number:.0}").parse().ok()
@@ -212,7 +212,7 @@ pub fn task_id(params: &Map<String, Value>) -> Result<&str, String> {
     params.get("taskId").and_then(Value::as_str).ok_or_else(|| "`taskId` must be a string".to_owned())
 }
 
-/// Whether a client with these capabilities takes tasks in place of results (2026-07-28).
+/// Whether a client with these capabilities accepts tasks instead of results (2026-07-28).
 pub fn takes_tasks(client_capabilities: &Map<String, Value>) -> bool {
     let extensions = client_capabilities.get("extensions");
     extensions.and_then(|extensions| extensions.get(TASKS_EXTENSION)).is_some_and(Value::is_object)

@@ -1,4 +1,4 @@
-//! Tools: what a client can call, and what it gets for it.
+//! Tools, which a client can call, and their results.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub struct Tool {
     /// How many characters of a result a client should show, if that is more than clients show by default; left out
     /// before 2025-06-18.
     pub max_result_chars: Option<u64>,
-    /// Whether a client may have a call become a task; only told in 2025-11-25.
+    /// Whether a client may make a call a task; only sent in 2025-11-25.
     pub task_support: TaskSupport,
 }
 
@@ -35,7 +35,7 @@ const MAX_RESULT_CHARS: &str = "anthropic/maxResultSizeChars";
 pub struct ToolAnnotations {
     /// It changes nothing.
     pub read_only: bool,
-    /// It may change or remove what is there.
+    /// It may change or remove existing things.
     pub destructive: bool,
     /// Calling it again has no further effect.
     pub idempotent: bool,
@@ -98,7 +98,7 @@ impl CallToolResult {
 
     /// The result as JSON for a client of this revision.
     pub fn encode(&self, revision: Revision) -> Vec<u8> {
-        // Most texts need few escapes, one a line.
+        // Most texts need few escapes, about one for each line.
         let mut json = Vec::with_capacity(self.text.len() + self.text.len() / 16 + 256);
         json.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
         write_json_string(&mut json, &self.text);
@@ -117,7 +117,7 @@ impl CallToolResult {
     }
 }
 
-/// Whether a result that [`CallToolResult::encode`] has made for the legacy era says an error.
+/// Whether a result that [`CallToolResult::encode`] made for the legacy era is an error.
 pub fn says_error(encoded: &[u8]) -> bool {
     encoded.ends_with(b"\"isError\":true}")
 }

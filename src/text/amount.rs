@@ -24,9 +24,9 @@ const SIZES: [(&str, u128); 7] = [
 /// Why a text is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurationError {
-    /// A number alone.
+    /// It is a number without a unit.
     MissingUnit,
-    /// Something else.
+    /// It is not a duration.
     NotOne,
     /// It is longer than [`LONGEST_DURATION`].
     TooLong,
@@ -35,7 +35,7 @@ pub enum DurationError {
 /// Why a text is not a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeError {
-    /// Something else.
+    /// It is not a size.
     NotOne,
     /// It is larger than [`LARGEST_SIZE`].
     TooLarge,
@@ -120,7 +120,7 @@ fn scaled(number: &str, unit: u128) -> Option<u128> {
     (part % one == 0).then(|| whole.saturating_mul(unit).saturating_add(part / one))
 }
 
-/// A number of things, named by the word for one of them.
+/// A count with its noun; `one` is the noun's singular.
 pub(crate) fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }

@@ -29,7 +29,7 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{fff0}', '\u{fffb}'),
     ('\u{fffe}', '\u{ffff}'),
     ('\u{13430}', '\u{1343f}'),
-    // A filler without a shape, which is no default ignorable code point; further down a notehead like that.
+    // A filler without a shape that isn't a default ignorable code point; below there is a notehead of the same kind.
     ('\u{16fe4}', '\u{16fe4}'),
     ('\u{1bca0}', '\u{1bca3}'),
     ('\u{1d159}', '\u{1d159}'),

@@ -1,7 +1,7 @@
 //! Text as a string of JSON: RFC 8259, section 7.
 //!
-//! serde_json looks at each byte by itself. Output has megabytes of which few need an escape, so here a chunk that needs none
-//! is told from the others in a few instructions and copied whole.
+//! serde_json looks at each byte separately. Output can have megabytes with few escapes. So here a few instructions
+//! recognise a chunk that needs no escape, and it is copied whole.
 
 /// Bytes that are looked at together: few enough that their escapes can be counted in one byte.
 const CHUNK: usize = 32;
@@ -31,7 +31,7 @@ pub fn json_string_length(text: &str) -> usize {
     text.len() + text.as_bytes().chunks(CHUNK).map(|chunk| usize::from(escapes(chunk))).sum::<usize>()
 }
 
-/// How many bytes at the start stand for themselves.
+/// How many bytes at the start need no escape.
 fn plain_length(bytes: &[u8]) -> usize {
     let is_plain = |chunk: &&[u8]| !chunk.iter().fold(false, |any, &byte| any | needs_escape(byte));
     let whole = bytes.chunks_exact(CHUNK).take_while(is_plain).count() * CHUNK;

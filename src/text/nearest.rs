@@ -38,7 +38,7 @@ pub fn nearest<T: AsRef<str>>(given: &str, candidates: impl IntoIterator<Item = 
 enum Nearness {
     /// Few of its letters are wrong.
     Slip,
-    /// It is the beginning.
+    /// It is the beginning of the other.
     Shortened,
     /// The other is its beginning.
     Lengthened,

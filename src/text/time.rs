@@ -2,13 +2,13 @@
 
 use std::time::SystemTime;
 
-/// As ISO 8601 writes it without separators, with milliseconds: for names of files.
+/// A point in time in the format of ISO 8601 without separators, with milliseconds; for names of files.
 pub(crate) fn basic(time: SystemTime) -> String {
     let ([year, month, day], [hour, minute, second], milliseconds) = parts(time);
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}.{milliseconds:03}Z")
 }
 
-/// As RFC 3339 writes it, with milliseconds.
+/// A point in time in the format of RFC 3339, with milliseconds.
 pub(crate) fn extended(time: SystemTime) -> String {
     let ([year, month, day], [hour, minute, second], milliseconds) = parts(time);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
