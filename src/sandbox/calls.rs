@@ -1,4 +1,4 @@
-//! The system calls that commands never need, whatever the arguments, and why; as a program for seccomp(2).
+//! The system calls that commands never need with any arguments, with the reasons, and the seccomp(2) program for them.
 //!
 //! Calls that need a capability are not listed (clocks, modules, swap, accounting, the names of the machine), because
 //! no command has that capability. Neither are calls that ask for the right to trace a process (ptrace(2),

@@ -60,7 +60,7 @@ pub enum SandboxError {
     /// No temporary directory could be made for the commands.
     #[error("no temporary directory could be made for the commands in `{}`: {source}", .parent.display())]
     Temporary {
-        /// Where it was to be.
+        /// The directory in which it was to be made.
         parent: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! A grant: a file or directory, and what may be done with it and everything beneath it.
+//! A grant: a file or directory, and what commands may do with it and everything beneath it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,8 +22,7 @@ pub enum Access {
     Device,
 }
 
-/// Where something is granted. It was opened once, so later rules grant the same thing, whatever its path leads to by
-/// then.
+/// The place of a grant. It was opened once, so later rules grant the same thing, whatever its path leads to by then.
 #[derive(Debug, Clone)]
 pub enum GrantedPlace {
     /// This file or directory.
@@ -36,7 +35,7 @@ pub enum GrantedPlace {
 /// A file, or a directory with everything beneath it, and what may be done with it.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    /// Where.
+    /// The place.
     pub place: GrantedPlace,
     /// What may be done.
     pub access: Access,

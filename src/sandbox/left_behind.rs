@@ -1,7 +1,7 @@
 //! Temporary directories of servers that were killed: the next server that makes one in the same place removes them.
 //!
-//! Each server holds a lock on its own (flock(2)), which ends with the process in whatever way that ends. So a directory
-//! that can be locked has nobody. Where a file system has no such locks nothing can be told, and nothing is removed.
+//! Each server holds a lock on its own directory (flock(2)). The lock ends with the process, however that ends. So if a
+//! directory can be locked, no server is using it. If a file system has no such locks, nothing is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,16 +15,16 @@ use rustix::io::Errno;
 use super::temporary::{PREFIX, is_private};
 use crate::files::{Held, remove_within};
 
-/// How many entries of the place are looked at, so that a start never takes long where there are more.
+/// How many entries of the place are looked at, so that a start never takes long.
 const MOST_ENTRIES: usize = 100_000;
 
 /// A directory that is opened to be listed or locked.
 const OPENED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Locks the directory of a server that lives, as long as the result is open; `None` where the file system has no locks.
+/// Locks the directory of a running server, as long as the result is open; `None` if the file system has no locks.
 ///
 /// # Errors
-/// `AlreadyExists` where another server has locked it to remove it; else the system's error.
+/// `AlreadyExists` if another server has locked the directory to remove it; otherwise the system's error.
 pub(super) fn lock(directory: &Held) -> io::Result<Option<OwnedFd>> {
     let opened = openat(directory, ".", OPENED, Mode::empty())?;
     match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
@@ -34,10 +34,10 @@ pub(super) fn lock(directory: &Held) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Removes those in `parent` that nobody has, on a thread of its own: there may be much in them.
+/// Removes the unused directories in `parent`, on a separate thread, since they may contain much.
 pub(super) fn remove_from(parent: &Arc<Held>) {
     let parent = Arc::clone(parent);
-    // Without a thread they stay until the next start.
+    // If there is no thread, they stay until the next start.
     drop(std::thread::Builder::new().name("left-behind".into()).spawn(move || remove_all(&parent)));
 }
 
@@ -62,7 +62,7 @@ fn names(parent: &Held) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes one, if it is this user's own and nobody has it.
+/// Removes a directory, if it belongs to this user and no server is using it.
 fn remove(parent: &Held, name: &OsStr) -> io::Result<()> {
     let opened = openat(parent, name, OPENED, Mode::empty())?;
     if !is_private(&fstat(&opened)?) {
@@ -98,7 +98,7 @@ mod tests {
             fs::create_dir_all(named(digit).join("a/b")).unwrap();
             symlink(base.join("kept"), named(digit).join("a/link")).unwrap();
         }
-        // A server that lives, one of another format, a file, and a link.
+        // A running server's, one with another name, a file, and a link.
         let lives = lock(&Held::open_directory(&named("1")).unwrap()).unwrap().unwrap();
         make(&base.join("allowexec-notes"), 0o700);
         fs::write(named("3"), "").unwrap();

@@ -59,8 +59,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Asks the kernel, by confining a thread that ends at once. So it also notices a container that allows making
-    /// rules but not applying them.
+    /// Asks the kernel, by confining a thread that then ends. So it also notices a container that allows making rules but
+    /// not applying them.
     pub fn current() -> Self {
         Self::probe().kernel()
     }
@@ -216,7 +216,7 @@ impl Enforcement {
         let abi = self.abi_needed();
         self.lacking().filter(move |feature| match (feature.needs, feature.when) {
             (Needs::Landlock(needed), _) => needed <= abi,
-            // Landlock alone restricts only TCP sockets.
+            // Without seccomp, Landlock restricts only TCP sockets.
             (Needs::Seccomp, When::WithoutNetwork) => true,
             (Needs::Seccomp, When::Since(_)) => false,
         })

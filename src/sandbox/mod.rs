@@ -7,8 +7,8 @@
 //!
 //! - [`Level`] and [`Network`] are what the operator chooses; [`Kernel`] is what this kernel supports; [`Enforcement`]
 //!   is the result of both.
-//! - [`SandboxSettings`] and [`Grant`] say what is reachable: handles, each opened once, of which every later set of
-//!   rules is made. [`OpenedPlaces`] opens what the operator names, [`Executed`] finds what programs need to start,
+//! - [`SandboxSettings`] and [`Grant`] say what is reachable: handles, each opened once, from which every later set of
+//!   rules is made. [`OpenedPlaces`] opens what the operator names, [`Executed`] finds what programs need to start, and
 //!   `system` finds what is readable of the system at `strict`.
 //! - [`Sandbox`] is all of that for one set of directories; only [`Sandbox::confine_thread`] has an effect.
 //! - `OwnDomain` lets a thread with scoped signals end all of its commands, and nothing else (Linux).

@@ -30,8 +30,8 @@ impl OwnDomain {
 
     /// To be called right after rules with scoped signals were applied to this thread successfully.
     pub(super) fn enter() {
-        // The server's parent is not in a domain of the server. If it can be signalled, the rules are not what the
-        // kernel claimed.
+        // The server's parent is outside every domain of the server. If this thread can signal it, the kernel does not
+        // enforce what it claims.
         IS_SCOPED.set(getppid().is_none_or(|parent| test_kill_process(parent).is_err()));
     }
 

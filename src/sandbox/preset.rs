@@ -1,7 +1,7 @@
-//! Named sets of grants: what everyday tools need of the user's home directory, which no level grants.
+//! Named sets of grants: the parts of the user's home directory that common tools need, and that no level grants.
 //!
-//! A preset lets commands read and execute, and never write: what a command writes in a cache is used later by builds that
-//! nothing confines. Files that hold nothing but secrets (`.git-credentials`, cargo's `credentials.toml`) are in none.
+//! A preset lets commands read and execute, but never write, because unconfined builds later use what a command writes
+//! to a cache. No preset contains files that hold only secrets (`.git-credentials`, cargo's `credentials.toml`).
 
 /// A named set of grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub enum Preset {
     Rust,
     /// Version managers for Node, the configuration of npm, and what it has downloaded.
     Node,
-    /// The versions of pyenv, and what pip has installed for the user.
+    /// The versions installed by pyenv, and what pip has installed for the user.
     Python,
-    /// What `go install` has made, modules that were downloaded, and the user's settings of go.
+    /// The programs from `go install`, downloaded modules, and the user's settings of go.
     Go,
 }
 
@@ -33,7 +33,7 @@ impl Preset {
         }
     }
 
-    /// What commands may read, by the path from the home directory.
+    /// What commands may read, as paths from the home directory.
     pub fn read(self) -> &'static [&'static str] {
         match self {
             Self::Git => &[".gitconfig", ".config/git"],
@@ -44,7 +44,7 @@ impl Preset {
         }
     }
 
-    /// What commands may read and execute, likewise.
+    /// What commands may read and execute, as paths from the home directory.
     pub fn executed(self) -> &'static [&'static str] {
         match self {
             Self::Git => &[],

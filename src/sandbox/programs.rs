@@ -3,8 +3,8 @@
 //! The kernel requires the right to execute each of these files, see execve(2). Shared libraries only need to be
 //! readable. The amount read of a file is bounded, and a file that is not a program needs nothing.
 //!
-//! Files that commands can write must not decide what is granted: such a file is granted alone, and what it names is
-//! not followed, since that would be granted as well, even a file of the user's home directory.
+//! Files that commands can write must not decide what is granted. So such a file is granted, but not what it names, since
+//! that could be any file, even one in the user's home directory.
 
 use std::collections::BTreeMap;
 use std::io;

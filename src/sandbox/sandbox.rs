@@ -9,8 +9,8 @@ use super::{Domain, Enforcement, Executed, Grant, Kernel, Level, Network, Sandbo
 use crate::files::{Held, Places};
 use crate::integrity::CommandPaths;
 
-/// The operator's settings of the sandbox. What they grant was opened once, and every sandbox that is made of them
-/// grants the same.
+/// The operator's settings of the sandbox. What they grant was opened once, and every sandbox made from them grants the
+/// same.
 #[derive(Debug, Clone)]
 pub struct SandboxSettings {
     /// How far commands are confined.
@@ -33,7 +33,7 @@ pub struct SandboxSettings {
     pub write: Vec<Arc<Held>>,
     /// What else may be read and executed.
     pub exec: Vec<Arc<Held>>,
-    /// Where commands may write, so that files there decide nothing.
+    /// Where commands may write. Files there must not decide what is granted.
     pub writable: Places,
     /// Whether the directories and what is granted to be written may only be read.
     pub is_read_only: bool,
@@ -68,7 +68,7 @@ impl Sandbox {
         Self { settings, system: Arc::default(), domain: OnceLock::new(), number }
     }
 
-    /// How far it confines.
+    /// Its level.
     pub fn level(&self) -> Level {
         self.settings.level
     }

@@ -161,8 +161,8 @@ fn outliving_sigkill(refused: &mut RefusedCalls) -> Result<(), BackendError> {
 /// lies, and such a file outlives the sandbox. At `strict` also as its group; at `workspace` directories can have that
 /// bit, by which a shared repository hands its group on.
 ///
-/// A file can be made with these bits too, but loses them with the first byte that is written to it by a process without
-/// CAP_FSETID, which no command has.
+/// A file can also be created with these bits, but it loses them when a process without CAP_FSETID first writes to it,
+/// and no command has CAP_FSETID.
 fn programs_of_the_user(refused: &mut RefusedCalls, level: Level) -> Result<(), BackendError> {
     let bits: &[c_int] = if level == Level::Strict { &[S_ISUID, S_ISGID] } else { &[S_ISUID] };
     for &bit in bits {

@@ -1,5 +1,5 @@
-//! The temporary directory of the commands: made by the server, for its user alone, held by its handle, removed at the
-//! end.
+//! The temporary directory of the commands. The server makes it, accessible only to its user, holds it by a handle, and
+//! removes it at its end.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,30 +12,31 @@ use crate::files::{Held, Places, Walked, remove_within};
 /// How many names are tried; a second one is needed only if somebody guesses 128 random bits.
 const ATTEMPTS: usize = 8;
 
-/// What its name begins with.
+/// The prefix of its name.
 pub(super) const PREFIX: &str = "allowexec-tmp-";
 
 /// A directory that is removed, with everything in it, when this value is dropped.
 ///
-/// A server that is killed leaves it behind. On Linux the next one that makes its own in the same place removes it.
+/// A server that is killed leaves its directory behind. On Linux the next server that makes one in the same place
+/// removes it.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     parent: Arc<Held>,
     name: OsString,
     held: Arc<Held>,
-    /// Tells other servers that this one lives; `None` where the file system has no locks.
+    /// Shows other servers that this one is running; `None` if the file system has no locks.
     #[cfg(target_os = "linux")]
     _lock: Option<std::os::fd::OwnedFd>,
 }
 
 impl TemporaryDirectory {
-    /// Makes one, under a name that can't be guessed, for its owner alone (mode 700). It is made in the first of
-    /// `parents` in which commands can't write, so that none of them can put something else under its name, which
-    /// commands get as a path. If they can write in all of them, it is made in the first one; then its name may come to
-    /// lead elsewhere, which grants nothing.
+    /// Makes one, with a name that can't be guessed, accessible only to its owner (mode 700). It is made in the first of
+    /// `parents` in which commands can't write, so that no command can replace what the path in `TMPDIR` leads to. If
+    /// they can write in all of them, it is made in the first one. Then the path may come to lead elsewhere, but that
+    /// grants nothing.
     ///
     /// # Errors
-    /// [`SandboxError::Temporary`] for the first of them, with the system's error.
+    /// [`SandboxError::Temporary`] for the first parent, with the system's error.
     pub fn new(parents: &[&Path], writable: &Places) -> Result<Self, SandboxError> {
         let is_safe = |walked: &Walked| writable.first_link(walked).is_none() && !writable.hold(walked.directory());
         for (place, parent) in parents.iter().enumerate() {
@@ -126,8 +127,8 @@ fn make(parent: &Held, name: &OsStr) -> io::Result<Held> {
     Held::from_handle(made, &parent.path().join(name)).map_err(gone)
 }
 
-/// Until it is locked, another server may take it for one that was left behind, and remove it. Then it is made under
-/// another name.
+/// Until it is locked, another server may mistake it for one that was left behind, and remove it. Then it is made again,
+/// with another name.
 #[cfg(target_os = "linux")]
 fn gone(error: io::Error) -> io::Error {
     match error.kind() {
@@ -136,7 +137,7 @@ fn gone(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether it is this user's own, and for nobody else.
+/// Whether it belongs to this user, and nobody else has access.
 #[cfg(target_os = "linux")]
 pub(super) fn is_private(stat: &rustix::fs::Stat) -> bool {
     use rustix::fs::Mode;
