@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A file without a name, for its owner alone.
+/// A file without a name, accessible only to its owner.
 #[derive(Debug)]
 pub struct AnonymousFile(File);
 
@@ -47,7 +47,7 @@ impl AnonymousFile {
         });
     }
 
-    /// Gives all that it takes back to the file system.
+    /// Returns all its space to the file system.
     ///
     /// # Errors
     /// The system's error.
@@ -56,7 +56,7 @@ impl AnonymousFile {
     }
 }
 
-/// Repeats what does a part of the work until all is done.
+/// Repeats a partial read or write until everything is done.
 #[cfg(not(unix))]
 fn all_at(length: usize, offset: u64, mut part: impl FnMut(usize, u64) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;

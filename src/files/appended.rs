@@ -1,16 +1,16 @@
-//! A file that grows over many runs, such as a log: opened to append to, and made where there is none.
+//! A file that grows over many runs, such as a log: opened for appending, and created if it does not exist.
 
 use std::fs::File;
 use std::path::Path;
 
 use super::place::{Place, PlaceError};
 
-/// Opens the regular file at `path` to append to it, or makes it, readable by its owner alone. The last part of the path is
-/// never followed where it is a link, nor is any below `changeable` (see [`Place::open`]).
+/// Opens the regular file at `path` for appending, or creates it, readable only by its owner. If the last part of the
+/// path is a link, it is never followed, and neither is a link below `changeable` (see [`Place::open`]).
 ///
 /// # Errors
-/// [`PlaceError::Taken`] for a link, a FIFO, a device, and for a file that has a second name, which somebody may have given
-/// it to have something else written to; else what the system says.
+/// [`PlaceError::Taken`] for a link, a FIFO or a device, and for a file with a second name, since somebody may have
+/// linked another file here to have it written to; otherwise the system's error.
 pub fn open_to_append(path: &Path, changeable: &[&Path]) -> Result<File, PlaceError> {
     let place = Place::open(path, changeable)?;
     open_regular(&place, Opened::Appending, true)
@@ -35,7 +35,7 @@ pub(super) enum Opened {
     Reading,
 }
 
-/// Opens it where it is a regular file with one name, or makes it where there is `may_create`.
+/// Opens a regular file with one name, or creates it if `may_create`.
 pub(super) fn open_regular(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     let file = open(place, opened, may_create)?;
     let metadata = file.metadata()?;
@@ -49,7 +49,7 @@ pub(super) fn open_regular(place: &Place, opened: Opened, may_create: bool) -> R
     Ok(file)
 }
 
-/// Makes a file that is not there yet, to append to and to read.
+/// Creates a file that does not exist yet, for appending and reading.
 #[cfg(unix)]
 pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};
@@ -58,7 +58,7 @@ pub(super) fn create_new(place: &Place) -> Result<File, PlaceError> {
     Ok(File::from(file.map_err(std::io::Error::from)?))
 }
 
-/// Makes such a file without a name, which nobody else can open; `None` where that can't be had.
+/// Creates such a file without a name, which nobody else can open; `None` if the file system does not support that.
 #[cfg(target_os = "linux")]
 pub(super) fn unnamed(place: &Place) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -66,7 +66,7 @@ pub(super) fn unnamed(place: &Place) -> Option<File> {
     rustix::fs::openat(&place.directory, ".", flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
 }
 
-/// Gives it the name, unless something has that.
+/// Gives the file its name, unless that is taken.
 #[cfg(target_os = "linux")]
 pub(super) fn give_name(unnamed: &File, place: &Place) -> std::io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -91,7 +91,7 @@ pub(super) fn give_name(_unnamed: &File, _place: &Place) -> std::io::Result<()> 
 fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     use rustix::fs::{Mode, OFlags};
     use rustix::io::Errno;
-    // A FIFO that nobody reads is an error with `NONBLOCK`, and does not make the start wait.
+    // With `NONBLOCK`, opening a FIFO that nobody reads is an error, and does not make the start wait.
     let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     flags |= match opened {
         Opened::Appending => OFlags::APPEND | OFlags::WRONLY,
@@ -126,7 +126,7 @@ fn no_link(place: &Place) -> Result<std::path::PathBuf, PlaceError> {
     }
 }
 
-/// Opens it to append to and to read, so that nobody else can write to it until it is closed.
+/// Opens the file for appending and reading, so that nobody else can write to it until it is closed.
 #[cfg(not(unix))]
 pub(super) fn open_alone(place: &Place, may_create: bool) -> Result<File, PlaceError> {
     let mut options = std::fs::OpenOptions::new();

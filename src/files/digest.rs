@@ -10,7 +10,7 @@ use hmac_sha256::Hash;
 pub(crate) struct Sha256([u8; 32]);
 
 impl Sha256 {
-    /// What stands where nothing came before.
+    /// The hash of the previous record for the first record of a chain.
     pub(crate) const ZERO: Self = Self([0; 32]);
 
     /// The digest of some bytes.
@@ -31,7 +31,7 @@ impl Sha256 {
     /// The digest of what is left of a stream.
     ///
     /// # Errors
-    /// Where it can't be read.
+    /// The error of reading the stream.
     pub(crate) fn of_stream(mut stream: impl Read) -> io::Result<Self> {
         let (mut sum, mut buffer) = (Summing::default(), vec![0; 64 * 1024]);
         loop {
@@ -63,7 +63,7 @@ impl Sha256 {
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Several for each record of the audit log, so not by a format for each byte.
+        // Each record of the audit log has several of these, so this avoids formatting byte by byte.
         let mut digits = String::with_capacity(64);
         for half in self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]) {
             digits.push(char::from_digit(half.into(), 16).unwrap_or_default());
@@ -78,7 +78,7 @@ impl fmt::Debug for Sha256 {
     }
 }
 
-/// A SHA-256 in the making.
+/// Computes a SHA-256 piece by piece.
 #[derive(Clone, Default)]
 pub(crate) struct Summing(Hash);
 

@@ -106,8 +106,8 @@ impl Held {
         if held.path.is_dir() { Ok(held) } else { Err(io::ErrorKind::NotADirectory.into()) }
     }
 
-    /// Opens what `path` leads to, where its canonical path is known from an earlier time: asking for it costs several times
-    /// as much as to open it. Who uses the path must find out whether it is the same file.
+    /// Opens what `path` leads to, if its canonical path is already known: asking for that costs several times as much as
+    /// opening. The caller must check that it is still the same file before using the path.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -135,12 +135,12 @@ impl Held {
         return FileState::of(&self.path);
     }
 
-    /// Whether each change from now on shows in its state.
+    /// Whether every change from now on will show in the file's state.
     ///
-    /// A process that has mapped the file writes to it without a system call. The kernel gives the file new times only with the
-    /// first of these writes, until the file is written to the disk; see mmap(2). So this flushes it first. File systems in memory
-    /// never flush, and other file systems promise nothing: there the times say nothing about a file that the server's user, and
-    /// so a command, can write.
+    /// A process that has mapped the file writes to it without a system call. The kernel then gives the file new times
+    /// only at the first of these writes after the file was written to the disk; see mmap(2). So this flushes the file
+    /// first. File systems in memory never flush, and other file systems promise nothing, so there the times say
+    /// nothing about a file that the server's user, and so a command, can write.
     pub(crate) fn notes_changes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -199,8 +199,8 @@ impl Held {
         &self.identity
     }
 
-    /// A path that leads to this file or directory while this value lives: on Linux that of the handle, as long as
-    /// `/proc` is there; else the canonical path.
+    /// A path that leads to this file or directory while this value lives: on Linux the handle's path in `/proc`, if
+    /// that is mounted; otherwise the canonical path.
     pub fn spawn_path(&self) -> PathBuf {
         #[cfg(target_os = "linux")]
         if *HAS_PROC {
@@ -240,7 +240,7 @@ impl Held {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match openat2(&self.handle, path, flags, Mode::empty(), resolve) {
-            // Older containers do not know openat2(2), and refuse it in one of these ways.
+            // Older containers don't know openat2(2), and refuse it with one of these errors.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return Ok(opened?),
         }
@@ -294,7 +294,8 @@ pub(super) fn parent(directory: impl AsFd) -> io::Result<OwnedFd> {
 static HAS_PROC: LazyLock<bool> = LazyLock::new(|| Path::new(DESCRIPTORS_OF_SELF).exists());
 
 /// The directory of this process's descriptors in `/proc`; `None` if it can't be opened. It is opened once, because looking it
-/// up takes longer than reading a link in it. After a fork(2) it would be the parent's, so the process is kept beside it.
+/// up takes longer than reading a link in it. After a fork(2) it would be the parent's, so the process id is kept with
+/// it.
 #[cfg(target_os = "linux")]
 static DESCRIPTORS: LazyLock<Option<(Pid, OwnedFd)>> = LazyLock::new(|| {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,7 +1,7 @@
 //! Files and directories, held open from the moment they are checked.
 //!
-//! A path is only a name: the file behind it can be replaced between two looks. This layer opens a file once and passes
-//! on the handle, so that what was checked is what is used. It knows nothing of policies, sandboxes or servers.
+//! A path is only a name: the file that it leads to can be replaced at any time. This layer opens a file once and passes
+//! on the handle, so what was checked is what is used. It knows nothing of policies, sandboxes or servers.
 //!
 //! - [`Held`] is a file or directory that stays the same one, whatever happens to its name.
 //! - [`Ancestry`] tells which directories one lies in.

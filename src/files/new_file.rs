@@ -23,11 +23,11 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Creates it in a held directory, with the mode that the umask leaves of 666. Its modification time is the beginning of
+    /// Creates the file in a held directory, with mode 666 less the umask. Its modification time is the beginning of
     /// 1970.
     ///
     /// # Errors
-    /// The system's error, also if the name is taken.
+    /// The system's error, including if the name is taken.
     pub(crate) fn create(directory: &Arc<Held>, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&**directory, name, flags, Mode::from_raw_mode(0o666))?;
@@ -47,7 +47,7 @@ impl NewFile {
             Err(error) => {
                 // Only if the name still leads to it: a file that a command has put in its place stays.
                 if named(directory, name, &file).is_some() {
-                    // The first error is reported; an empty file that stays is not worth a second one.
+                    // Only the first error is reported; the empty file may stay.
                     let _ = unlinkat(&**directory, name, AtFlags::empty());
                 }
                 Err(error)
@@ -70,7 +70,7 @@ impl NewFile {
     }
 }
 
-/// The state of what has this name, if it is this file. Opens nothing, so that it also works when no descriptor is left.
+/// The state of what has this name, if it is this file. It opens nothing, so it works even if no descriptor is left.
 fn named(directory: &Held, name: &OsStr, file: impl AsFd) -> Option<Stat> {
     let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     fstat(file).is_ok_and(|own| is_same(&own, &now)).then_some(now)

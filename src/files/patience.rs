@@ -1,4 +1,4 @@
-//! How long the lock of a shared file is waited for.
+//! How long to wait for the lock of a shared file.
 //!
 //! Any process that can read the file can lock it (flock(2)), and could make each append wait. But only a process that
 //! appends makes the file grow. So if the file grows, the lock is waited for each time. All other waits together take
@@ -15,11 +15,11 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// One append takes far less, so whoever holds the lock this long does not append.
+    /// One append takes far less, so a process that holds the lock this long is not appending.
     pub const MOST: Duration = Duration::from_secs(1);
     /// The shortest wait, and what each append adds that did not have to wait.
     pub const LEAST: Duration = Duration::from_millis(10);
-    /// The longest wait, however much others append: the loop stands still meanwhile.
+    /// The longest wait, however much others append, because the loop can do nothing else meanwhile.
     const IN_ALL: Duration = Duration::from_secs(10);
     /// The time between two tries.
     const BETWEEN: Duration = Duration::from_millis(1);
@@ -31,7 +31,7 @@ impl Patience {
     /// Waits a little for the lock of a file that has this size now.
     ///
     /// # Errors
-    /// How long it was waited for, if that was long enough.
+    /// How long this has waited, if that was long enough.
     pub fn wait(&mut self, wait: &mut Wait, size: u64) -> Result<(), Duration> {
         let (unchanged, in_all) = wait.look(size);
         if unchanged >= self.within(size) || in_all >= Self::IN_ALL {
@@ -42,7 +42,7 @@ impl Patience {
         Ok(())
     }
 
-    /// Takes note that the lock was had, and of the size that the file has then.
+    /// Notes that the lock was obtained, and the size of the file then.
     pub fn had(&mut self, wait: &Wait, size: u64) {
         match wait.since {
             None => self.left = Self::MOST.min(self.left + Self::LEAST),
@@ -52,12 +52,12 @@ impl Patience {
         self.size = size;
     }
 
-    /// Takes note of the size after an append of our own, which does not count as another process's.
+    /// Notes the size after an append of our own, so that it does not count as another process's.
     pub fn appended(&mut self, size: u64) {
         self.size = size;
     }
 
-    /// How long a file that has this size now is waited for.
+    /// How long to wait for a file that has this size now.
     fn within(&self, size: u64) -> Duration {
         if size == self.size { self.left.max(Self::LEAST) } else { Self::MOST }
     }
@@ -66,15 +66,15 @@ impl Patience {
 /// One wait for the lock.
 #[derive(Debug, Default)]
 pub(super) struct Wait {
-    /// When the lock was not free for the first time.
+    /// When the lock was first found taken.
     began: Option<Instant>,
-    /// Since when the file has the size that it has; then the others append in turn, and our turn comes.
+    /// Since when the file has had its current size. If it grows, the others append in turn, and our turn will come.
     since: Option<Instant>,
     size: u64,
 }
 
 impl Wait {
-    /// For how long the file has kept this size, which it has now, and for how long it was waited for in all.
+    /// How long the file has had `size`, its current size, and how long this has waited in all.
     fn look(&mut self, size: u64) -> (Duration, Duration) {
         let now = Instant::now();
         if size != self.size {

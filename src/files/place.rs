@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::Beneath;
 
-/// Where a file is to be written: the directory is held, and the name in it is free, or belongs to a regular file that
-/// is replaced.
+/// The place where a file is to be written: a name in a held directory that is free, or that belongs to a regular file
+/// which is replaced.
 #[derive(Debug)]
 pub struct Place {
     pub(super) directory: Beneath,
@@ -142,7 +142,7 @@ mod unix {
             Ok(())
         }
 
-        /// Makes a new file, readable by its owner alone, that is to replace what has the name.
+        /// Makes a new file, readable only by its owner, to replace what has the name.
         ///
         /// # Errors
         /// [`PlaceError::Taken`] for a link, a FIFO, a device and anything else that is not a regular file.
@@ -150,7 +150,7 @@ mod unix {
             self.create(Existing::IsReplaced)
         }
 
-        /// Makes a new file, readable by its owner alone, that is to have the name.
+        /// Makes a new file, readable only by its owner, to get the name.
         ///
         /// # Errors
         /// As [`Self::replace`], and [`PlaceError::Exists`] for a regular file that must be kept.

@@ -1,7 +1,7 @@
 //! Where a path leads from a held directory, walked part by part, even if its end does not exist yet.
 //!
-//! `/proc`, `/dev` and `/sys` are never entered, neither by name nor by a link nor where such a file system is mounted
-//! elsewhere: they contain links to files that a process has open, whatever their text says.
+//! `/proc`, `/dev` and `/sys` are never entered, not by name, not by a link, and not if such a file system is mounted
+//! elsewhere: they contain links to files that a process has open, whatever the text of the link says.
 
 use std::ffi::OsString;
 use std::io;
@@ -73,7 +73,7 @@ impl Reached {
         }
     }
 
-    /// Where it is now, or would be made.
+    /// The path at which it is now, or would be made.
     pub fn path(&self) -> PathBuf {
         match self {
             Self::There { held, .. } => held.path_now(),

@@ -1,4 +1,4 @@
-//! Reads regular files of bounded size: a FIFO would block, a device may never end, and both can be in the place of a
+//! Reads regular files of bounded size. A FIFO would block, and a device may never end, and both can take the place of a
 //! file.
 
 use std::fs::{self, File, FileType, OpenOptions};
@@ -47,7 +47,7 @@ impl From<io::Error> for ReadError {
 /// for another process. The type is checked on the opened file, so a file that replaces it meanwhile is not read.
 ///
 /// # Errors
-/// A [`ReadError`]. On Windows a named pipe is recognised by its path alone.
+/// A [`ReadError`]. On Windows a named pipe is recognised only by its path.
 pub fn read_regular(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
     // Only to avoid opening devices, since that has an effect on some of them; the check of the handle decides.
     regular(fs::metadata(path)?.file_type())?;

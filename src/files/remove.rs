@@ -1,4 +1,4 @@
-//! Empties a directory through its handle, so that nothing else is emptied, whatever its name or a link in it leads to.
+//! Empties a directory through its handle, so that nothing else is emptied, wherever its name or a link in it leads.
 
 use std::io;
 
@@ -41,7 +41,7 @@ pub fn remove_within(directory: &Held) -> io::Result<()> {
                     continue;
                 }
             }
-            // What is mounted here is not ours to empty.
+            // File systems that are mounted here must not be emptied.
             let same_mount = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
             inner = Some((openat2(&here, name, flags, Mode::empty(), same_mount)?, name.to_owned()));
             break;

@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::patience::{Patience, Wait};
 use super::place::{Place, PlaceError};
 
-/// A file that grows over many runs, to which several processes append. It is readable by its owner alone where this makes it.
+/// A file that grows over many runs, to which several processes append. If this creates it, only its owner can read it.
 ///
 /// The name is looked at again before each append, since another process may have moved the file away and begun a new one.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct SharedFile {
     path: PathBuf,
     changeable: Vec<PathBuf>,
     patience: Patience,
-    /// On Windows none: the file is opened for each append, as that alone keeps others from writing to it.
+    /// Not on Windows: there the file is opened for each append, since only that keeps others from writing to it.
     #[cfg(unix)]
     file: Arc<File>,
     #[cfg(unix)]
@@ -39,7 +39,7 @@ pub(crate) struct Locked<'a> {
     shared: &'a mut SharedFile,
     #[cfg(not(unix))]
     file: File,
-    /// Whether it is another file than at the append before.
+    /// Whether it is another file than at the previous append.
     pub is_another: bool,
     /// The one of the append before, then.
     #[cfg(unix)]
@@ -74,7 +74,7 @@ pub(crate) enum SharedFileError {
     /// Another process keeps the lock.
     #[error("another process has kept it locked for {} ms", .waited.as_millis())]
     Busy {
-        /// How long it was waited for.
+        /// How long this has waited.
         waited: Duration,
     },
 }
@@ -269,7 +269,7 @@ fn identity_of(file: &File) -> io::Result<(rustix::fs::Dev, u64)> {
 
 #[cfg(unix)]
 fn unlock(file: &File) {
-    // Nothing makes this fail but a descriptor that is none, and the next lock would say so.
+    // This fails only for an invalid descriptor, and then the next lock would fail too.
     let _ = rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingUnlock);
 }
 
@@ -299,8 +299,8 @@ impl Locked<'_> {
     /// reads it could lock it first.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` where something has that name. [`SharedFileError::Busy`] where the new file was not
-    /// locked first, and is another process's by now.
+    /// The system's error; `AlreadyExists` if the name is taken. [`SharedFileError::Busy`] if the new file could not be
+    /// locked before it got the name, and another process has locked it by now.
     pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
         use rustix::fs::{AtFlags, FlockOperation, flock, statat};
         use rustix::io::Errno;
@@ -316,7 +316,7 @@ impl Locked<'_> {
             Some(file) => file,
             None => super::appended::create_new(place)?,
         };
-        // Never waited for: whoever holds it may do so forever, and the loop would stand still.
+        // This never waits: a process could hold the lock forever, and the loop would be blocked.
         let busy = || SharedFileError::Busy { waited: Duration::ZERO };
         lock(&file).map_err(|error| if error == Errno::AGAIN { busy() } else { io::Error::from(error).into() })?;
         if file.metadata()?.len() > 0 {
@@ -336,7 +336,7 @@ fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the file another name, unless something has it. A rename would take the place of that.
+/// Gives the file another name, unless something has it. A rename would replace that.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
     use rustix::fs::{AtFlags, linkat, unlinkat};
@@ -392,8 +392,8 @@ impl SharedFile {
         SharedReader { path: self.path.clone(), changeable: self.changeable.clone() }
     }
 
-    /// Waits for the right to append, at most a second while nobody appends; see [`Patience`]. Here it is the right to open the file, which
-    /// whoever reads it can have opened so that nobody else may write.
+    /// Waits for the right to append, at most a second while nobody appends; see [`Patience`]. On Windows this is the
+    /// right to open the file for writing, which a process that reads the file can deny.
     ///
     /// # Errors
     /// [`SharedFileError`].
@@ -442,7 +442,7 @@ impl Locked<'_> {
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` where something has that name.
+    /// The system's error; `AlreadyExists` if the name is taken.
     pub(crate) fn begin_anew(&mut self, moved_to: &OsString) -> Result<(), SharedFileError> {
         let directory = self.shared.place.directory.path();
         let (from, to) = (directory.join(&self.shared.place.name), directory.join(moved_to));
@@ -458,7 +458,7 @@ impl Locked<'_> {
 #[cfg(not(unix))]
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        // What this append has added is not of others.
+        // What this append has added was not added by others.
         self.shared.patience.appended(self.size);
     }
 }
@@ -476,7 +476,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut own = SharedFile::open(&path, &[]).unwrap();
-        // The one of the two that it was waited for; a busy machine lets a wait end late.
+        // How long this waited, within bounds that also hold on a busy machine.
         let waited = |own: &mut SharedFile| match own.lock() {
             Err(SharedFileError::Busy { waited }) if waited >= Patience::MOST => Patience::MOST,
             Err(SharedFileError::Busy { waited }) if waited >= Patience::LEAST => Patience::LEAST,
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(waited(&mut own), Patience::MOST);
         assert_eq!(waited(&mut own), Patience::LEAST);
         assert_eq!(waited(&mut own), Patience::LEAST);
-        // Let go for a moment, it does not begin anew.
+        // Releasing the lock for a moment does not restart the wait.
         unlock(&reader);
         own.lock().unwrap().append(b"own\n").unwrap();
         lock();

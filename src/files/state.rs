@@ -1,4 +1,4 @@
-//! What a file is at one moment, to tell later whether it is still the same.
+//! The state of a file at one moment, with which to tell later whether it is still the same.
 
 use std::fs::Metadata;
 use std::io::{self, Read};
@@ -7,23 +7,23 @@ use std::time::{Duration, SystemTime};
 
 use super::Sha256;
 
-/// What tells whether a file was replaced or changed since: on a Unix its device, its inode number, its length and when
-/// its contents and its inode were changed last; elsewhere its length and when it was made and changed.
+/// Shows whether a file was replaced or changed: on Unix by its device, inode number, length, and the last changes of its
+/// contents and its inode; elsewhere by its length and the times of its creation and last change.
 ///
-/// It holds nothing open, and needs nothing open to be compared: a file that takes the number of one that was removed has
-/// another time.
+/// It holds nothing open, and comparing needs nothing open: a file that reuses the inode number of a removed file has
+/// other times.
 #[derive(Debug, Clone)]
 pub struct FileState {
     metadata: Metadata,
-    /// Of what was read, where that was.
+    /// The digest of the contents, if they were read.
     sha256: Option<Sha256>,
 }
 
-/// The largest file that is read. The server's loop waits for that.
+/// The largest file that is read, in bytes. The server's loop waits for the read.
 const LARGEST: u64 = 1024 * 1024;
 
 impl FileState {
-    /// Looks at what `path` leads to, links followed.
+    /// Looks at what `path` leads to, following links.
     ///
     /// # Errors
     /// What the system says.
@@ -31,11 +31,11 @@ impl FileState {
         std::fs::metadata(path).map(Self::from)
     }
 
-    /// The same, and reads a file that the server's user can write: a process that has mapped it writes to it without new
-    /// times, see [`Held::notes_changes`](super::Held). A file of more than 1 MiB is not read.
+    /// The same, but also reads a file that the server's user can write: a process that has mapped it can write to it
+    /// without changing its times, see [`Held::notes_changes`](super::Held). A file of more than 1 MiB is not read.
     ///
     /// # Errors
-    /// What the system says, also if it can't be read: a command could have seen to that.
+    /// The system's error, even if the file only can't be read, because a command could have caused that.
     pub(crate) fn with_contents(path: &Path) -> io::Result<Self> {
         let state = Self::of(path)?;
         if !state.is_file() || state.size() > LARGEST || !state.may_be_written(path) {
@@ -59,7 +59,7 @@ impl FileState {
             )
     }
 
-    /// It is not asked there.
+    /// Not determined on this platform.
     #[cfg(not(unix))]
     #[expect(clippy::unused_self, reason = "only a Unix asks")]
     fn may_be_written(&self, _path: &Path) -> bool {
@@ -76,7 +76,7 @@ impl FileState {
         self.metadata.len()
     }
 
-    /// Its permissions, with the bits for other users and groups, and the number of its owner; `None` on Windows.
+    /// Its mode and the user id of its owner; `None` on Windows.
     pub(crate) fn rights(&self) -> Option<(u32, u32)> {
         #[cfg(unix)]
         {
@@ -87,7 +87,7 @@ impl FileState {
         None
     }
 
-    /// When it was changed last, contents or inode, as time since 1970; `None` for before.
+    /// The last change of its contents or its inode, as the time since 1970; `None` if that was before 1970.
     pub(crate) fn changed_at(&self) -> Option<Duration> {
         #[cfg(unix)]
         {
@@ -111,7 +111,7 @@ impl From<Metadata> for FileState {
     }
 }
 
-/// What tells one file from another, in numbers; 0 where the platform tells none.
+/// Numbers that distinguish files; 0 if the platform has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileNumbers {
     pub device: u64,

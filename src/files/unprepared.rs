@@ -1,4 +1,4 @@
-//! Opens a path that commands may have prepared: links count only where no command can have made them.
+//! Opens a path that commands may have prepared: links count only if no command can have made them.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::{Held, Places, Walked};
 
 impl Held {
-    /// Opens the directory that an absolute `path` leads to. A link counts only outside the `writable` directories:
-    /// inside them an earlier command may have made it, to lead to what the command could not reach then.
+    /// Opens the directory that an absolute `path` leads to. A link counts only outside the `writable` directories,
+    /// because inside them an earlier command may have made it lead to something that the command could not reach.
     ///
     /// On platforms other than Linux every link counts.
     ///
@@ -73,7 +73,7 @@ mod tests {
             let said = open(path);
             assert!(said.starts_with("it leads through the link `[base]/site/"), "{path}: {said}");
         }
-        // If nothing is writable a link counts.
+        // If nothing is writable, a link counts.
         let held = Held::open_unprepared_directory(&base.join("through"), &[]).unwrap();
         assert_eq!(held.path(), base.join("secret"));
     }

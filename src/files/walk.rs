@@ -1,7 +1,7 @@
 //! Walks the path to a file or directory part by part, so that the links on the way are known.
 //!
-//! Whoever may write in the directory of a link decides where the link leads. So a path that a program opens again and
-//! again (at each start, for example) is only as safe as the directories of its links.
+//! Anyone who may write in the directory of a link decides where the link leads. So a path that a program opens
+//! repeatedly (for example at each start) is only as safe as the directories of its links.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Link {
     pub directory: Held,
 }
 
-/// What a path leads to, and through which links. On other systems than Linux the links are not known, and the list is
+/// What a path leads to, and through which links. On systems other than Linux the links are not known, and the list is
 /// empty.
 #[derive(Debug)]
 pub struct Walked {
