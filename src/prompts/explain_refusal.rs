@@ -5,29 +5,29 @@ use serde_json::json;
 use crate::mcp::Tool;
 use crate::policy::{AllowList, Refusal, Verdict, quoted};
 
-/// The text of the prompt, for a verdict of the same code that decides for calls.
+/// The text of the prompt, for a verdict from the same code that decides on calls.
 pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdict: &Verdict) -> String {
     let shown = quoted(command);
     match &verdict.refusal {
         None => format!(
-            "The command {shown} would not be refused: it may run by {}.\n\n{}\nNothing was run to find this out. Its result \
-             tells the rest: `exit_code`, `stdout` and `stderr`; an `exit_code` other than 0 is the program's own word and no \
-             refusal. Named with a `cwd`, a call can still be refused for its directory.\n",
+            "The command {shown} would not be refused: it may run by {}.\n\n{}\nNothing was run to find this out. The result \
+             of the call tells the rest: `exit_code`, `stdout` and `stderr`; an `exit_code` other than 0 comes from the program and \
+             isn't a refusal. A call with a `cwd` can still be refused for its directory.\n",
             rule(verdict),
             how_to_call(command, tools)
         ),
         Some(refusal) => format!(
             "The command {shown} would be refused: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
              - The allowed commands are: {}. Names are compared exactly, and {}.\n\
-             - A refusal is the operator's rule and no mistake of the server: do not try the same through another program, an \
-             interpreter, a path or an encoding. Where no allowed command can do it, say so to the user, who can ask the \
+             - A refusal is the operator's rule and not a mistake of the server: do not try the same through another program, an \
+             interpreter, a path or an encoding. If no allowed command can do it, tell the user, who can ask the \
              operator to allow more.\n",
             instead(refusal, allow),
             allow.summary(),
             if allow.rules().is_empty() {
                 "only the first word counts"
             } else {
-                "where a command has rules its arguments count as well"
+                "if a command has rules, its arguments count too"
             }
         ),
     }
@@ -44,20 +44,20 @@ fn how_to_call(command: &str, tools: &[&Tool]) -> String {
     "Call the tool of that command, with the rest of the line as `arguments`.\n".to_owned()
 }
 
-/// The steps that fit this refusal, a line each.
+/// The steps that fit this refusal, one on each line.
 fn instead(refusal: &Refusal, allow: &AllowList) -> String {
     match refusal {
-        Refusal::CommandLine(_) => "- Send one program with plain arguments: in place of `&&`, `;` and `|` make one call after the other, \
-             and read the output of the first before the second; in place of `cd` give the directory as `cwd`; in place of \
+        Refusal::CommandLine(_) => "- Send one program with plain arguments: instead of `&&`, `;` and `|` make one call after the other, \
+             and read the output of the first before the second; instead of `cd` give the directory as `cwd`; instead of \
              `<` give the text as `input`.\n\
-             - Where the characters belong to an argument, put the argument in single quotes, or call `execute_process` with \
+             - If the characters belong to an argument, put the argument in single quotes, or call `execute_process` with \
              `args`, which are passed on as they are.\n"
             .to_owned(),
         Refusal::NotAllowed { word, .. } => {
             let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
             let meant = allow.names().iter().find(|known| **known == name && known != &word);
             meant.map_or_else(
-                || "- Look for an allowed command that gives the same, and call that.\n".to_owned(),
+                || "- Look for an allowed command that does the same, and call that.\n".to_owned(),
                 |meant| format!("- Call `{meant}` by exactly that name.\n"),
             )
         }
@@ -66,8 +66,8 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
                 .to_owned()
         }
         Refusal::NeedsApproval(_) | Refusal::ChangedSinceApproval { .. } => {
-            "- Call it if it is needed: a person is asked where the server can ask one. Else go on without it, or tell the \
-             user what is to be run and why.\n"
+            "- Call it if it is needed: a person is asked if the server can ask one. Otherwise go on without it, or tell the \
+             user what should be run and why.\n"
                 .to_owned()
         }
         Refusal::Input { .. } => "- Call it without `input`.\n".to_owned(),
@@ -88,7 +88,7 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
     }
 }
 
-// It uses the names and programs of a Unix; the differences on Windows are tested where they are decided.
+// These use the names and programs of Unix; the differences on Windows are tested with the code that makes them.
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {

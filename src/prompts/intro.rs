@@ -6,7 +6,7 @@ use crate::mcp::Tool;
 use crate::policy::AllowList;
 use crate::tools::{WhichTools, shortened_list};
 
-/// The most that the introduction says of the names of commands, in bytes.
+/// How many bytes of the introduction can be names of commands.
 const MOST_NAMES: usize = 800;
 
 /// The server's instructions at the start of a session: short, since a model reads them before every conversation.
@@ -20,9 +20,9 @@ pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
     };
     format!(
         "Use this server to run shell commands on the user's machine: git, build, test, lint, search files, and others that the \
-         operator allows. Runs non-interactive commands alone, {how}. A refusal says what is allowed, and the \
-         prompt `intro` tells the rules. Allowed: {}.",
-        shortened_list(&allow.summary(), MOST_NAMES, "the tools tell of them")
+         operator allows. It runs only non-interactive commands, {how}. A refusal says what is allowed, and the \
+         prompt `intro` explains the rules. Allowed: {}.",
+        shortened_list(&allow.summary(), MOST_NAMES, "see the tools")
     )
 }
 
@@ -35,7 +35,7 @@ pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which
     );
     for tool in tools {
         let summary = tool.description.lines().next().unwrap_or_default();
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "- `{}`: {summary}", tool.name);
     }
     if !allow.rules().is_empty() {
@@ -61,7 +61,7 @@ For some commands only certain arguments are allowed: `list_commands` shows them
 const RULES: &str = "
 Rules:
 - ONLY non-interactive commands: nobody can answer a prompt, and standard input is empty unless `input` is given.
-- The first word must be an allowed command, exactly as it stands in the list: no path before it, no other case.
+- The first word must be an allowed command, exactly as it is listed: no path in front of it, and in the same case.
 - There is no shell: no pipes, no redirection, no `&&`, no globs, no variables. Quoted, such characters are passed on literally.
 - Choose the directory with `cwd`. Every call starts fresh: nothing is kept from one call to the next.
 - `exit_code` says how the command ended; a value other than 0 is not always a failure: `grep` without a match exits with 1.

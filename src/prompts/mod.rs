@@ -100,8 +100,8 @@ pub fn get(
     Ok((prompt, text))
 }
 
-/// The command without a quote that has no end: some clients split what is typed behind a prompt at its blanks, and pass on
-/// the first piece of `"rm -rf x"` alone.
+/// The command without an unclosed quote at its start: some clients split what is typed after a prompt at blanks, and
+/// pass on only the first piece of `"rm -rf x"`.
 fn whole_word(command: &str) -> &str {
     let rest = command.strip_prefix('"').filter(|rest| !rest.contains('"'));
     let rest = rest.or_else(|| command.strip_prefix('\'').filter(|rest| !rest.contains('\'')));
@@ -117,8 +117,7 @@ fn split_note(command: &str, asked: &str) -> String {
     )
 }
 
-/// The completions of an argument of a prompt that begins like this: for a command, the names of those that are
-/// allowed.
+/// The completions of a partly typed argument of a prompt: for a command, the names of the allowed commands.
 ///
 /// # Errors
 /// [`PromptError`] if there is no such prompt or argument.

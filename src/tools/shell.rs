@@ -157,10 +157,9 @@ fn restart_tool(settings: &ToolSettings) -> Tool {
     Tool {
         name: "restart".to_owned(),
         title: "Restart the shell".to_owned(),
-        description:
-            "Ends the persistent shell and starts a new one: its directory and variables are reset.\n\
+        description: "Ends the persistent shell and starts a new one: its directory and variables are reset.\n\
              It waits for earlier calls; cancel those that it should not wait for."
-                .to_owned(),
+            .to_owned(),
         input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
         output_schema: settings.structured.then(|| output_schema(settings)),
         annotations: ToolAnnotations { read_only: false, destructive: true, idempotent: true, open_world: false },

@@ -2,8 +2,7 @@
 //!
 //! - `describe` makes their entries in the list of tools.
 //! - [`CallRequest`] is a call of one of them.
-//! - [`list_result`] and [`stop_result`] are the answers of two of them; [`read_output`] reads and searches the output
-//! of a call.
+//! - [`list_result`] and [`stop_result`] are the answers of two of them; [`read_output`] reads and searches output.
 
 mod answers;
 mod describe;
