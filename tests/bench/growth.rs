@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use super::client::Client;
 use super::measure::in_turns;
 use super::report::{Bound, Report};
-use super::{SUBJECTS, limits};
+use super::{SUBJECTS, baseline};
 
 /// The tenth allows for the difference between two equal servers on a busy machine.
 const FLAT: Option<Bound> = Some(Bound::AtMost(1.1));
@@ -69,19 +69,19 @@ impl Growth<'_> {
     /// The spawns are measured beside the same processes, so both rows compare with a spawn, and not with another server.
     fn beside_processes(&mut self, count: usize) {
         let mut client = start(&["--allow", "true"]);
-        let program = limits::program("true");
-        let limit = "Command::output() of it";
-        let pair = in_turns(self.rounds, || client.execute("true"), || limits::spawn(&program, &[]));
-        self.report.ratio("a call of `true`, before them", limit, pair, None);
+        let program = baseline::program("true");
+        let baseline = "Command::output() of it";
+        let pair = in_turns(self.rounds, || client.execute("true"), || baseline::spawn(&program, &[]));
+        self.report.ratio("a call of `true`, before them", baseline, pair, None);
         let company = Company::of(count);
-        let pair = in_turns(self.rounds, || client.execute("true"), || limits::spawn(&program, &[]));
+        let pair = in_turns(self.rounds, || client.execute("true"), || baseline::spawn(&program, &[]));
         let name = format!("a call of `true` beside {} more processes", company.0.len());
-        self.report.ratio(&name, limit, pair, None);
+        self.report.ratio(&name, baseline, pair, None);
     }
 
-    fn call(&mut self, name: &str, limit: &str, mut ours: Client, mut beside: Client) {
+    fn call(&mut self, name: &str, baseline: &str, mut ours: Client, mut beside: Client) {
         let pair = in_turns(self.rounds, || ours.execute("true"), || beside.execute("true"));
-        self.report.ratio(name, limit, pair, FLAT);
+        self.report.ratio(name, baseline, pair, FLAT);
     }
 }
 
@@ -120,7 +120,7 @@ struct Company(Vec<Child>);
 
 impl Company {
     fn of(count: usize) -> Self {
-        let sleep = limits::program("sleep");
+        let sleep = baseline::program("sleep");
         let start =
             |_| Command::new(&sleep).arg("600").stdin(Stdio::null()).spawn().expect("the machine has room for it");
         Self((0..count).map(start).collect())

@@ -3,14 +3,18 @@
 use std::time::{Duration, Instant};
 
 /// Does both `rounds` times in turns, after a tenth of it uncounted; gives the times of each.
-pub fn in_turns<A, B>(rounds: usize, mut ours: impl FnMut() -> A, mut limit: impl FnMut() -> B) -> [Vec<Duration>; 2] {
+pub fn in_turns<A, B>(
+    rounds: usize,
+    mut ours: impl FnMut() -> A,
+    mut baseline: impl FnMut() -> B,
+) -> [Vec<Duration>; 2] {
     let mut times = [Vec::with_capacity(rounds), Vec::with_capacity(rounds)];
     for round in 0..rounds + rounds.div_ceil(10) {
         let ours = time(&mut ours);
-        let limit = time(&mut limit);
+        let baseline = time(&mut baseline);
         if round >= rounds.div_ceil(10) {
             times[0].push(ours);
-            times[1].push(limit);
+            times[1].push(baseline);
         }
     }
     times

@@ -22,7 +22,7 @@ pub struct Report {
 
 struct Row {
     name: String,
-    limit: String,
+    baseline: String,
     figures: String,
     value: f64,
     unit: &'static str,
@@ -52,26 +52,26 @@ impl Bound {
 }
 
 impl Report {
-    /// How many times as long as its limit something takes.
-    pub fn ratio(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], bound: Option<Bound>) {
+    /// How many times as long as its baseline something takes.
+    pub fn ratio(&mut self, name: &str, baseline: &str, pair: [Vec<Duration>; 2], bound: Option<Bound>) {
         let [ours, beside] = medians(&pair);
-        self.push(name, limit, format!("{ours:.0} µs : {beside:.0} µs"), ours / beside, "×", bound);
+        self.push(name, baseline, format!("{ours:.0} µs : {beside:.0} µs"), ours / beside, "×", bound);
     }
 
-    /// How much of its limit's throughput something reaches.
-    pub fn throughput(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], bound: Option<Bound>) {
+    /// How much of its baseline's throughput something reaches.
+    pub fn throughput(&mut self, name: &str, baseline: &str, pair: [Vec<Duration>; 2], bound: Option<Bound>) {
         let [ours, beside] = medians(&pair);
         let figures = format!("{:.1} ms : {:.1} ms", ours / 1000.0, beside / 1000.0);
-        self.push(name, limit, figures, beside / ours, "of it", bound);
+        self.push(name, baseline, figures, beside / ours, "of it", bound);
     }
 
-    /// How much longer something takes than its limit, in microseconds.
+    /// How much longer something takes than its baseline, in microseconds.
     #[cfg(unix)]
-    pub fn added(&mut self, name: &str, limit: &str, pair: [Vec<Duration>; 2], most: f64) {
+    pub fn added(&mut self, name: &str, baseline: &str, pair: [Vec<Duration>; 2], most: f64) {
         let [ours, beside] = medians(&pair);
         self.push(
             name,
-            limit,
+            baseline,
             format!("{ours:.0} µs : {beside:.0} µs"),
             ours - beside,
             "µs",
@@ -84,13 +84,21 @@ impl Report {
         self.push(name, "", String::new(), megabytes, "MB", most.map(Bound::AtMost));
     }
 
-    fn push(&mut self, name: &str, limit: &str, figures: String, value: f64, unit: &'static str, bound: Option<Bound>) {
+    fn push(
+        &mut self,
+        name: &str,
+        baseline: &str,
+        figures: String,
+        value: f64,
+        unit: &'static str,
+        bound: Option<Bound>,
+    ) {
         eprintln!("{name}: {value:.2} {unit}");
-        self.rows.push(Row { name: name.to_owned(), limit: limit.to_owned(), figures, value, unit, bound });
+        self.rows.push(Row { name: name.to_owned(), baseline: baseline.to_owned(), figures, value, unit, bound });
     }
 
     pub fn to_text(&self) -> String {
-        let mut text = "| what | beside | medians | figure | bound |\n|---|---|---|---|---|\n".to_owned();
+        let mut text = "| what | baseline | medians | figure | bound |\n|---|---|---|---|---|\n".to_owned();
         for row in &self.rows {
             let bound = row.bound.map_or_else(String::new, |bound| {
                 format!("{}{}", bound.text(), if bound.holds(row.value) { "" } else { ", **missed**" })
@@ -98,7 +106,7 @@ impl Report {
             writeln!(
                 text,
                 "| {} | {} | {} | {:.2} {} | {bound} |",
-                row.name, row.limit, row.figures, row.value, row.unit
+                row.name, row.baseline, row.figures, row.value, row.unit
             )
             .unwrap();
         }
@@ -109,7 +117,7 @@ impl Report {
         let row = |row: &Row| {
             json!({
                 "what": row.name,
-                "beside": row.limit,
+                "baseline": row.baseline,
                 "value": row.value,
                 "unit": row.unit,
                 "bound": row.bound.map(Bound::text),
@@ -127,7 +135,7 @@ impl Report {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"10\" y=\"22\" font-size=\"15\">Each figure as a part of its bound</text>\n"
+             <text x=\"10\" y=\"22\" font-size=\"15\">Each figure as a fraction of its bound</text>\n"
         );
         for (place, (row, bound)) in bounded.iter().enumerate() {
             let y = 40 + place * line_height;

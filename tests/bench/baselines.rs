@@ -1,14 +1,14 @@
-//! `cargo bench`: what a call costs, each figure beside its physical limit, in turns in one run.
+//! `cargo bench`: what a call costs, compared with the same work without the server, measured alternately in one run.
 //!
-//! Medians and ratios; no figure is a promise without the limit beside it. `cargo bench -- --quick` takes a tenth of the
+//! Medians and ratios; a figure means something only together with its baseline. `cargo bench -- --quick` takes a tenth of the
 //! rounds, `--plain` leaves out the confined servers and the large ones, `--growth` measures only what must not grow, `--svg
 //! FILE` also draws the table, `--json` prints it for programs.
 //!
-//! - [`client`]: a client of the server, as thin as one can be.
+//! - [`client`]: a client of the server, as thin as possible.
 //! - [`cores`]: where the two ends of a round trip run.
-//! - [`growth`]: a call while the server or the machine has a lot to hold.
+//! - [`growth`]: a call while the server or the machine holds a lot.
 //! - [`limits`]: the same work without the server.
-//! - [`measure`]: two things in turns, and their medians.
+//! - [`measure`]: measures two things alternately, and their medians.
 //! - [`report`]: the table and the plot.
 #![allow(
     clippy::unwrap_used,
@@ -19,11 +19,11 @@
     reason = "a benchmark fails by panicking, and prints"
 )]
 
+mod baseline;
 mod client;
 mod cores;
 #[cfg(unix)]
 mod growth;
-mod limits;
 mod measure;
 mod report;
 
@@ -104,7 +104,7 @@ fn serve_with_ballast(megabytes: usize, arguments: &[String]) -> ExitCode {
 pub struct Subject {
     /// What is special about it; empty for the server as it is started without a thought.
     name: &'static str,
-    /// How many megabytes of its own it holds beside the server's.
+    /// How many megabytes it holds in addition to the server's memory.
     ballast: Option<usize>,
     flags: &'static [&'static str],
 }
@@ -174,31 +174,31 @@ impl Run<'_> {
     fn ratio<A, B>(
         &mut self,
         name: &str,
-        limit: &str,
+        baseline: &str,
         rounds: usize,
         work: (impl FnMut() -> A, impl FnMut() -> B),
         bound: Option<Bound>,
     ) {
         let pair = in_turns(rounds, work.0, work.1);
-        self.report.ratio(&self.name(name), limit, pair, bound);
+        self.report.ratio(&self.name(name), baseline, pair, bound);
     }
 
     /// One call at a time, and sixteen in flight.
     fn calls(&mut self) {
         let mut client = self.client(&["--allow", "true,echo"]);
-        let [program, echo] = ["true", "echo"].map(limits::program);
+        let [program, echo] = ["true", "echo"].map(baseline::program);
         let bound = match self.subject.name {
             "" => Some(Bound::AtMost(1.08)),
             "sandbox strict" => Some(Bound::AtMost(1.12)),
             _ => None,
         };
-        let limit = "Command::output() of it";
-        let work = (|| client.execute("true"), || limits::spawn(&program, &[]));
-        self.ratio("a call of `true`", limit, self.rounds(1500), work, bound);
-        let work = (|| client.execute("echo hello"), || limits::spawn(&echo, &["hello"]));
-        self.ratio("a call of `echo`", limit, self.rounds(600), work, None);
+        let baseline = "Command::output() of it";
+        let work = (|| client.execute("true"), || baseline::spawn(&program, &[]));
+        self.ratio("a call of `true`", baseline, self.rounds(1500), work, bound);
+        let work = (|| client.execute("echo hello"), || baseline::spawn(&echo, &["hello"]));
+        self.ratio("a call of `echo`", baseline, self.rounds(600), work, None);
         let calls = self.rounds(1600).max(64);
-        let pair = in_turns(5, || client.in_flight(16, calls), || limits::two_threads(&program, calls));
+        let pair = in_turns(5, || client.in_flight(16, calls), || baseline::two_threads(&program, calls));
         let (name, bound) = (self.name("sixteen calls in flight"), self.plain(Bound::AtLeast(0.95)));
         self.report.throughput(&name, "two threads of plain spawns", pair, bound);
     }
@@ -208,34 +208,35 @@ impl Run<'_> {
         if self.subject.ballast.is_some() {
             return;
         }
-        let program = limits::program("true");
+        let program = baseline::program("true");
         let subject = self.subject;
-        let (limit, rounds) = ("a spawn of `true`", self.rounds(300));
+        let (baseline, rounds) = ("a spawn of `true`", self.rounds(300));
         let bound = match subject.name {
             "" => Some(Bound::AtMost(1.7)),
             "sandbox strict" => Some(Bound::AtMost(2.5)),
             _ => None,
         };
-        let work = (|| client::start_to_answer(subject, &ALLOWED, client::INITIALIZE), || limits::spawn(&program, &[]));
-        self.ratio("start to `initialize` answered", limit, rounds, work, bound);
-        let work = (|| client::start_to_answer(subject, &ALLOWED, client::DISCOVER), || limits::spawn(&program, &[]));
-        self.ratio("start to `server/discover` answered", limit, rounds, work, None);
-        let work = (|| client::start_to_end(subject, &ALLOWED, client::INITIALIZE), || limits::spawn(&program, &[]));
-        self.ratio("start, `initialize`, end", limit, rounds, work, None);
+        let work =
+            (|| client::start_to_answer(subject, &ALLOWED, client::INITIALIZE), || baseline::spawn(&program, &[]));
+        self.ratio("start to `initialize` answered", baseline, rounds, work, bound);
+        let work = (|| client::start_to_answer(subject, &ALLOWED, client::DISCOVER), || baseline::spawn(&program, &[]));
+        self.ratio("start to `server/discover` answered", baseline, rounds, work, None);
+        let work = (|| client::start_to_end(subject, &ALLOWED, client::INITIALIZE), || baseline::spawn(&program, &[]));
+        self.ratio("start, `initialize`, end", baseline, rounds, work, None);
         let profiles: Vec<&str> = profile_names().collect();
         let profiles = ["--profile", &profiles.join(",")];
         let bound = self.plain(Bound::AtMost(3.0));
         let work =
-            (|| client::start_to_answer(subject, &profiles, client::INITIALIZE), || limits::spawn(&program, &[]));
-        self.ratio("start with all profiles to `initialize` answered", limit, rounds, work, bound);
-        let work = (|| client::start_to_end(subject, &profiles, client::INITIALIZE), || limits::spawn(&program, &[]));
-        self.ratio("start with all profiles, `initialize`, end", limit, rounds, work, None);
+            (|| client::start_to_answer(subject, &profiles, client::INITIALIZE), || baseline::spawn(&program, &[]));
+        self.ratio("start with all profiles to `initialize` answered", baseline, rounds, work, bound);
+        let work = (|| client::start_to_end(subject, &profiles, client::INITIALIZE), || baseline::spawn(&program, &[]));
+        self.ratio("start with all profiles, `initialize`, end", baseline, rounds, work, None);
     }
 
     /// Requests that run nothing.
     fn protocol(&mut self) {
         let subject = self.subject;
-        let start = || (Client::start(subject, &["--allow", "true"]), limits::Lines::start("cat"));
+        let start = || (Client::start(subject, &["--allow", "true"]), baseline::Lines::start("cat"));
         cores::on_each(start, |cores, (mut client, mut cat)| {
             let bound = |most| self.plain(Bound::AtMost(most));
             for (method, bound) in [("ping", bound(2.5)), ("tools/list", bound(1.5))] {
@@ -251,19 +252,19 @@ impl Run<'_> {
     fn shell(&mut self) {
         let subject = self.subject;
         let flags = ["--tools", "shell", "--allow", "echo,env"];
-        let start = || (Client::start(subject, &flags), limits::Lines::start("sh"));
-        let limit = "the line to a bare `sh`";
+        let start = || (Client::start(subject, &flags), baseline::Lines::start("sh"));
+        let baseline = "the line to a bare `sh`";
         cores::on_each(start, |cores, (mut client, mut sh)| {
             let line = client::request(1, "tools/call", r#"{"name":"echo","arguments":{"arguments":"hello"}}"#);
             let name = format!("`echo hello` on the persistent shell{}", cores.name());
             let work = (|| client.round_trip(&line), || sh.round_trip("echo hello\n"));
             let bound = self.plain(Bound::AtMost(cores.of(2.2, 1.25)));
-            self.ratio(&name, limit, self.rounds(3000), work, bound);
+            self.ratio(&name, baseline, self.rounds(3000), work, bound);
         });
         let (mut client, mut sh) = start();
         let line = client::request(1, "tools/call", r#"{"name":"env","arguments":{"arguments":"echo hello"}}"#);
         let work = (|| client.round_trip(&line), || sh.round_trip("env echo hello\n"));
-        self.ratio("`env echo hello` on the persistent shell", limit, self.rounds(600), work, None);
+        self.ratio("`env echo hello` on the persistent shell", baseline, self.rounds(600), work, None);
     }
 
     /// What `allowexec record` adds to a server. A process in between costs two more switches between processes, whatever it does.
@@ -281,10 +282,10 @@ impl Run<'_> {
             || Client::start_recorded(&ALLOWED),
             || client::start_to_answer(self.subject, &ALLOWED, client::INITIALIZE),
         );
-        let (name, limit) = ("what `allowexec record` adds to a start", "the start without it");
-        self.report.added(name, limit, pair, 1000.0);
+        let (name, baseline) = ("what `allowexec record` adds to a start", "the start without it");
+        self.report.added(name, baseline, pair, 1000.0);
         let flags = ["--allow", "cat", "--max-output", "0", "--timeout", "1m"];
-        let (file, mut client) = (limits::TextFile::of_megabytes(10), Client::start_recorded(&flags));
+        let (file, mut client) = (baseline::TextFile::of_megabytes(10), Client::start_recorded(&flags));
         let command = format!("cat {}", file.path().to_str().expect("a path of letters"));
         for _ in 0..10 {
             client.execute(&command);
@@ -300,22 +301,22 @@ impl Run<'_> {
 
     /// Ten megabytes of text, read from a file.
     fn output(&mut self) {
-        let file = limits::TextFile::of_megabytes(10);
+        let file = baseline::TextFile::of_megabytes(10);
         let path = file.path().to_str().expect("a path of letters").to_owned();
-        let cat = limits::program("cat");
-        for (name, bound, limit) in [
+        let cat = baseline::program("cat");
+        for (name, max_output, bound) in [
             ("10 MB of output, no bound", "0", Bound::AtMost(4.0)),
             ("10 MB of output, default bound", "64KiB", Bound::AtMost(1.3)),
         ] {
-            let mut client = self.client(&["--allow", "cat", "--max-output", bound]);
+            let mut client = self.client(&["--allow", "cat", "--max-output", max_output]);
             let command = format!("cat {path}");
-            let work = (|| client.execute(&command), || limits::spawn(&cat, &[&path]));
-            let bound = self.plain(limit);
+            let work = (|| client.execute(&command), || baseline::spawn(&cat, &[&path]));
+            let bound = self.plain(bound);
             self.ratio(name, "reading it from the command", self.rounds(60).max(5), work, bound);
         }
     }
 
-    /// Resident memory, which has no limit beside it but a bound.
+    /// Resident memory, which has a bound but no baseline.
     fn memory(&mut self) {
         let mut client = self.client(&["--allow", "true,head"]);
         let calls = if self.is_quick { 1000 } else { 10_000 };
@@ -338,6 +339,6 @@ impl Run<'_> {
 }
 
 /// The medians of a pair in microseconds.
-fn medians([ours, limit]: &[Vec<Duration>; 2]) -> [f64; 2] {
-    [ours, limit].map(|times| median(times).as_secs_f64() * 1e6)
+fn medians([ours, baseline]: &[Vec<Duration>; 2]) -> [f64; 2] {
+    [ours, baseline].map(|times| median(times).as_secs_f64() * 1e6)
 }
