@@ -198,7 +198,7 @@ fn every_agent_made_the_calls_that_readme_speaks_of() {
             assert_eq!(how(&modes, step), "yes", "{}: {step}", modes[0].agent);
         }
     }
-    let (_, readme) = include_str!("../../README.md").split_once("## Tried with\n").unwrap();
+    let (_, readme) = include_str!("../../README.md").split_once("## Tested with\n").unwrap();
     let (claim, _) = readme.split_once("<!-- agents").unwrap();
     let claim = claim.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in
