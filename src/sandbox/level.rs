@@ -254,7 +254,7 @@ impl Enforcement {
             held.collect::<Vec<_>>().join(", ")
         );
         if self.level == Level::Strict {
-            text.push_str(", execution of the allowed programs alone");
+            text.push_str(", execution of only the allowed programs");
         }
         if self.level == Level::Strict && self.network == Network::Full {
             text.push_str("; the network is open");
@@ -351,7 +351,7 @@ mod tests {
         let of_strict = "access to files and directories, moving files between directories, truncating files";
         let of_both = "ioctl on devices, signals and abstract sockets, the server's threads, its process group and its \
                        limits, message queues, keyrings, namespaces and mounts";
-        let more = "System V IPC, file watches and priorities, execution of the allowed programs alone";
+        let more = "System V IPC, file watches and priorities, execution of only the allowed programs";
         let enforced = "enforced by the kernel (Landlock ABI 7, seccomp)";
         assert_eq!(
             outcome(Level::Strict, Network::None, landlock(7), false),

@@ -19,7 +19,7 @@ pub(crate) enum Event {
     /// The client's stream has ended, or can no longer be read.
     InputEnded(io::Result<()>),
     /// The client has closed the stream that it reads answers from.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "told on a Unix alone; elsewhere the next write fails"))]
+    #[cfg_attr(not(unix), expect(dead_code, reason = "sent only on Unix; elsewhere the next write fails"))]
     OutputClosed,
     /// The process was asked to end.
     Signal,

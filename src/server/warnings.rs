@@ -17,8 +17,8 @@ impl Parts {
         }
         if self.allows_by_default {
             warnings.push(format!(
-                "no command is named, so `--tools shell` allows the set `@shell`: {}; name your own with `--allow`, or these \
-                 with `--allow @shell`",
+                "no command is named, so `--tools shell` allows `@shell`: {}; name your own with `--allow`, or these with \
+                 `--allow @shell`",
                 allow.names().join(", ")
             ));
         }

@@ -108,10 +108,11 @@ impl ShellAction {
         marker: Marker,
     ) -> Result<ShellLine, String> {
         let words = match self {
-            Self::Restart(_) => return Err("a new shell is no command".to_owned()),
+            Self::Restart(_) => return Err("a restart isn't a command".to_owned()),
             Self::Run(command) => command.into_shell_words(),
             Self::ChangeDirectory(path) => {
-                let path = path.to_str().ok_or("the path of the directory is no UTF-8, so no call can name it")?;
+                let path =
+                    path.to_str().ok_or("the path of the directory isn't valid UTF-8, so no call can name it")?;
                 dialect::change_to(path).map_err(|refused| refused.to_string())?
             }
         };

@@ -41,7 +41,7 @@ impl ShellDirectories<'_> {
             }
             Change::To(target) => current.join(target),
         };
-        let target = target.to_str().ok_or_else(|| refused("the path is no UTF-8; name another directory"))?;
+        let target = target.to_str().ok_or_else(|| refused("the path isn't valid UTF-8; name another directory"))?;
         let stays = |why: &dyn std::fmt::Display| refused(&format!("the directory stays as it is: {why}"));
         let resolved = directories.resolve(Some(target)).map_err(|error| stays(&error))?;
         let path = resolved.path();

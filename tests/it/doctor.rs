@@ -101,7 +101,7 @@ fn what_a_command_can_prepare_for_a_later_start_or_call_is_a_warning() {
     }
     let found = warned("[base]/inner/bin:/usr/bin:/bin", "--allow ls --sandbox workspace");
     let expected =
-        format!("the directory of `PATH` `{}/inner/bin` lies where commands may write, so that", base.display());
+        format!("the directory of `PATH` `{}/inner/bin` lies where commands may write, so a command", base.display());
     assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:?}");
 }
 

@@ -660,7 +660,7 @@ fn the_allow_list_makes_the_tools_or_the_start_fails() {
         let output = command.arg("doctor").args(args).env_remove("ALLOWED_COMMANDS").output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let warning = "`--tools shell` allows the set `@shell`: ls, echo, curl,";
+    let warning = "`--tools shell` allows `@shell`: ls, echo, curl,";
     assert!(doctor(&["--tools", "shell"]).contains(warning));
     assert!(!doctor(&["--tools", "shell", "--allow", "@shell"]).contains(warning));
     let (_, names, _) = tools(&["--tools", "all", "--allow", "g++"]);

@@ -31,7 +31,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("history", "shows the shell's own lines"),
     ("pushd", "changes the directory unchecked"),
     ("popd", "changes the directory unchecked"),
-    ("let", "computes with variables, and runs what stands in them"),
+    ("let", "computes with variables, and runs what is in them"),
 ];
 
 /// The name of this dialect in a sentence.

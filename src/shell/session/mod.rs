@@ -37,7 +37,7 @@ pub(super) struct ShellLine {
     /// Keeps its whole output; `None` if that is not kept.
     pub spool: Option<Arc<Spool>>,
     /// Whether the shell runs it itself, so nothing else writes, and the marker comes only on the standard output.
-    #[cfg_attr(windows, expect(dead_code, reason = "there the marker always stands on both"))]
+    #[cfg_attr(windows, expect(dead_code, reason = "there the marker is always on both streams"))]
     pub by_shell_alone: bool,
 }
 
