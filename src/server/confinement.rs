@@ -220,6 +220,12 @@ impl Confinement {
         self.confines_rules
     }
 
+    /// Whether all commands are without a network, but for those whose rule says otherwise.
+    pub(super) fn lacks_network(&self) -> bool {
+        let enforced = self.enforcement.as_ref().ok().filter(|_| self.is_on());
+        enforced.is_some_and(|enforcement| enforcement.network == Network::None)
+    }
+
     /// Whether the server may start.
     ///
     /// # Errors

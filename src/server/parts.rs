@@ -172,6 +172,7 @@ impl Parts {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
                 is_confined: confinement.is_on() || confinement.confines_rules(),
+                lacks_network: confinement.lacks_network(),
                 kept_as: None,
             },
             max_concurrent: config.max_concurrent.value,

@@ -78,9 +78,15 @@ impl<'a> CommandResult<'a> {
     ) -> Self {
         let (exit_code, signal) = exit_code_of(end);
         let [stdout, stderr] = streams.map(Text::new);
-        let denial = |code| denial::hint(&stderr.text).filter(|_| settings.is_confined && !own.is_success(code));
+        let denial = |code| {
+            denial::hint(&stderr.text, settings.lacks_network).filter(|_| settings.is_confined && !own.is_success(code))
+        };
         let hint = match end {
-            End::TimedOut(timeout) => Some(timeout_hint(timeout)),
+            // It may have tried again and again.
+            End::TimedOut(timeout) => Some(match denial(exit_code) {
+                Some(denial) => format!("{}; {denial}", timeout_hint(timeout)),
+                None => timeout_hint(timeout),
+            }),
             End::Exited(code) => denial(code).or_else(|| own.hint(code)),
             End::Signaled(_) | End::Stopped => None,
         };

@@ -10,8 +10,9 @@ const ABOVE: usize = 3;
 /// How many bytes at the end of the output are searched: a program that fails prints its error last.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// The hint for a confined command that failed and printed this; `None` if nothing in it looks like a refusal.
-pub(super) fn hint(stderr: &str) -> Option<String> {
+/// The hint for a confined command that failed and printed this; `None` if nothing in it looks like a refusal. Without
+/// a network, what looks like a failing one is the sandbox's refusal, too.
+pub(super) fn hint(stderr: &str, lacks_network: bool) -> Option<String> {
     let mut start = stderr.len().saturating_sub(LOOKED_AT);
     while !stderr.is_char_boundary(start) {
         start += 1;
@@ -19,10 +20,16 @@ pub(super) fn hint(stderr: &str) -> Option<String> {
     let lines: Vec<&str> = stderr.get(start..)?.lines().collect();
     let denied: Vec<usize> =
         (0..lines.len()).filter(|&place| lines.get(place).is_some_and(|line| is_denial(line))).collect();
-    // The words around a path say what was to be done with it; words inside the path say nothing about that.
+    // A failure after the last refusal is the one that ended the command.
+    let failure = lines.iter().rposition(|line| fails_to_connect(line)).filter(|_| lacks_network);
+    if failure.is_some_and(|failure| denied.last().is_none_or(|last| *last < failure)) {
+        return Some(sentence("`--network full`"));
+    }
+    // The words around a path say what was to be done with it; words inside the path say nothing about that. Frames of a traceback
+    // name code.
     let of_line = |place: usize| {
         let around = (place.saturating_sub(ABOVE)..=place).rev();
-        around.filter_map(|place| lines.get(place)).find_map(|line| {
+        around.filter_map(|place| lines.get(place)).filter(|line| !is_frame(line)).find_map(|line| {
             let path = path_in(line)?;
             Some((line.split_once(path)?, path))
         })
@@ -31,21 +38,30 @@ pub(super) fn hint(stderr: &str) -> Option<String> {
         let line = lines.get(place).copied().unwrap_or_default();
         path_in(line).filter(|path| !path.starts_with("/dev/")).map_or(line.to_owned(), |path| line.replace(path, ""))
     };
-    if denied.iter().any(|&place| is_of_network(&without_path(place))) {
+    let is_in_socket = |place: usize| {
+        let is_without_path = lines.get(place).is_some_and(|line| path_in(line).is_none());
+        is_without_path && traceback(&lines, place).iter().any(|line| is_frame(line) && line.contains("/socket.py\""))
+    };
+    if denied.iter().any(|&place| is_of_network(&without_path(place)) || is_in_socket(place)) {
         return Some(sentence("`--network full`"));
     }
-    let Some(((before, behind), path)) = denied.iter().find_map(|&place| of_line(place)) else {
+    let Some((place, ((before, behind), path))) = denied.iter().find_map(|&place| Some((place, of_line(place)?)))
+    else {
         let grants =
             if is_write(lines.get(*denied.first()?)?) { "`--write`" } else { "`--read`, `--write` or `--exec`" };
         return Some(sentence(&format!("{grants} of the path that is needed")));
     };
-    // Another line about the same path may say more: cargo fails to write a file, because it failed to open it.
-    let is_write =
-        is_write(before) || lines.iter().any(|line| line.contains(path) && is_write(&line.replace(path, "")));
+    // Another line about the same path may say more: cargo fails to write a file, because it failed to open it. Python's
+    // error says only which path, and the traceback what for.
+    let traceback = traceback(&lines, place);
+    let is_write = is_write(before)
+        || lines.iter().any(|line| line.contains(path) && is_write(&line.replace(path, "")))
+        || traceback.iter().any(|line| is_written_by(line));
+    let is_started = traceback.iter().any(|line| is_frame(line) && line.contains("/subprocess.py\""));
     if let Some(preset) = Preset::ALL.into_iter().find(|preset| !is_write && concerns(*preset, path)) {
         return Some(sentence(&format!("`--grant {}`", preset.name())));
     }
-    let flag = match (is_write, is_execution(before, behind)) {
+    let flag = match (is_write, is_started || is_execution(before, behind)) {
         (true, _) => "write",
         (false, true) => "exec",
         (false, false) => "read",
@@ -59,6 +75,45 @@ fn sentence(grant: &str) -> String {
     format!(
         "the sandbox has probably refused this; work inside the allowed directories, or ask the operator to add {grant}"
     )
+}
+
+/// Whether a line is one of a Python traceback: where the code stands that was running.
+fn is_frame(line: &str) -> bool {
+    line.trim_start().starts_with("File \"") && line.contains("\", line ")
+}
+
+/// The lines of the traceback that ends in front of this one.
+fn traceback<'a>(lines: &'a [&'a str], end: usize) -> &'a [&'a str] {
+    let above = lines.get(..end).unwrap_or_default();
+    let start = above.iter().rposition(|line| !line.starts_with("  ")).map_or(0, |other| other + 1);
+    above.get(start..).unwrap_or_default()
+}
+
+/// Whether a line of a traceback opens a file to write it, or calls what changes one.
+fn is_written_by(line: &str) -> bool {
+    let calls = ["mkdir", "makedirs", "write_text", "write_bytes", "unlink", "rename", "rmdir", "os.remove"];
+    let modes =
+        ["'w", "\"w", "'a", "\"a", "'x", "\"x"].iter().any(|mode| line.contains("open(") && line.contains(mode));
+    modes || calls.iter().any(|call| line.contains(call))
+}
+
+/// Whether a line says that another machine could not be found or reached.
+fn fails_to_connect(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    [
+        "resolve host",
+        "name resolution",
+        "failure resolving",
+        "name or service not known",
+        "no such host",
+        "eai_again",
+        "enotfound",
+        "couldn't connect",
+        "failed to connect",
+        "network is unreachable",
+    ]
+    .iter()
+    .any(|words| line.contains(words))
 }
 
 fn is_denial(line: &str) -> bool {
@@ -116,7 +171,72 @@ mod tests {
     use super::*;
 
     fn check(stderr: &str, grant: Option<&str>) {
-        assert_eq!(hint(stderr), grant.map(sentence), "{stderr}");
+        assert_eq!(hint(stderr, false), grant.map(sentence), "{stderr}");
+    }
+
+    #[test]
+    fn a_network_that_the_sandbox_refuses_is_named_whatever_the_program_says() {
+        for (stderr, is_named) in [
+            ("curl: (6) Could not resolve host: example.com\n", true),
+            ("curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server\n", true),
+            ("fatal: unable to access 'http://127.0.0.1:9/x/': Failed to connect to 127.0.0.1 port 9", true),
+            ("ssh: Could not resolve hostname a: Temporary failure in name resolution\r\n", true),
+            ("socket.gaierror: [Errno -3] Temporary failure in name resolution\n", true),
+            ("npm error code EAI_AGAIN\nnpm error request to https://registry.npmjs.org/x failed\n", true),
+            (
+                "warning: unable to access '/root/.gitconfig': Permission denied\nfatal: Could not resolve host: a\n",
+                true,
+            ),
+            ("cat: a: No such file or directory\n", false),
+        ] {
+            assert_eq!(hint(stderr, true), is_named.then(|| sentence("`--network full`")), "{stderr}");
+        }
+        // With a network it is a failure like others.
+        assert_eq!(hint("curl: (6) Could not resolve host: example.com\n", false), None);
+        // What ends the command is refused behind it.
+        let then_denied = "curl: (6) Could not resolve host: a\ncat: /srv/x: Permission denied\n";
+        assert_eq!(hint(then_denied, true), Some(sentence("`--read /srv/x`")));
+    }
+
+    #[test]
+    fn a_traceback_of_python_says_what_was_refused_and_not_where_the_code_stands() {
+        let library = "/usr/lib/python3.11";
+        let begin = "Traceback (most recent call last):\n  File \"/srv/run.py\", line 1, in <module>\n";
+        for (frames, error, grant) in [
+            (
+                format!(
+                    "  File \"{library}/socket.py\", line 232, in __init__\n    _socket.socket.__init__(self, family)\n"
+                ),
+                "PermissionError: [Errno 13] Permission denied",
+                "`--network full`",
+            ),
+            (
+                format!(
+                    "  File \"{library}/subprocess.py\", line 1901, in _execute_child\n    raise child_exception\n"
+                ),
+                "PermissionError: [Errno 13] Permission denied: '/usr/bin/id'",
+                "`--exec /usr/bin/id`",
+            ),
+            (
+                format!(
+                    "  File \"{library}/shutil.py\", line 258, in copyfile\n    with open(dst, 'wb') as fdst:\n         ^^^\n"
+                ),
+                "PermissionError: [Errno 13] Permission denied: '/etc/q'",
+                "`--write /etc/q`",
+            ),
+            (
+                format!("  File \"{library}/pathlib.py\", line 1045, in open\n    return io.open(self, mode)\n"),
+                "PermissionError: [Errno 13] Permission denied: '/srv/data'",
+                "`--read /srv/data`",
+            ),
+            (
+                String::new(),
+                "PermissionError: [Errno 1] Operation not permitted",
+                "`--read`, `--write` or `--exec` of the path that is needed",
+            ),
+        ] {
+            check(&format!("{begin}{frames}{error}\n"), Some(grant));
+        }
     }
 
     #[test]
@@ -166,9 +286,9 @@ mod tests {
     #[test]
     fn a_hint_stays_short_whatever_was_printed() {
         let long = format!("cat: /{}: Permission denied", "é".repeat(10_000));
-        assert!(hint(&long).is_some_and(|hint| hint.len() < LONGEST + 200));
+        assert!(hint(&long, true).is_some_and(|hint| hint.len() < LONGEST + 200));
         let denial = "cat: /srv/x: Permission denied\n";
-        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT))), None);
-        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT))).is_some());
+        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), true), None);
+        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), true).is_some());
     }
 }

@@ -17,6 +17,8 @@ pub struct ReportSettings {
     pub exit_error: bool,
     /// Whether a sandbox confines commands, so a denial probably comes from it.
     pub is_confined: bool,
+    /// Whether the sandbox of all commands leaves them no network, so that a failing one is its doing.
+    pub lacks_network: bool,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
 }

@@ -282,6 +282,16 @@ fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
     assert!(hint_of("workspace", denial));
     assert!(!hint_of("off", denial));
     assert!(!hint_of("workspace", &denial.replace("exit 1", "exit 0")));
+    let no_network = |more: &[&str]| {
+        let line = "sh -c 'echo \"curl: (6) Could not resolve host: a\" >&2; exit 6'";
+        let output = text(&world.server("strict", "sh", more).call("execute_command", json!({"command": line})));
+        output.contains("ask the operator to add `--network full`")
+    };
+    assert!(no_network(&[]) && !no_network(&["--network", "full"]));
+    let retrying = "sh -c 'echo connect: Permission denied >&2; sleep 60'";
+    let timed_out = json!({"command": retrying, "timeout_ms": 300});
+    let output = text(&world.server("strict", "sh,sleep", &[]).call("execute_command", timed_out));
+    assert!(output.contains("ended after 300 ms") && output.contains("add `--network full`"), "{output}");
     let mut shell = world.server("workspace", "sh", &["--tools", "shell"]);
     let output = text(&shell.call("sh", json!({"arguments": "-c 'echo /srv/x: Permission denied >&2; exit 1'"})));
     assert!(output.contains("ask the operator to add `--read /srv/x`"), "{output}");
