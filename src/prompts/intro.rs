@@ -18,10 +18,11 @@ pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
         }
         WhichTools::All => "without a shell, or each as a tool of its own in one persistent shell that keeps its state",
     };
+    // Only where all of them are allowed: a model would try the others in vain.
+    let tasks = if allow.allows_any() { ": git, build, test, lint, search files, and others" } else { "" };
     format!(
-        "Use this server to run shell commands on the user's machine: git, build, test, lint, search files, and others that the \
-         operator allows. It runs only non-interactive commands, {how}. A refusal says what is allowed, and the \
-         prompt `intro` explains the rules. Allowed: {}.",
+        "Use this server to run shell commands on the user's machine{tasks}. It runs only non-interactive commands, {how}. \
+         A refusal says what is allowed, and the prompt `intro` explains the rules. Allowed: {}.",
         shortened_list(&allow.summary(), MOST_NAMES, "see the tools")
     )
 }

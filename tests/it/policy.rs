@@ -469,6 +469,8 @@ fn a_start_with_profiles_answers_the_handshake_and_then_whatever_needs_the_rules
     let greeting = server.initialize("2025-11-25");
     let instructions = greeting["instructions"].as_str().or(greeting["result"]["instructions"].as_str()).unwrap();
     assert!(instructions.contains("Allowed: git-lfs, git, ls, cat,"), "{instructions}");
+    // No task is named that is not allowed.
+    assert!(!instructions.contains("lint"), "{instructions}");
     let result = server.call("execute_command", json!({"command": "cat a src/b"}));
     assert_eq!(
         result["content"][0]["text"], "exit_code: 0\nstdout: |\n  text of a\n  text of b\nstderr: ''\n",
