@@ -18,7 +18,7 @@ pub enum Unclear {
     },
     /// env(1) starts it by more than a name.
     #[error(
-        "can't tell which interpreter its first line starts: it calls env(1) with `{argument}`, and {why}; name the interpreter's \
+        "it can't be told which interpreter its first line starts: it calls env(1) with `{argument}`, and {why}; name the interpreter's \
          path there, or only its name behind `env` or `env -S`"
     )]
     Env {
@@ -29,7 +29,7 @@ pub enum Unclear {
     },
     /// An entry of `PATH` that is no absolute path comes first.
     #[error(
-        "can't tell which interpreter its first line starts: env(1) looks `{name}` up in PATH, whose entry `{}` is the directory of \
+        "it can't be told which interpreter its first line starts: env(1) looks `{name}` up in PATH, whose entry `{}` is the directory of \
          each call; set `PATH` to absolute directories", .entry.display()
     )]
     InDirectory {
@@ -40,7 +40,7 @@ pub enum Unclear {
     },
     /// There is no `PATH`.
     #[error(
-        "can't tell which interpreter its first line starts: env(1) looks `{name}` up in PATH, which a rule unsets; set it there instead"
+        "it can't be told which interpreter its first line starts: env(1) looks `{name}` up in PATH, which a rule unsets; set it there instead"
     )]
     NoPath {
         /// What is looked up.

@@ -72,7 +72,7 @@ pub enum Untrusted {
         what: String,
     },
     /// It can't be told what is executed with it.
-    #[error("the program `{}` does not run with `--trust owner`: of `{}`, {why}", .program.display(), .file.display())]
+    #[error("the program `{}` does not run with `--trust owner`, since `{}` can't be followed: {why}", .program.display(), .file.display())]
     Unclear {
         /// The program.
         program: PathBuf,
