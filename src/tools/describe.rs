@@ -78,11 +78,11 @@ fn in_background(settings: &BackgroundSettings) -> String {
     let handed_over = match settings.hand_over {
         Duration::ZERO => String::new(),
         _ if !settings.keeps_output => String::new(),
-        after => format!("; a call that is still running after {} goes on in the background", duration(after)),
+        after => format!("; a call still running after {} goes on in the background", duration(after)),
     };
     format!(
-        "\nFor servers and long builds: `background: true` returns the number of the call immediately, and the command runs on \
-         (at most {} at a time, {} each){handed_over}. Read or wait with `read_output`, end with `stop_call`.",
+        "\nFor servers and long builds: `background: true` returns the call's number immediately (at most {} at a time, \
+         {} each){handed_over}. Read or wait with `read_output`, end with `stop_call`.",
         settings.most_calls,
         duration(settings.max_background),
     )
