@@ -71,6 +71,17 @@ pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<Strin
 /// The error code of JSON-RPC for a method that there is not.
 const METHOD_NOT_FOUND: i64 = -32601;
 
+/// What an id or a token is found by. `1`, `1.0` and `-0` are whole numbers that may be written in another way.
+fn spelled(id: &Value) -> String {
+    match id.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT) {
+        Some(number) => (number + 0.0).to_string(),
+        None => id.to_string(),
+    }
+}
+
+/// Doubles hold all whole numbers up to this one.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A request that was not answered yet, or was.
 struct Request {
     line: usize,
@@ -197,7 +208,7 @@ impl<'a> Session<'a> {
             "initialize" => message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned),
             _ => self.revision(own).map(str::to_owned),
         };
-        let key = (side, id.to_string());
+        let key = (side, spelled(id));
         if self.requests.contains_key(&key) {
             self.find(side, "id", format!("the id {} was used before in this session", shown(id)));
         }
@@ -205,12 +216,12 @@ impl<'a> Session<'a> {
             let receiver = side.other();
             let is_active = self
                 .tokens
-                .get(&(receiver, token.to_string()))
+                .get(&(receiver, spelled(token)))
                 .is_some_and(|(id, _)| self.requests.get(&(side, id.clone())).is_some_and(|request| !request.answered));
             if is_active {
                 self.find(side, "progress", format!("the token {} still belongs to another request", shown(token)));
             }
-            self.tokens.insert((receiver, token.to_string()), (id.to_string(), None));
+            self.tokens.insert((receiver, spelled(token)), (spelled(id), None));
         }
         self.by_schema(side, method, message, revision.as_deref());
         let (line, method) = (self.line, method.to_owned());
@@ -274,7 +285,7 @@ impl<'a> Session<'a> {
             }
             "notifications/cancelled" => match params("requestId") {
                 None => self.find(side, "cancellation", "it names no request"),
-                Some(id) => match self.requests.get_mut(&(side, id.to_string())) {
+                Some(id) => match self.requests.get_mut(&(side, spelled(id))) {
                     None => self.find(side, "cancellation", format!("there is no request {}", shown(id))),
                     Some(request) if request.method == "initialize" => {
                         self.find(side, "cancellation", "`initialize` can't be cancelled");
@@ -294,7 +305,7 @@ impl<'a> Session<'a> {
     /// The progress of a task goes on after the answer, which was the task.
     fn progress(&mut self, side: Side, token: Option<&Value>, progress: Option<&Value>, is_of_task: bool) {
         let Some(token) = token else { return self.find(side, "progress", "it has no token") };
-        let Some((id, before)) = self.tokens.get_mut(&(side, token.to_string())) else {
+        let Some((id, before)) = self.tokens.get_mut(&(side, spelled(token))) else {
             return self.find(side, "progress", format!("no request has the token {}", shown(token)));
         };
         let now = progress.and_then(Value::as_f64);
@@ -318,7 +329,7 @@ impl<'a> Session<'a> {
             }
             return;
         }
-        let Some(request) = self.requests.get_mut(&(side.other(), id.to_string())) else {
+        let Some(request) = self.requests.get_mut(&(side.other(), spelled(id))) else {
             if side == Side::Client && self.unnamed > 0 {
                 self.unnamed -= 1;
                 return;
@@ -393,9 +404,9 @@ impl<'a> Session<'a> {
     ) -> Option<String> {
         let of = |side: Side, id: &str| self.requests.get(&(side, id.to_owned())).map(|request| &request.revision);
         let named = match method {
-            "notifications/cancelled" => params("requestId").and_then(|id| of(side, &id.to_string())),
+            "notifications/cancelled" => params("requestId").and_then(|id| of(side, &spelled(id))),
             "notifications/progress" => params("progressToken")
-                .and_then(|token| self.tokens.get(&(side, token.to_string())))
+                .and_then(|token| self.tokens.get(&(side, spelled(token))))
                 .and_then(|(id, _)| of(side.other(), id)),
             // A subscription belongs to the modern era. Other notifications are in the revision of the handshake, if there was one.
             _ if params("_meta").is_some_and(|meta| meta.get(SUBSCRIPTION).is_some()) => Some(&self.modern),

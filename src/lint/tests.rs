@@ -116,6 +116,24 @@ fn a_last_line_without_its_end_is_found_on_both_sides() {
 }
 
 #[test]
+fn an_id_is_the_same_number_however_it_is_written() {
+    let session = |asked: &str, answered: &str| {
+        format!(
+            "{HANDSHAKE}--> {{\"jsonrpc\":\"2.0\",\"id\":{asked},\"method\":\"ping\"}}\n\
+             <-- {{\"jsonrpc\":\"2.0\",\"id\":{answered},\"result\":{{}}}}\n==> eof\n"
+        )
+    };
+    for (asked, answered) in [("1.0", "1"), ("7", "7.0"), ("1e2", "100"), ("9007199254740993", "9007199254740993")] {
+        check(&session(asked, answered), &[]);
+    }
+    for (asked, answered) in [("1", "\"1\""), ("9007199254740993", "9007199254740992"), ("1", "2")] {
+        let finding = format!("7 server id: it answers the id {answered}, which no request has");
+        let open = format!("6 server id: the request {asked} (`ping`) was never answered");
+        check(&session(asked, answered), &[&open, &finding]);
+    }
+}
+
+#[test]
 fn a_wait_for_a_method_is_judged_by_nothing_that_it_does_not_say() {
     let answer = "--> {\"jsonrpc\":\"2.0\",\"id\":\"r\",\"result\":{\"roots\":[]}}\n";
     let body = format!(
