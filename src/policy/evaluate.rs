@@ -71,15 +71,13 @@ impl Policy {
         if matches!(facts.rule, Some(Rule::Project(_))) && facts.program.is_none() {
             facts.rule = None;
         }
-        let attempted = match &command {
-            Err(error) => Some(self.without_secrets(error.attempted())),
-            // Nobody has looked at its arguments.
-            Ok(command) if facts.judged.is_none() => Some(self.without_secrets(command.words().to_vec())),
-            Ok(_) => None,
-        };
+        let attempted = command.as_ref().err().map(CommandLineError::attempted);
+        let is_judged = facts.judged.is_some();
         let mut decision = decision::decide(&self.allow, command, facts, approved);
-        if let (Some(words), Err(_)) = (attempted, &decision.outcome) {
-            decision.explanation.words = words;
+        if decision.outcome.is_err() && !is_judged {
+            // Nobody has looked at its arguments.
+            let words = attempted.unwrap_or_else(|| std::mem::take(&mut decision.explanation.words));
+            decision.explanation.words = self.without_secrets(words);
         }
         if let Err(Refusal::NotAllowed { word, .. }) = &decision.outcome {
             if let Some(withheld) = directories.withheld(word) {
