@@ -214,6 +214,7 @@ fn what(shown: Shown<'_>) -> String {
                 ("input ", bytes("input")),
                 ("timeout ", shown.number("timeout_ms").map(|timeout| format!("{timeout} ms"))),
                 ("", shown.is_true("background").then(|| "in the background".to_owned())),
+                ("", shown.is_true("task").then(|| "as a task".to_owned())),
             ];
             with(words(argv), details)
         }

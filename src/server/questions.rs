@@ -22,6 +22,7 @@ use super::outgoing::{Outgoing, Question};
 use super::requests::{ApprovedCall, AskedCall, HeldCall, Requests};
 use super::session::RequestContext;
 use super::tasks::TaskChange;
+use crate::audit;
 use crate::config::LogLevel;
 use crate::jsonrpc::encode;
 use crate::mcp::{CallToolResult, ELICITATION_CREATE, approval_params, has_form_elicitation};
@@ -384,6 +385,12 @@ impl Questions {
             Ended::Handshake | Ended::Input => self.is_closed,
         };
         effects
+    }
+
+    /// The record of a question that a call waits for, which is withdrawn at the server's end.
+    pub(super) fn withdrawn(&self, call: &AskedCall) -> Option<audit::Event> {
+        let open = self.open.iter().find(|open| open.number == call.question)?;
+        Some(Answer::Withdrawn.to_record(call.key, open.by.channel(), open.since.elapsed()))
     }
 
     /// Forgets everything, at the end of the server.

@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::replies::Reply;
 use crate::jsonrpc::{Request, RequestId};
 
+pub(super) use ends::GivenUp;
 use entries::Entry;
 pub(super) use entries::{
     Answers, ApprovedCall, AskedCall, Cancelled, CancelledAs, CancelledTask, Finished, HeldCall, LaneName, Pending,

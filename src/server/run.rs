@@ -24,7 +24,7 @@ use super::questions::{Ended, Questions};
 use super::reading::{self, Background};
 use super::reads::Reads;
 use super::replies::{AnsweredLost, Destination, Replies, Reply};
-use super::requests::Requests;
+use super::requests::{GivenUp, HeldCall, Requests};
 use super::roots::Roots;
 use super::session::Session;
 use super::shell::ShellRunner;
@@ -619,6 +619,8 @@ impl<'o> Server<'o> {
     }
 
     fn end_everything(&mut self) -> io::Result<()> {
+        let withdrawn = in_results::client_gone(&*self.parts.opening.observer, &mut self.state.outgoing);
+        let withdrawn = self.apply(withdrawn);
         // Before the writes, so that the time of the commands runs even if the client is slow to read.
         self.shut_down();
         // Calls of a batch that have finished are answered, as they would be outside of a batch.
@@ -626,15 +628,19 @@ impl<'o> Server<'o> {
         let sent = finished.iter().try_for_each(|line| self.write(line));
         self.lifecycle = Lifecycle::Ending;
         self.inbox.after(ENDING, Deadline::Ended);
-        sent
+        withdrawn.and(sent)
     }
 
     /// Gives up every call.
     fn shut_down(&mut self) {
-        for call in self.state.requests.shut_down() {
-            self.state.audit.not_started(call, None);
+        let State { requests, questions, audit, .. } = &mut self.state;
+        let GivenUp { queued, held, asked } = requests.shut_down();
+        queued.into_iter().for_each(|call| audit.not_started(call, None));
+        for HeldCall { reply, .. } in held {
+            audit.refused(reply.id(), reply.called(), None, "the session ended before it was decided on");
         }
-        self.state.questions.shut_down();
+        asked.iter().filter_map(|call| questions.withdrawn(call)).for_each(|event| audit.record(|| event));
+        questions.shut_down();
         self.runners.asker.end_all();
         if self.runners.shell.give_up() {
             self.state.requests.abandon_shell();

@@ -435,6 +435,52 @@ fn questions_and_answers_are_recorded() {
 }
 
 #[test]
+fn what_waits_when_the_server_is_ended_is_recorded_all_the_same() {
+    let log = Log::new();
+    let base = log.base.to_str().unwrap();
+    let flags =
+        ["--ask", "echo", "--allow", "sleep,true", "--log", "off", "--workspace-dir", base, "--max-concurrent", "1"];
+    let mut server = log.command(&flags).start();
+    server.initialize_with("2025-11-25", json!({"elicitation": {"form": {}}, "roots": {}}));
+    let call = |command: &str| json!({"name": "execute_command", "arguments": {"command": command, "cwd": "."}});
+    let asked = server.recv_until(|message| message["method"] == "roots/list");
+    server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
+    server.send_request("tools/call", call("sleep 60"));
+    server.send_request("tools/call", call("true"));
+    server.send_request("tools/call", call("echo hi"));
+    server.recv_until(|message| message["method"] == "elicitation/create");
+    // Now the roots are asked for again, and nobody answers.
+    server.notify("notifications/roots/list_changed", json!({}));
+    server.recv_until(|message| message["method"] == "roots/list");
+    let held = server.send_request("tools/call", call("true held"));
+    server.send(&json!({"jsonrpc": "2.0", "id": "last", "method": "ping"}));
+    server.response(&json!("last"));
+    let signaled = Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().unwrap();
+    assert!(signaled.success());
+    server.wait_exit();
+    let told = |record: &Value| format!("{} {}", record["call"], record["event"].as_str().unwrap());
+    let all: Vec<String> = log.records().iter().filter(|record| record["call"].is_u64()).map(told).collect();
+    for expected in ["1 ended", "2 ended", "3 asked", "3 answered"] {
+        assert!(all.iter().any(|told| told == expected), "{expected}: {all:?}");
+    }
+    assert_eq!(log.of("answered")[0]["answer"], "withdrawn");
+    let refused = log.of("refused_request");
+    let of_held = refused.iter().find(|record| record["id"] == held).unwrap_or_else(|| panic!("{refused:?}"));
+    assert_eq!(of_held["reason"], "the session ended before it was decided on");
+
+    // A question in a result, which is no request that waits.
+    let log = Log::new();
+    let mut server = log.command(&["--ask", "echo", "--log", "off"]).start();
+    let mut meta = modern_meta();
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {"form": {}}});
+    server
+        .request("tools/call", json!({"name": "execute_command", "arguments": {"command": "echo hi"}, "_meta": meta}));
+    Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().unwrap();
+    server.wait_exit();
+    assert_eq!(log.of("answered")[0]["answer"], "withdrawn");
+}
+
+#[test]
 fn calls_are_numbered_one_after_another_whatever_else_is_asked() {
     let log = Log::new();
     let base = log.base.to_str().unwrap();

@@ -3,11 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::Requests;
-use super::entries::{Cancelled, CancelledAs, CancelledTask, Entry, LaneName, Pending, Subscription};
+use super::entries::{
+    AskedCall, Cancelled, CancelledAs, CancelledTask, Entry, HeldCall, LaneName, Pending, Subscription,
+};
 use crate::exec::{Stop, StopReason};
 use crate::jsonrpc::RequestId;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
+
+/// The calls that are given up at the end, and have not run.
+#[derive(Debug, Default)]
+pub(in crate::server) struct GivenUp {
+    /// The numbers of those that were waiting for their turn.
+    pub queued: Vec<u64>,
+    /// Those on which nothing was decided.
+    pub held: Vec<HeldCall>,
+    /// Those that a person is asked about.
+    pub asked: Vec<AskedCall>,
+}
 
 impl Requests {
     /// Ends the command of a running call; returns whether there is one.
@@ -81,10 +94,9 @@ impl Requests {
         Some(Cancelled { key, reply, call, was })
     }
 
-    /// Gives up every call at the end of the server, when nothing is answered any more; returns the numbers of the
-    /// allowed calls that will never start.
-    pub(in crate::server) fn shut_down(&mut self) -> Vec<u64> {
-        let mut queued = Vec::new();
+    /// Gives up every call at the end of the server, when nothing is answered any more; returns those that have not run.
+    pub(in crate::server) fn shut_down(&mut self) -> GivenUp {
+        let mut given_up = GivenUp::default();
         for lane in [&mut self.processes, &mut self.shell, &mut self.background] {
             lane.waiting.clear();
         }
@@ -106,15 +118,13 @@ impl Requests {
                     }
                     self.entries.insert(key, background);
                 }
-                Entry::Queued { .. } => queued.push(key),
-                Entry::Held(_)
-                | Entry::Asked(_)
-                | Entry::Reading(_)
-                | Entry::Awaiting { .. }
-                | Entry::Subscribed(_) => {}
+                Entry::Queued { .. } => given_up.queued.push(key),
+                Entry::Held(held) => given_up.held.push(*held),
+                Entry::Asked(asked) => given_up.asked.push(*asked),
+                Entry::Reading(_) | Entry::Awaiting { .. } | Entry::Subscribed(_) => {}
             }
         }
-        queued
+        given_up
     }
 
     /// Stops waiting for any call of the persistent shell.
