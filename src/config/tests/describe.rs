@@ -192,8 +192,9 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --exit-error              Make a non-zero exit an error [ALLOWEXEC_EXIT_ERROR; default: off]
 
     What the operator gets:
-      --record FILE             With `serve`: write the session as a transcript; %t is the time, %p the
-                                process, %c the client [ALLOWEXEC_RECORD; default: off]
+      --record FILE             With `serve`: write the session as a transcript, secrets included; %t
+                                is the time, %p the process, %c the client [ALLOWEXEC_RECORD; default:
+                                off]
       --record-force            Let the recording replace a file that is there already; `--force` says
                                 the same [ALLOWEXEC_RECORD_FORCE; default: off]
       --record-required         End the session where it can't be recorded any more, instead of going
