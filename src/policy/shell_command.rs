@@ -60,7 +60,7 @@ impl ShellCommand {
     }
 
     /// The client's words, without what its rule calls secret.
-    pub fn shown(&self) -> &[String] {
+    pub(crate) fn shown(&self) -> &[String] {
         self.judged.as_ref().map_or(&self.words, |judged| &judged.shown)
     }
 

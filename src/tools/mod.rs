@@ -193,7 +193,7 @@ impl Toolbox {
     }
 
     /// The entry of the allow-list that a tool runs, if it runs only one.
-    pub fn entry_of(&self, kind: ToolKind) -> Option<&str> {
+    pub(crate) fn entry_of(&self, kind: ToolKind) -> Option<&str> {
         match kind {
             ToolKind::Shell(ShellTool::Command(place)) => self.settings.entries.get(place).map(String::as_str),
             ToolKind::Shell(ShellTool::Restart)

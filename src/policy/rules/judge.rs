@@ -36,7 +36,7 @@ pub struct Judgement<'p> {
     /// The paths of the form that decides, held.
     pub claims: Vec<HeldClaim>,
     /// The words of the call, without the values that the rule calls secret; where it is refused, without what may be one.
-    pub shown: Vec<String>,
+    pub(crate) shown: Vec<String>,
 }
 
 impl CommandRule {
@@ -117,7 +117,7 @@ impl CommandRule {
 
 impl CommandRule {
     /// Whether a value of it is secret.
-    pub fn has_secrets(&self) -> bool {
+    pub(crate) fn has_secrets(&self) -> bool {
         self.level.levels().into_iter().any(|level| {
             let Arguments::Described { forms, .. } = &level.arguments else { return false };
             let mut operands =

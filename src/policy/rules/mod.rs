@@ -120,7 +120,7 @@ impl Rules {
     }
 
     /// Those that the operator wrote, in the order of the files. Reads no profile.
-    pub fn written(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
         self.commands.iter().filter_map(|command| match command {
             DescribedBy::Source(rule) => Some(rule),
             DescribedBy::Profile(..) => None,

@@ -74,7 +74,7 @@ impl Level {
     }
 
     /// The options of this level and of its forms; many are in both.
-    pub fn all_options(&self) -> impl Iterator<Item = &OptionRule> {
+    pub(crate) fn all_options(&self) -> impl Iterator<Item = &OptionRule> {
         let (own, forms) = match &self.arguments {
             Arguments::Any { .. } => (None, None),
             Arguments::Described { options, forms, .. } => (Some(options), Some(forms)),
