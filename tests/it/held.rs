@@ -270,7 +270,7 @@ fn batches_are_bounded_in_number_and_in_length() {
     server.initialize("2025-03-26", json!({}));
     let call = json!({"jsonrpc": "2.0", "id": "w", "method": "tools/call",
         "params": {"name": "execute_command", "arguments": {"command": "sleep 600"}}});
-    let lists = vec![json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}); 50];
+    let lists = vec![json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}); 40];
     for _ in 0..400 {
         let mut batch = vec![call.clone()];
         batch.extend(lists.clone());

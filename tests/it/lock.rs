@@ -443,7 +443,7 @@ fn a_lock_file_that_commands_can_write_is_warned_of() {
         let report = allowexec(&world, User::Own, &[&["doctor", "--json", "--lock", file], &args[..]].concat());
         let report: Value = serde_json::from_slice(&report.stdout).unwrap();
         let warnings = report["warnings"].to_string();
-        warnings.contains("the lock file") && warnings.contains("a command decides what programs may be")
+        warnings.contains("the lock file") && warnings.contains("a command can decide what programs may be")
     };
     assert!(warned(&format!("{base}/project/allowexec.lock")));
     assert!(!warned(&format!("{base}/outside/allowexec.lock")));

@@ -495,7 +495,7 @@ fn a_root_that_read_names_too_is_written_only_where_write_says_so() {
     fs::create_dir_all(base.join("out")).unwrap();
     // With a rule that has a sandbox of its own as well: what that grants is made from the same directories.
     let policy = base.parent().unwrap().join(format!("{}.yaml", base.file_name().unwrap().to_string_lossy()));
-    let rule = "version: 1\ncommands:\n  sh:\n    syntax: operands\n    operands: [{one_of: [-c]}, {text: {first: \"-\"}}]\n    \
+    let rule = "version: 1\ncommands:\n  sh:\n    syntax: operands\n    operands: [{one_of: [-c]}, {one_of: [\"echo x > top; echo x > out/file; cat top out/file\"]}]\n    \
                 sandbox: {level: workspace}\n";
     fs::write(&policy, rule).unwrap();
     for with_rule in [false, true] {
