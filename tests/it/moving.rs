@@ -382,10 +382,10 @@ fn the_shell_answers_when_a_deadline_ends_what_is_traced() {
             assert!(answer.starts_with("exit_code: 0\n"), "{level}, {how}: {answer}");
         }
     }
-    // A command that has exited is kept back from the shell, too, which is not lost with it.
+    // A command that has exited is kept back from the shell, too, which is not lost with it. Nor is it if the command made it its tracer.
     let Some(mut scene) = Scene::new(User::Own, "off", &["--tools", "shell"]) else { return };
-    for how in ["trace", "trace+orphan"] {
-        let (arguments, _) = scene.arguments(how, "");
+    for (how, hang) in [("trace", ""), ("trace+orphan", ""), ("trace+self", "hang")] {
+        let (arguments, _) = scene.arguments(how, hang);
         let answer = text(&scene.server.call("mover", json!({"arguments": arguments, "timeout_ms": 300})));
         assert!(answer.contains("timed_out: true") && !answer.contains("shell_restarted"), "{how}: {answer}");
         scene.assert_gone(how);

@@ -143,8 +143,9 @@ fn kill_below(root: Pid, dead: &mut HashSet<Process>) -> bool {
     }
     dead.extend(found.iter().filter_map(|(_, seen)| seen.filter(|seen| seen.has_ended)).map(|seen| seen.process));
     signal_descendants(root, Signal::KILL);
-    // A parent below the root would wait for what a tracer keeps back.
-    end_tracers_of(found.into_iter().map(|(pid, _)| pid).collect());
+    // A parent below the root would wait for what a tracer keeps back. A process can make its parent its tracer (PTRACE_TRACEME),
+    // so the root may be one, and it is not to be ended.
+    end_tracers_of(found.into_iter().map(|(pid, _)| pid).collect(), Some(root));
     false
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::iter;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal};
 
 use super::children;
@@ -26,39 +27,41 @@ pub(crate) fn end_tracers(killed: Pid) {
     if let Some(domain) = OwnDomain::of_this_thread() {
         domain.kill_all();
     }
-    end_tracers_of(iter::once(killed).chain(below(killed)).collect());
+    end_tracers_of(iter::once(killed).chain(below(killed)).collect(), None);
 }
 
 /// The same for the orphans in this group, whose leader was reaped.
 pub(crate) fn end_tracers_of_group(group: Pid) {
     let is_member = |orphan: &Pid| stat(*orphan).is_some_and(|orphan| orphan.group == Some(group));
-    end_tracers_of(children::orphans().into_iter().filter(is_member).collect());
+    end_tracers_of(children::orphans().into_iter().filter(is_member).collect(), None);
 }
 
-/// Kills what traces these processes, what traces their tracers, and so on. Two processes that stop each other in their exit
-/// can't be ended by anybody.
-pub(super) fn end_tracers_of(mut killed: Vec<Pid>) {
+/// Kills what traces these processes, what traces their tracers, and so on, but not the process that is `spared`. Two processes
+/// that stop each other in their exit can't be ended by anybody.
+pub(super) fn end_tracers_of(mut killed: Vec<Pid>, spared: Option<Pid>) {
     let mut tracers: HashSet<Pid> = HashSet::new();
     while let Some(traced) = killed.pop() {
         // Each thread may have a tracer of its own.
-        let found = children::threads_of(traced).filter_map(kill_tracer);
+        let found = children::threads_of(traced).filter_map(|thread| kill_tracer(thread, spared));
         killed.extend(found.filter(|tracer| tracers.insert(*tracer)));
     }
 }
 
 /// Kills the process that traces the thread, if that descends from this process; returns which it is.
-fn kill_tracer(thread: Pid) -> Option<Pid> {
+fn kill_tracer(thread: Pid, spared: Option<Pid>) -> Option<Pid> {
     let tracing_thread = status(thread, "TracerPid:")?;
     let tracer = status(tracing_thread, "Tgid:")?;
     let held = pidfd_open(tracer, PidfdFlags::empty()).ok()?;
     // Its number was not given to another process before it was held.
     let is_same = status(thread, "TracerPid:") == Some(tracing_thread);
-    if !is_same || !descends_from_us(tracer) {
+    if !is_same || spared == Some(tracer) || !descends_from_us(tracer) {
         return None;
     }
-    // A confined thread must not signal by pidfd. Both fail if the system forbids it (a command that changed its user), and
-    // then nothing else can be done.
-    let _ = pidfd_send_signal(&held, Signal::KILL).or_else(|_| kill_process(tracer, Signal::KILL));
+    // A confined thread must not signal by pidfd, and only then the number has to do: after another error it may be that of
+    // another process. Both fail if the system forbids it (a command that changed its user), and then nothing else can be done.
+    if pidfd_send_signal(&held, Signal::KILL) == Err(Errno::PERM) {
+        let _ = kill_process(tracer, Signal::KILL);
+    }
     Some(tracer)
 }
 
