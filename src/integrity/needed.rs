@@ -154,8 +154,9 @@ fn interpreter(head: &[u8]) -> Option<Needed> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let is_cut = head.len() as u64 == HEAD;
     let rest = head.strip_prefix(b"#!")?;
-    // The last byte that the kernel has becomes the end of what it copies. Other systems let `#` end the line.
-    let rest = if is_cut { rest.split_last()?.1 } else { rest };
+    // If the last byte that the kernel has does not end the line, it becomes the end of what is copied. Other systems let `#` end
+    // the line.
+    let rest = if is_cut && rest.last() != Some(&b'\n') { rest.split_last()?.1 } else { rest };
     let ends = |byte: &u8| matches!(byte, b'\n' | 0) || !cfg!(target_os = "linux") && *byte == b'#';
     let end = rest.iter().position(ends);
     let line = rest.get(..end.unwrap_or(rest.len()))?;
@@ -244,7 +245,7 @@ mod tests {
         let named = |path: &str, argument: Option<String>| Needed::Interpreter(path.into(), argument.map(Into::into));
         assert_eq!(read(format!("#!/bin/sh {}\n", "x".repeat(300))), Some(named("/bin/sh", Some("x".repeat(245)))));
         assert_eq!(read(format!("#!/bin/sh -e{}\n", " ".repeat(300))), Some(named("/bin/sh", Some("-e".to_owned()))));
-        for (length, is_read) in [(252, true), (253, false), (300, false)] {
+        for (length, is_read) in [(252, true), (253, true), (254, false), (300, false)] {
             let path = format!("/{}", "x".repeat(length - 1));
             assert_eq!(read(format!("#!{path}\nrest")), is_read.then(|| named(&path, None)), "{length}");
         }

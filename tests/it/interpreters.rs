@@ -119,6 +119,8 @@ fn executed(output: &str) -> Option<PathBuf> {
 fn what_the_kernel_and_env_execute_is_what_the_lock_file_holds() {
     let place = Place::new();
     let long = "/.".repeat(130);
+    // The longest name that fits into the kernel's 256 bytes with `#!` and the line's end, and one byte more.
+    let longest = "/".repeat(253 - place.fill("@/isolated/sh").len());
     let (blanks, padded) = (" ".repeat(300), "x".repeat(300));
     let named = Runs("@/second/named");
     let system_shell = fs::canonicalize("/bin/sh").unwrap().display().to_string();
@@ -131,6 +133,8 @@ fn what_the_kernel_and_env_execute_is_what_the_lock_file_holds() {
         ("#!@/isolated/nested".into(), Runs("@/isolated/sh")),
         ("#!@/isolated".into(), Refused(None, "does not exist or can't be executed")),
         ("#!/nowhere/at/all".into(), Refused(None, "`/nowhere/at/all`, which does not exist")),
+        (format!("#!{longest}@/isolated/sh"), Runs("@/isolated/sh")),
+        (format!("#!/{longest}@/isolated/sh"), Nothing),
         (format!("#!{long}@/isolated/sh"), Nothing),
         ("#! \t".into(), Nothing),
         ("#!sh".into(), Unclear(Some("@/calls/sh"), "names `sh`, which is looked up in the directory of each call")),
