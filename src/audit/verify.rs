@@ -220,8 +220,9 @@ impl Verifier {
             Anchored::Until { place, behind } if broken.is_none() => Some((place, behind)),
             Anchored::Until { .. } | Anchored::No | Anchored::Lacks(_) => None,
         };
-        if let Some(last) = self.lines.last_mut().filter(|_| self.unfinished.is_some()) {
-            *last -= 1;
+        // It was counted, but is not whole yet. Files without a line may come after its own.
+        if let Some(lines) = self.unfinished.and_then(|place| self.lines.get_mut(place.file)) {
+            *lines -= 1;
         }
         Verification {
             lines: self.lines,

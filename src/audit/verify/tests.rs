@@ -194,6 +194,9 @@ fn the_last_line_may_have_no_end() {
     let text = log.0.join(&b'\n');
     let found = verified(&[&text], Anchors::default());
     assert_eq!((found.broken, found.unfinished), (None, Some(LinePlace { file: 0, line: 8 })));
+    // The file that follows a rotation may still be empty.
+    let found = verified(&[&text, b""], Anchors::default());
+    assert_eq!((found.broken, found.lines), (None, vec![7, 0]));
     let found = verified(&[&text[..text.len() - 20]], Anchors::default());
     assert_eq!((found.broken, found.unfinished), (None, Some(LinePlace { file: 0, line: 8 })));
 }
