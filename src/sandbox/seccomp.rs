@@ -94,7 +94,10 @@ pub(super) fn refuse_changes() -> Result<(), Error> {
     ] {
         refused.always(call);
     }
-    for request in [FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION] {
+    for request in [FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY]
+        .into_iter()
+        .chain(BTRFS)
+    {
         refused.where_all(libc::SYS_ioctl, &[is(1, request)?])?;
     }
     seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
@@ -214,6 +217,11 @@ const FS_IOC_SETFLAGS: c_int = 0x4008_6602;
 const FS_IOC32_SETFLAGS: c_int = 0x4004_6602;
 const FS_IOC_FSSETXATTR: c_int = 0x401c_5820;
 const FS_IOC_SETVERSION: c_int = 0x4008_7602;
+/// Makes a file unchangeable for good.
+const FS_IOC_ENABLE_VERITY: c_int = 0x4080_6685;
+/// What makes, removes or changes subvolumes through a directory: `BTRFS_IOC_SNAP_CREATE` and `_V2`, `SUBVOL_CREATE` and `_V2`,
+/// `SNAP_DESTROY` and `_V2`, `SUBVOL_SETFLAGS`.
+const BTRFS: [c_int; 7] = [0x5000_9401, 0x5000_9417, 0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f, 0x4008_941a];
 const S_ISUID: c_int = 0o4000;
 const S_ISGID: c_int = 0o2000;
 const PTRACE_SETOPTIONS: c_int = 0x4200;
