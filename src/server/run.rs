@@ -620,9 +620,10 @@ impl<'o> Server<'o> {
 
     fn end_everything(&mut self) -> io::Result<()> {
         let withdrawn = in_results::client_gone(&*self.parts.opening.observer, &mut self.state.outgoing);
-        let withdrawn = self.apply(withdrawn);
-        // Before the writes, so that the time of the commands runs even if the client is slow to read.
+        // Before everything that may have to wait (for the audit log, for a client that is slow to read), so that the time of
+        // the commands runs.
         self.shut_down();
+        let withdrawn = self.apply(withdrawn);
         // Calls of a batch that have finished are answered, as they would be outside of a batch.
         let finished = self.replies.close_batches();
         let sent = finished.iter().try_for_each(|line| self.write(line));
