@@ -1,9 +1,9 @@
 //! Links the binary for a quick start on Linux. Programs that embed the crate are linked as they like.
 //!
 //! - With glibc, it contains the C library and the unwinder, if the machine has them as archives. std asks the linker for shared
-//!   libraries, and the loader then looks for them at each start, maps them and relocates them: a quarter of the start.
+//!   libraries, and the loader then looks for them at each start, maps them and relocates them.
 //! - In a release, the functions that a start runs are next to each other (`order.ld`). The kernel maps a file in pieces of 64 KB,
-//!   and without an order a start touches most of them: a fifth of the start, and half of the memory.
+//!   and without an order a start touches most of them.
 //!
 //! A small program is linked in the same way and run first. What does not work for it is left out.
 
@@ -59,6 +59,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={ORDER}");
     println!("cargo:rerun-if-env-changed={SHARED}");
+    println!("cargo:rerun-if-env-changed=RUSTC_LINKER");
     let set = |key: &str| var(key).unwrap_or_default();
     // What is linked for another processor can't be tried on this one.
     if set("CARGO_CFG_TARGET_OS") != "linux" || !set("HOST").starts_with(&set("CARGO_CFG_TARGET_ARCH")) {

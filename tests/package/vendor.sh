@@ -12,7 +12,8 @@ output=${1:+$(realpath -m "$1")}
 limit=7000000
 work=$(mktemp -d)
 # What still builds must not write into the directory while it is removed.
-trap 'wait; rm -rf "$work"' EXIT
+server_PID=
+trap '[ -z "$server_PID" ] || kill "$server_PID"; wait; rm -rf "$work"' EXIT
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 timeout 300 cargo package --locked --allow-dirty --no-verify --quiet --target-dir "$work/package"
@@ -55,7 +56,8 @@ size=$(stat -c %s "$binary")
 "$binary" call execute_command '{"command":"echo installed"}' --allow echo | grep -qx '  installed'
 # A start touches few pages, since order.ld puts its functions next to each other; without it 4,400 KB are in memory. How much it is
 # depends on the linker, so this only notices when the order no longer matches.
-if readelf --wide --section-headers "$binary" | grep -qF .text.first; then
+sections=$(readelf --wide --section-headers "$binary")
+if [[ $sections == *.text.first* ]]; then
     coproc server { exec "$binary" --allow echo 2>/dev/null; }
     echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >&"${server[1]}"
     timeout 60 head -n 1 <&"${server[0]}" >/dev/null
