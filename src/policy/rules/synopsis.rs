@@ -57,24 +57,34 @@ pub(super) fn of_form(level: &Level, form: &Form) -> String {
     parts.join(" ")
 }
 
-/// Flags of one letter stand together: `[-alR]`.
+/// Flags of one letter stand together: `[-alR]`. Their long names stand behind them, but not the one long name of one
+/// letter, which nearly always means the same.
 fn options(options: &Options, syntax: Syntax) -> Vec<String> {
     let has_bundles = matches!(syntax, Syntax::Gnu | Syntax::Posix);
-    let letter = |option: &OptionRule| {
-        let spelling = option.spellings.first()?.strip_prefix('-')?;
-        let mut characters = spelling.chars();
-        let letter = characters.next()?;
-        let is_bundled =
-            has_bundles && characters.next().is_none() && option.takes == Takes::Flag && !option.is_required;
-        is_bundled.then_some(letter)
-    };
-    let letters: String = options.iter().filter_map(|option| letter(option)).collect();
+    let mut letters = String::new();
     let mut parts = Vec::new();
-    if !letters.is_empty() {
-        parts.push(format!("[-{letters}]"));
+    for option in options.iter() {
+        let begins = option.spellings.first().is_some_and(|spelling| letter(spelling).is_some());
+        let is_bundled = has_bundles && begins && option.takes == Takes::Flag && !option.is_required;
+        let (short, long): (Vec<&str>, Vec<&str>) =
+            option.spellings.iter().map(String::as_str).partition(|spelling| is_bundled && letter(spelling).is_some());
+        letters.extend(short.iter().filter_map(|spelling| letter(spelling)));
+        match (short.len(), long.len()) {
+            (0, _) => parts.push(shown(option, syntax)),
+            (_, 0) | (1, 1) => {}
+            _ => parts.push(format!("[{}]", long.join("|"))),
+        }
     }
-    parts.extend(options.iter().filter(|option| letter(option).is_none()).map(|option| shown(option, syntax)));
+    if !letters.is_empty() {
+        parts.insert(0, format!("[-{letters}]"));
+    }
     parts
+}
+
+fn letter(spelling: &str) -> Option<char> {
+    let mut characters = spelling.strip_prefix('-')?.chars();
+    let letter = characters.next()?;
+    characters.next().is_none().then_some(letter)
 }
 
 fn shown(option: &OptionRule, syntax: Syntax) -> String {

@@ -471,6 +471,10 @@ fn what_a_refusal_says_is_enough_to_do_better() {
     assert_eq!(found, "`x` may not be called with `b`; its subcommands here are a");
     let find = "commands: {find: {syntax: single_dash, options: {-executable: flag}}}";
     assert_eq!(refusal(find, "find -exec"), "`find` does not take `-exec`; usage: `find [-executable]`");
+    let letters = "commands: {x: {options: {'-a, -b': flag, '-c, --see': flag, '-d, --dee, --do': flag, '--eff, -f': flag, \
+                   '-g, -h': {type: flag, required: true}}}}";
+    let usage = "usage: `x [-abcd] [--dee|--do] [--eff|-f] -g|-h`";
+    assert!(refusal(letters, "x -g y").ends_with(usage), "{}", refusal(letters, "x -g y"));
     // A hint of the command holds for its subcommands too.
     assert!(
         refusal(LOG, "git log -C..").ends_with("; choose the directory with `cwd`"),
