@@ -277,7 +277,9 @@ impl Config {
 
     /// What may run, by the allow-list and by the policies.
     pub fn allow_list(&self) -> AllowList {
-        AllowList::new(self.allow.value.iter().cloned()).with_rules(Arc::clone(&self.rules))
+        // A server with the persistent shell alone runs no program by its path.
+        let has_project = self.allow_project_commands.value && self.tools.value.has_execute();
+        AllowList::new(self.allow.value.iter().cloned()).with_rules(Arc::clone(&self.rules)).with_project(has_project)
     }
 
     /// Reads the policies, and makes rules of them. No file is read where none is named.

@@ -12,12 +12,17 @@ use super::windows_name;
 /// The entry that allows every command.
 const ANY: &str = "*";
 
+/// How messages list the programs of the project, behind the names.
+pub(super) const OF_PROJECT: &str = "programs under the project directory by path (`./NAME`)";
+
 /// The commands that may run. Default deny: an empty list allows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowList {
     /// What stands on the list, and behind it what only rules describe.
     names: Vec<String>,
     any: bool,
+    /// Whether programs of the project may run too; which directory that is, the list doesn't know.
+    has_project: bool,
     rules: Arc<Rules>,
 }
 
@@ -75,6 +80,23 @@ impl AllowList {
         Self { rules, ..self }
     }
 
+    /// The same list for a server that also runs programs of the project.
+    #[must_use]
+    pub(crate) fn with_project(self, has_project: bool) -> Self {
+        Self { has_project, ..self }
+    }
+
+    /// Whether programs of the project may run too.
+    pub(crate) fn allows_project(&self) -> bool {
+        self.has_project
+    }
+
+    /// What is allowed beside `*`, for messages: the names, and the programs of the project.
+    pub(crate) fn listed(&self) -> Vec<String> {
+        let project = self.has_project.then(|| OF_PROJECT.to_owned());
+        self.names.iter().cloned().chain(project).collect()
+    }
+
     /// The rules for arguments.
     pub fn rules(&self) -> &Rules {
         &self.rules
@@ -114,14 +136,13 @@ impl AllowList {
         self.any
     }
 
-    /// The list as a sentence's end: the names, `every command`, or `none`.
+    /// The list as a sentence's end: the names and the programs of the project, `every command`, or `none`.
     pub fn summary(&self) -> String {
         if self.any {
             "every command".to_owned()
-        } else if self.names.is_empty() {
-            "none".to_owned()
         } else {
-            self.names.join(", ")
+            let listed = self.listed();
+            if listed.is_empty() { "none".to_owned() } else { listed.join(", ") }
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::allow_list::OF_PROJECT;
 use super::proposal::{Approved, Proposal};
 use super::quoted::quoted;
 use super::rules::{CommandRule, Expected, HeldClaim, Origin};
@@ -145,7 +146,7 @@ pub enum Refusal {
     NotAllowed {
         /// The first word.
         word: String,
-        /// The names of the allow-list.
+        /// What is allowed: the names of the allow-list, and the programs of the project.
         allowed: Vec<String>,
     },
     /// Its rule does not take these arguments.
@@ -226,6 +227,9 @@ fn advice(word: &str, allowed: &[String]) -> String {
     let is_it = |entry: &String| entry == name || (cfg!(windows) && windows_name::means(name, entry));
     if name != word && allowed.iter().any(is_it) {
         return format!("call it by its name alone, `{name}`; allowed commands: {allowed_names}");
+    }
+    if word.contains(['/', std::path::MAIN_SEPARATOR]) && allowed.iter().any(|entry| entry == OF_PROJECT) {
+        return format!("no program under the project directory has this path; allowed commands: {allowed_names}");
     }
     format!("allowed commands: {allowed_names}")
 }
@@ -317,7 +321,7 @@ fn decide_in_order(
     explanation.secrets = judged.as_ref().map(|judged| judged.secrets.clone()).unwrap_or_default();
     let word = command.word().to_owned();
     let Some(rule) = rule else {
-        return Err(Refusal::NotAllowed { word, allowed: allow.names().to_vec() });
+        return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
     };
     explanation.rule = Some(rule.clone());
     let directory = directory?;
@@ -328,7 +332,7 @@ fn decide_in_order(
         Rule::Described(rule) => {
             // Of a call whose arguments nobody looked at nothing is known that allows it.
             let Some(judged) = judged else {
-                return Err(Refusal::NotAllowed { word, allowed: allow.names().to_vec() });
+                return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
             };
             match (judged.decision, judged.refusal) {
                 (Expected::Allow, _) => {}

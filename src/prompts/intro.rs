@@ -62,7 +62,7 @@ For some commands only certain arguments are allowed: `list_commands` shows them
 const RULES: &str = "
 Rules:
 - ONLY non-interactive commands: nobody can answer a prompt, and standard input is empty unless `input` is given.
-- The first word must be an allowed command, exactly as it is listed: no path in front of it, and in the same case.
+- The first word must be an allowed command exactly as it is listed above, in the same case; don't put a path in front of a name.
 - There is no shell: no pipes, no redirection, no `&&`, no globs, no variables. Quoted, such characters are passed on literally.
 - Choose the directory with `cwd`. Every call starts fresh: nothing is kept from one call to the next.
 - `exit_code` says how the command ended; a value other than 0 is not always a failure: `grep` without a match exits with 1.

@@ -36,7 +36,8 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
     };
     // Only if this holds for every allowed command.
     let is_read_only = |entry: &String| settings.is_read_only(entry);
-    let read_only = !settings.allows_any && !settings.entries.is_empty() && settings.entries.iter().all(is_read_only);
+    let allows_others = settings.allows_any || settings.allows_project;
+    let read_only = !allows_others && !settings.entries.is_empty() && settings.entries.iter().all(is_read_only);
     Tool {
         name: kind.name().to_owned(),
         title: title.to_owned(),

@@ -104,7 +104,10 @@ const MATCHING: &str = "Each command has a tool of its own on the one persistent
 
 const MATCHING_WITHOUT_SHELL: &str = "The first word of a call must be a command exactly as it is written here.";
 
-const MATCHING_ANY: &str = "Every command is allowed, also one that does not stand here.";
+const MATCHING_ANY: &str = "Every command is allowed, including those that are not listed here.";
+
+const MATCHING_PROJECT: &str = " `execute_command` and `execute_process` also run any program under the project directory, called \
+     by its path, such as `./build`.";
 
 const MATCHING_ARGUMENTS: &str = " Where `arguments` tells of a command, its words must match one of the lines: options in full \
      and exactly as they stand there, every other word in its place; `|` parts alternatives, `[ ]` may be left out, `...` repeats.";
@@ -116,9 +119,12 @@ pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Re
     match asked {
         Some(command) if !settings.entries.contains(&command) && !settings.allows_any => {
             let command = quoted(&command);
-            Ok(CallToolResult::error(match &*settings.entries.join(", ") {
-                "" => format!("command {command} is not allowed, and no other is"),
-                allowed => format!("command {command} is not allowed; allowed commands: {allowed}"),
+            Ok(CallToolResult::error(match (settings.entries.is_empty(), settings.allows_project) {
+                (true, false) => format!("command {command} is not allowed, and no other is"),
+                (_, true) => format!("command {command} is not listed; allowed commands: {}", settings.allowed),
+                (false, false) => {
+                    format!("command {command} is not allowed; allowed commands: {}", settings.entries.join(", "))
+                }
             }))
         }
         asked => Ok(list(settings, asked.as_deref())),
@@ -140,6 +146,9 @@ fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
         false => MATCHING_WITHOUT_SHELL,
     }
     .to_owned();
+    if settings.allows_project && !settings.allows_any {
+        matching.push_str(MATCHING_PROJECT);
+    }
     if !settings.described.is_empty() {
         matching.push_str(MATCHING_ARGUMENTS);
     }
@@ -185,6 +194,7 @@ mod tests {
             which,
             entries: entries.iter().map(|&entry| entry.to_owned()).collect(),
             allows_any: false,
+            allows_project: false,
             described: Vec::new(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),
@@ -247,6 +257,10 @@ mod tests {
         assert!(read(&some, "cat").text.starts_with("commands:\n  \"cat\": execute_command\nmatching: "));
         let none = settings(WhichTools::Execute, &[]);
         assert_eq!(read(&none, "ls").text, "command `ls` is not allowed, and no other is");
+        let of_project = ToolSettings { allows_project: true, allowed: "those".to_owned(), ..none.clone() };
+        assert_eq!(read(&of_project, "rm").text, "command `rm` is not listed; allowed commands: those");
+        let text = list(&of_project, None).text;
+        assert!(text.contains("any program under the project directory") && !text.contains("Every command"), "{text}");
         let any = ToolSettings { allows_any: true, ..none };
         assert!(read(&any, "ls").text.contains("Every command is allowed"), "{}", read(&any, "ls").text);
     }

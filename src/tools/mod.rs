@@ -48,8 +48,10 @@ pub struct ToolSettings {
     pub which: WhichTools,
     /// The entries of the allow-list; each has a tool on the persistent shell.
     pub entries: Vec<String>,
-    /// Whether other commands are allowed too: any, or those of the project.
+    /// Whether every command is allowed.
     pub allows_any: bool,
+    /// Whether programs under the project directory are allowed too, by their path.
+    pub allows_project: bool,
     /// The commands that policies describe.
     pub described: Vec<DescribedCommand>,
     /// The commands that only read, according to the operator or to their rules.
@@ -295,6 +297,7 @@ mod tests {
             entries: entries.clone(),
             read_only: Vec::new(),
             allows_any: false,
+            allows_project: false,
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),
             max_output: 16 * 1024,
@@ -345,6 +348,7 @@ mod tests {
             which: WhichTools::All,
             entries: vec!["ls".to_owned()],
             allows_any: false,
+            allows_project: false,
             described: Vec::new(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),

@@ -290,6 +290,10 @@ fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone
     let (_, allowed) = page.split_once("\nallowed\n").unwrap();
     assert!(allowed.starts_with("  with any arguments: ls\n  rg "), "{allowed}");
     assert!(allowed.lines().count() < 24, "{allowed}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    command.args(["doctor", "--allow-project-commands", "--project-dir", "."]).current_dir(place.path()).env_clear();
+    let project = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(project.contains("\nallowed\n  programs under the project directory, by their path\n"), "{project}");
     let directory = dunce::canonicalize(place.path()).unwrap();
     assert!(allowed.contains(&format!("  calls run in   {}\n", directory.display())), "{allowed}");
     assert!(!page.contains('\u{1b}'));

@@ -67,6 +67,7 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
         rows: config::rows(config),
         commands: commands(&parts),
         allows_any: parts.policy.allow_list().allows_any(),
+        allows_project: parts.policy.allow_list().allows_project(),
         directory: directory(config, &parts),
         roots: roots(config),
         sandbox: parts.confinement.describe().unwrap_or_else(|| "none".to_owned()),
@@ -163,6 +164,8 @@ struct Report {
     /// What each allowed command takes; `None` for any arguments.
     commands: Vec<(String, Option<String>)>,
     allows_any: bool,
+    /// Whether programs of the project are allowed.
+    allows_project: bool,
     /// Where calls run that name no directory.
     directory: String,
     /// Where others must lie; empty for no bound.

@@ -75,6 +75,9 @@ impl Report {
         }
         let described = self.commands.iter().filter_map(|(_, takes)| takes.as_ref());
         lines.extend(described.map(|takes| shortened(takes)));
+        if self.allows_project {
+            lines.push("programs under the project directory, by their path".to_owned());
+        }
         if lines.is_empty() {
             lines.push("nothing".to_owned());
         }
