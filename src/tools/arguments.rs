@@ -66,12 +66,14 @@ pub enum ArgumentError {
         other: &'static str,
     },
     /// A timeout is out of its range.
-    #[error("the argument `{name}` must be between 1 and {most} milliseconds, but it is {found}")]
+    #[error("the argument `{name}` must be between 1 and {most} milliseconds{}, but it is {found}", in_background(*.background))]
     TimeoutOutOfRange {
         /// Its name.
         name: &'static str,
         /// The most that the operator allows.
         most: u128,
+        /// The most in the background, where a call there may take longer.
+        background: Option<u128>,
         /// As the client wrote it.
         found: String,
     },
@@ -168,16 +170,25 @@ impl Arguments {
         whole.filter(|whole| (least..=most).contains(whole)).map(Some).ok_or_else(out_of_range)
     }
 
-    /// Takes a duration in whole milliseconds, from 1 to `most`.
+    /// Takes a duration in whole milliseconds, from 1 to `most`; `background` is what a call in the background may take.
     ///
     /// # Errors
     /// [`ArgumentError::WrongType`] or [`ArgumentError::TimeoutOutOfRange`].
-    pub fn timeout(&mut self, name: &'static str, most: Duration) -> Result<Option<Duration>, ArgumentError> {
+    pub fn timeout(
+        &mut self,
+        name: &'static str,
+        most: Duration,
+        background: Option<Duration>,
+    ) -> Result<Option<Duration>, ArgumentError> {
         let Some(value) = self.optional(name) else { return Ok(None) };
         let wrong = |found| ArgumentError::WrongType { name, expected: "a whole number of milliseconds", found };
         let Value::Number(number) = &value else { return Err(wrong(kind(&value))) };
-        let out_of_range =
-            || ArgumentError::TimeoutOutOfRange { name, most: most.as_millis(), found: number.to_string() };
+        let out_of_range = || ArgumentError::TimeoutOutOfRange {
+            name,
+            most: most.as_millis(),
+            background: background.filter(|longer| *longer > most).map(|longer| longer.as_millis()),
+            found: number.to_string(),
+        };
         // A number like 1000.0 is an integer to JSON Schema.
         let whole = number.as_f64().is_some_and(|float| float.fract() == 0.0);
         if !whole {
@@ -196,6 +207,10 @@ impl Arguments {
 
 const A_STRING: &str = "a string";
 
+fn in_background(most: Option<u128>) -> String {
+    most.map_or_else(String::new, |most| format!(", or up to {most} with `background: true`"))
+}
+
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -213,9 +228,13 @@ mod tests {
     use serde_json::json;
 
     fn timeout(value: Value) -> String {
+        timeout_or(value, None)
+    }
+
+    fn timeout_or(value: Value, background: Option<Duration>) -> String {
         let Value::Object(values) = json!({"timeout_ms": value}) else { unreachable!() };
         let mut arguments = Arguments::new(values, &["timeout_ms"]).unwrap();
-        match arguments.timeout("timeout_ms", Duration::from_secs(600)) {
+        match arguments.timeout("timeout_ms", Duration::from_secs(600), background) {
             Ok(timeout) => format!("{timeout:?}"),
             Err(error) => error.to_string(),
         }
@@ -232,6 +251,12 @@ mod tests {
                 format!("the argument `timeout_ms` must be between 1 and 600000 milliseconds, but it is {value}");
             assert_eq!(timeout(value), expected);
         }
+        let background = Some(Duration::from_secs(3600));
+        assert_eq!(
+            timeout_or(json!(700_000), background),
+            "the argument `timeout_ms` must be between 1 and 600000 milliseconds, or up to 3600000 with `background: true`, but \
+             it is 700000"
+        );
         for (value, found) in [(json!("5"), "a string"), (json!(0.5), "a fraction"), (json!(false), "a boolean")] {
             let expected =
                 format!("the argument `timeout_ms` must be a whole number of milliseconds, but it is {found}");

@@ -143,14 +143,20 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
         );
         let longest = settings.background.map(|background| background.max_background);
         let most = longest.map_or(settings.max_timeout, |longest| longest.max(settings.max_timeout));
-        let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+        let in_millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let in_background = match most > settings.max_timeout {
+            true => format!(" More than {} needs `background: true`.", in_millis(settings.max_timeout)),
+            false => String::new(),
+        };
         members.insert(
             "timeout_ms".into(),
             json!({
                 "type": "integer",
                 "minimum": 1,
-                "maximum": most,
-                "description": "After this many milliseconds the command is ended with everything that it started.",
+                "maximum": in_millis(most),
+                "description": format!(
+                    "After this many milliseconds the command is ended with everything that it started.{in_background}"
+                ),
             }),
         );
         if longest.is_some() {

@@ -226,12 +226,13 @@ impl Toolbox {
         let common = |arguments: &mut Arguments, command| -> Result<Called, ArgumentError> {
             let is_fed = arguments.flag("background")?;
             let is_background = is_fed || place == Place::Background;
-            let most = background.filter(|_| is_background).map(|background| background.max_background);
+            let longest = background.map(|background| background.max_background);
+            let most = longest.filter(|_| is_background).unwrap_or(self.settings.max_timeout);
             Ok(Called::Execute(Call {
                 command,
                 cwd: arguments.string("cwd")?,
                 input: arguments.string("input")?,
-                timeout: arguments.timeout("timeout_ms", most.unwrap_or(self.settings.max_timeout))?,
+                timeout: arguments.timeout("timeout_ms", most, longest)?,
                 is_background,
                 is_fed,
             }))

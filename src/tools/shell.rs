@@ -61,7 +61,7 @@ pub(super) fn read(
         ShellTool::Command(place) => {
             let mut arguments = Arguments::new(arguments, &["arguments", "timeout_ms"])?;
             let line = arguments.string("arguments")?.unwrap_or_default();
-            let timeout = arguments.timeout("timeout_ms", settings.max_timeout)?;
+            let timeout = arguments.timeout("timeout_ms", settings.max_timeout, None)?;
             // The indices come from the entries, which never change.
             let entry = settings.entries.get(place).cloned().unwrap_or_default();
             let what = ShellRequest::Command { entry, arguments: ShellArguments::read(&line) };
