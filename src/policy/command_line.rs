@@ -15,11 +15,8 @@ pub struct CommandLine {
 }
 
 /// How quotes are balanced.
-const BALANCED: &str = if cfg!(windows) {
-    "close every `\"`"
-} else {
-    "close every `'` and `\"`, and put nothing but a character behind a `\\`"
-};
+const BALANCED: &str =
+    if cfg!(windows) { "close every `\"`" } else { "close every `'` and `\"`, and don't end with a `\\`" };
 
 /// Why a command line is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -219,7 +216,7 @@ mod tests {
         }
         for line in ["echo 'a", "echo \"a", "echo a\\", "echo \"a\\"] {
             let message = format!(
-                "the quotes in {} are not balanced; close every `'` and `\"`, and put nothing but a character behind a `\\`",
+                "the quotes in {} are not balanced; close every `'` and `\"`, and don't end with a `\\`",
                 quoted(line)
             );
             check(line, &message);

@@ -136,7 +136,7 @@ impl AnswerOf {
         match self {
             Self::OneCall => None,
             Self::EqualCalls => {
-                Some(format!("once for each time that exactly this is called before you answer ({MOST_EQUAL} at most)"))
+                Some(format!("once for each identical call made before you answer ({MOST_EQUAL} at most)"))
             }
         }
     }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::approval::Answer;
 use super::budget::OverBudget;
 use crate::policy::{DirectoryError, Refusal, quoted};
+use crate::text::counted;
 use crate::tools::ArgumentError;
 
 /// Why a call did not run. Its text is the answer.
@@ -49,7 +50,7 @@ pub(super) enum NotRun {
     #[error("{sentence}; nobody has answered, so go on without it, or ask the user what to do instead")]
     Unanswered { sentence: String },
     /// Too many calls run in the background.
-    #[error("{most} calls run in the background already; end one with `stop_call`, or wait for one with `read_output`")]
+    #[error("no more than {} can run in the background at once; end one with `stop_call`, or wait for one with `read_output`", counted(*most as u64, "call"))]
     BackgroundFull { most: usize },
     /// A call that was handed over runs in the persistent shell.
     #[error(

@@ -198,7 +198,7 @@ impl ShellRunner {
                 }
                 (ShellAction::Run(command), None)
             }
-            TurnOf::Restart => (ShellAction::Restart("it was asked for".to_owned()), None),
+            TurnOf::Restart => (ShellAction::Restart("`restart` was called".to_owned()), None),
             TurnOf::Change(change, command) => {
                 self.check(&command, directories)?;
                 let target = self.directories().target(&change, directories)?;

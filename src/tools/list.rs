@@ -53,7 +53,7 @@ pub(super) fn synopses(settings: &ToolSettings) -> String {
 /// The tool.
 pub(super) fn tool(settings: &ToolSettings) -> Tool {
     let properties = json!({
-        "command": {"type": "string", "description": "The command to tell of; left out, all of them."},
+        "command": {"type": "string", "description": "The command to describe; without it, all commands."},
     });
     let mut description = if settings.described.is_empty() {
         "Lists the commands that are allowed, the tool of each, and how they are matched. Runs nothing."

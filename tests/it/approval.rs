@@ -113,7 +113,7 @@ fn a_client_is_asked_and_its_answer_decides() {
         let expected = format!(
             "Run this command?\ncommand: \"tool\" \"a b\"\nprogram: \"{base}/tool\"\ndirectory: \"{base}\"\n\
              rule: the rule for `tool` in --ask\nsandbox: off: nothing confines it\n\
-             times: once for each time that exactly this is called before you answer (16 at most)"
+             times: once for each identical call made before you answer (16 at most)"
         );
         assert_eq!(message, expected);
         let remember = &asked["params"]["requestedSchema"]["properties"]["remember"];
@@ -1052,7 +1052,7 @@ fn what_earlier_calls_have_set_in_the_shell_is_shown_and_part_of_what_is_approve
     let changes = json!([["export", "HOME=/x", "A=b c"], ["umask", "0"], ["unset", "A"]]);
     assert_eq!(request["shell_changes"], changes);
     // A new shell holds nothing of it, and what was approved for the first one holds for it.
-    assert!(shell("restart", "").0.contains("it was asked for"));
+    assert!(shell("restart", "").0.contains("`restart` was called"));
     assert_ran(shell("tool", "a"), " a");
     assert_eq!(asked(), 4);
     // More than is shown to anybody is approved by nobody.

@@ -123,7 +123,7 @@ fn all_calls_share_one_shell_and_its_state() {
         assert_eq!(session.output("printenv", "GREETING"), "good day\n");
         assert_eq!(session.shell_pid(), pid);
         let restarted = Said::of(&session.server.call("restart", json!({})));
-        assert_eq!(restarted.restarted.as_deref(), Some("it was asked for"));
+        assert_eq!(restarted.restarted.as_deref(), Some("`restart` was called"));
         assert_ne!(session.shell_pid(), pid);
         assert_eq!(session.call("printenv", "GREETING").code, Some(1));
         assert_eq!(session.output("pwd", ""), format!("{}\n", sub.parent().unwrap().display()));

@@ -65,7 +65,7 @@ fn restart_makes_a_fresh_shell() {
     let leaf = place.path("work/sub/leaf");
     assert!(is_alive(&leaf));
     let result = server.call("restart", json!({}));
-    assert_eq!(restarted(&result), Some("it was asked for"), "{result}");
+    assert_eq!(restarted(&result), Some("`restart` was called"), "{result}");
     assert_eq!(cwd(&result), place.text("work"));
     wait_until("the leaf is gone", || !is_alive(&leaf));
     let result = call(&mut server, "set", "GREETING");

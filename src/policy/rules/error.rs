@@ -204,7 +204,7 @@ pub enum Problem {
         what: String,
     },
     /// An example that comes out in another way.
-    #[error("example `{line}`: expected {expected}, came {came}: {why}")]
+    #[error("example `{line}`: expected {expected}, got {came}: {why}")]
     Example {
         /// The command line.
         line: String,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::CallTool;
 use super::request::{SIGNALS, WAIT};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
-use crate::tools::ToolSettings;
+use crate::tools::{ToolSettings, WhichTools};
 
 /// Makes the entries for the list of tools; none without background settings.
 pub(in crate::tools) fn tools(settings: &ToolSettings) -> Vec<(CallTool, Tool)> {
@@ -95,8 +95,16 @@ fn read_properties(settings: &ToolSettings) -> Value {
         |least: i64, description: &str| json!({"type": "integer", "minimum": least, "description": description});
     let in_millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let max_wait = settings.background.map_or(Duration::ZERO, |background| background.max_wait);
+    let number = match settings.which {
+        WhichTools::Execute => "The number of the call: `call` or `output` of its result.",
+        // There `output` is the text.
+        WhichTools::Shell => "The number of the call: `call` of its result.",
+        WhichTools::All => {
+            "The number of the call: `call` of its result, or `output` of one of `execute_command` or `execute_process`."
+        }
+    };
     json!({
-        "call": whole(0, "The number of the call: `call` or `output` of its result."),
+        "call": whole(0, number),
         "stream": {"type": "string", "enum": ["stdout", "stderr"], "description": "By default stdout."},
         "from_line": {
             "type": "integer",

@@ -129,7 +129,7 @@ fn read_output(arguments: Map<String, Value>, settings: &ToolSettings) -> Result
             return Err(ArgumentError::WrongType {
                 name: "stream",
                 expected: "`stdout` or `stderr`",
-                found: "another text",
+                found: "a different string",
             });
         }
     };
@@ -188,7 +188,7 @@ fn stop_call(arguments: Map<String, Value>) -> Result<StopCall, ArgumentError> {
     let known = SIGNALS.into_iter().zip(StopReason::OF_CLIENTS);
     let reason = known.into_iter().find(|(name, _)| *name == signal || name.strip_prefix("SIG") == Some(&signal));
     let expected = "`SIGTERM`, `SIGINT` or `SIGKILL`";
-    let wrong = ArgumentError::WrongType { name: "signal", expected, found: "another text" };
+    let wrong = ArgumentError::WrongType { name: "signal", expected, found: "a different string" };
     reason.map(|(_, (reason, _))| StopCall { call, reason }).ok_or(wrong)
 }
 

@@ -292,13 +292,13 @@ fn operands_have_a_type_and_one_variable_number() {
 fn a_wrong_example_stops_the_start_and_says_what_came_and_why() {
     let policy = "commands:\n  x:\n    operands: [{one_of: [a]}]\n    examples:\n      ";
     let example = |text: &str, expected: &str| check(&format!("{policy}{text}"), expected);
-    example("allow: [x b]", "5: example `x b`: expected allow, came refuse: `x` takes `a`, not `b`; usage: `x a`");
+    example("allow: [x b]", "5: example `x b`: expected allow, got refuse: `x` takes `a`, not `b`; usage: `x a`");
     example(
         "refuse:\n        - x b\n        - x a",
-        "7: example `x a`: expected refuse, came allow: the form in p.yaml:2 matches",
+        "7: example `x a`: expected refuse, got allow: the form in p.yaml:2 matches",
     );
-    example("ask: [[x, a]]", "5: example `x a`: expected ask, came allow: the form in p.yaml:2 matches");
-    example("refuse: [y b]", "5: example `y b`: expected refuse, came refuse: it is no call of `x`");
+    example("ask: [[x, a]]", "5: example `x a`: expected ask, got allow: the form in p.yaml:2 matches");
+    example("refuse: [y b]", "5: example `y b`: expected refuse, got refuse: it is no call of `x`");
     assert!(load(&format!("{policy}allow: [x a, [x, a]]\n      refuse: [x, x b, 'x | y']")).is_ok());
 }
 
