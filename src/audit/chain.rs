@@ -9,7 +9,9 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::read::{LONGEST_LINE, Line, Link};
-use crate::files::{Locked, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing};
+use crate::files::{
+    Locked, Opened, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing, could_append,
+};
 
 /// How each record begins.
 pub(super) const RECORD: &[u8] = br#"{"seq":"#;
@@ -120,6 +122,17 @@ impl Chain {
         let file = SharedFile::open(path, changeable)?;
         let name = path.file_name().unwrap_or_default().to_owned();
         Ok(Self { file, name, seen: End::OF_NOTHING, max_size, sync, continues: None, damage: None })
+    }
+
+    /// Whether [`Self::open`] would succeed and find an audit log, as far as that can be told without making the file.
+    ///
+    /// # Errors
+    /// [`AuditError`].
+    pub(super) fn check(path: &Path, changeable: &[&Path]) -> Result<(), AuditError> {
+        match could_append(path, changeable, Opened::Both).map_err(SharedFileError::from)? {
+            Some(file) => last_line(&file, file.metadata()?.len()).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// What reads the file from another thread.

@@ -74,6 +74,14 @@ impl AuditLog {
         Ok(Self { chain, session, secrets, clock, facts: Some(facts), client: None, next: 0, calls: 0, lost: 0 })
     }
 
+    /// Whether [`Self::open`] would succeed, as far as that can be told without making the file.
+    ///
+    /// # Errors
+    /// As that.
+    pub(crate) fn check(path: &Path, changeable: &[&Path]) -> Result<(), AuditError> {
+        Chain::check(path, changeable)
+    }
+
     /// Writes the session's first record, unless it stands there; `client` is known by then or never.
     ///
     /// # Errors

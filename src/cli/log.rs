@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use super::stdio;
 use crate::config::{Config, LogFormat};
-use crate::files::open_to_append;
+use crate::files::{Opened, PlaceError, could_append, open_to_append};
 use crate::server::LogSink;
 use crate::text::{is_plain, time};
 
@@ -36,10 +36,23 @@ pub(super) fn sink(config: &Config) -> Result<LogSink, CliError> {
 /// Opens the file. Below the directories that commands work in no link is followed: a command may have put it there, to
 /// have the log written into a file that it can't write itself.
 fn open(config: &Config, path: &Path) -> Result<File, CliError> {
-    let here = &config.surroundings.directory;
+    at_file(config, path, open_to_append)
+}
+
+/// Whether the file of the log could be opened; makes none.
+pub(super) fn check(config: &Config) -> Result<(), CliError> {
+    let could_open = |path: &Path, changeable: &[&Path]| could_append(path, changeable, Opened::Appending).map(drop);
+    config.log_file.value.as_ref().map_or(Ok(()), |path| at_file(config, path, could_open))
+}
+
+fn at_file<T>(
+    config: &Config,
+    path: &Path,
+    open: impl FnOnce(&Path, &[&Path]) -> Result<T, PlaceError>,
+) -> Result<T, CliError> {
     let changeable = config.changeable_directories();
     let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
-    open_to_append(&here.join(path), &changeable)
+    open(&config.surroundings.directory.join(path), &changeable)
         .map_err(|source| CliError::LogFile { file: path.display().to_string(), source })
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::place::{Place, PlaceError};
+use super::place::{Existing, Place, PlaceError};
 
 /// Opens the regular file at `path` for appending, or creates it, readable only by its owner. If the last part of the
 /// path is a link, it is never followed, and neither is a link below `changeable` (see [`Place::open`]).
@@ -25,12 +25,27 @@ pub(crate) fn open_appended(path: &Path, changeable: &[&Path]) -> Result<File, P
     open_regular(&Place::open(path, changeable)?, Opened::Reading, false)
 }
 
+/// Whether [`open_to_append`] would succeed, as far as that can be told without making the file. Gives the file if there is
+/// one, open for reading as well if `opened` says so.
+///
+/// # Errors
+/// As that.
+pub(crate) fn could_append(path: &Path, changeable: &[&Path], opened: Opened) -> Result<Option<File>, PlaceError> {
+    let place = Place::open(path, changeable)?;
+    match open_regular(&place, opened, false) {
+        Ok(file) => Ok(Some(file)),
+        Err(PlaceError::System { source }) if source.kind() == std::io::ErrorKind::NotFound => {
+            place.could_create(Existing::IsKept).map(|()| None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opened {
+pub(crate) enum Opened {
     Appending,
     /// To append, and to read what is there.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "a file that is shared is opened otherwise there"))]
     Both,
     Reading,
 }
@@ -111,7 +126,8 @@ fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceEr
 fn open(place: &Place, opened: Opened, may_create: bool) -> Result<File, PlaceError> {
     let mut options = std::fs::OpenOptions::new();
     match opened {
-        Opened::Appending | Opened::Both => options.append(true).create(may_create),
+        Opened::Appending => options.append(true).create(may_create),
+        Opened::Both => options.append(true).read(true).create(may_create),
         Opened::Reading => options.read(true),
     };
     Ok(options.open(no_link(place)?)?)
@@ -163,6 +179,19 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "line\nline\n");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn asking_whether_a_file_could_be_appended_to_makes_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        assert!(could_append(&path, &[], Opened::Appending).unwrap().is_none() && !path.exists());
+        fs::write(&path, "line\n").unwrap();
+        assert!(could_append(&path, &[], Opened::Both).unwrap().is_some());
+        for wrong in [path.join("in_a_file"), directory.path().join("no/log"), directory.path().to_owned()] {
+            assert!(could_append(&wrong, &[], Opened::Appending).is_err(), "{}", wrong.display());
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "line\n");
     }
 
     #[test]

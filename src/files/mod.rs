@@ -49,6 +49,7 @@ pub use anonymous::AnonymousFile;
 #[cfg(not(unix))]
 pub(crate) use appended::open_appended;
 pub use appended::open_to_append;
+pub(crate) use appended::{Opened, could_append};
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
 #[cfg(target_os = "linux")]

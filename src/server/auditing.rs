@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::not_run::NotRun;
+use super::parts::NotStarted;
 use super::replies::Called;
 use crate::audit::{
     AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind,
@@ -26,7 +27,11 @@ use crate::text::{escape_os, time};
 use crate::tools::{CallTool, ToolKind, signal_name};
 
 /// Opens the log of a configuration, once there is a session to be recorded.
-pub(super) type AuditPlan = Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>;
+pub(super) struct AuditPlan {
+    /// As the operator named it.
+    file: PathBuf,
+    open: Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>,
+}
 
 /// The longest name of a method or a tool that is recorded, in bytes. Real tools have names below a hundred.
 const LONGEST_NAME: usize = 256;
@@ -57,6 +62,8 @@ impl<'a> ReceivedLine<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Auditor {
     log: Option<Result<AuditLog, AuditError>>,
+    /// Its file, as the operator named it.
+    file: PathBuf,
     /// The client that sent the last request.
     client: Option<(Arc<Implementation>, AuditedClient)>,
     /// Records that are written after the answer, so that the answer does not wait for them.
@@ -75,7 +82,22 @@ pub(super) struct Auditor {
 pub(super) fn plan(config: &Config) -> Option<AuditPlan> {
     let file = config.audit.value.clone()?;
     let config = config.clone();
-    Some(Box::new(move || open(&config, &file)))
+    Some(AuditPlan { file: file.clone(), open: Box::new(move || open(&config, &file)) })
+}
+
+/// Whether the log that the operator asked for could be opened; makes no file.
+///
+/// # Errors
+/// [`NotStarted::Audit`].
+pub(crate) fn check_audit(config: &Config) -> Result<(), NotStarted> {
+    let Some(file) = &config.audit.value else { return Ok(()) };
+    let changeable = config.changeable_directories();
+    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
+    AuditLog::check(&config.surroundings.directory.join(file), &changeable).map_err(|error| not_opened(file, &error))
+}
+
+fn not_opened(file: &Path, error: &AuditError) -> NotStarted {
+    NotStarted::Audit { file: escape_os(file.as_os_str()).into_owned(), why: error.to_string() }
 }
 
 fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
@@ -122,7 +144,8 @@ fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
 impl Auditor {
     /// Opens the log, if there is a plan for one.
     pub(super) fn new(plan: Option<AuditPlan>) -> Self {
-        Self { log: plan.map(|open| open()), ..Self::default() }
+        let Some(AuditPlan { file, open }) = plan else { return Self::default() };
+        Self { log: Some(open()), file, ..Self::default() }
     }
 
     /// Whether there is an audit log.
@@ -131,8 +154,9 @@ impl Auditor {
     }
 
     /// Why the log could not be opened.
-    pub(super) fn broken(&self) -> Option<&AuditError> {
-        self.log.as_ref()?.as_ref().err()
+    pub(super) fn broken(&self) -> Option<NotStarted> {
+        let error = self.log.as_ref()?.as_ref().err()?;
+        Some(not_opened(&self.file, error))
     }
 
     /// What reads the log from another thread; `None` without a log.

@@ -62,6 +62,7 @@ mod workers;
 
 pub use approval::{Answer, Channel};
 pub use asker::AskSettings;
+pub(crate) use auditing::check_audit;
 pub use confinement::Confinement;
 pub use examine::Asked;
 pub use in_process::CallError;

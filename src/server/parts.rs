@@ -310,6 +310,11 @@ impl Parts {
         self.untrusted_by(|guard, program| guard.check(program, since_1970()).map(drop))
     }
 
+    /// Why the program of `--audit-anchor` can't run; the server starts without it, and logs that.
+    pub(crate) fn anchor_problem(&self) -> Option<String> {
+        self.anchor.as_ref()?.program.as_ref().err().cloned()
+    }
+
     pub(super) fn untrusted_by(&self, look: impl Fn(&Guard, &Path) -> Result<(), Untrusted>) -> Vec<String> {
         let Some(guard) = self.policy.guard() else { return Vec::new() };
         let mut untrusted = Vec::new();
@@ -339,6 +344,11 @@ pub(crate) enum NotStarted {
     #[error("{0}")]
     Lock(String),
     /// The audit log that the operator asked for can't be opened.
-    #[error("the audit log (`--audit`) can't be opened: {0}")]
-    Audit(String),
+    #[error("the audit log `{file}` (`--audit`) can't be opened: {why}")]
+    Audit {
+        /// As the operator named it.
+        file: String,
+        /// What is in the way.
+        why: String,
+    },
 }

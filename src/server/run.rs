@@ -186,7 +186,7 @@ impl<'o> Server<'o> {
     /// # Errors
     /// [`NotStarted::Audit`], if the audit log can't be opened.
     pub(crate) fn check_start(&self) -> Result<(), NotStarted> {
-        self.state.audit.broken().map_or(Ok(()), |error| Err(NotStarted::Audit(error.to_string())))
+        self.state.audit.broken().map_or(Ok(()), Err)
     }
 
     /// Returns a handle that ends the server from another thread.

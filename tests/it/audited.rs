@@ -696,7 +696,7 @@ fn nothing_but_an_audit_log_is_written_to() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{what}: {said}");
-        assert!(said.contains("the audit log (`--audit`) can't be opened") && said.contains(says), "{what}: {said}");
+        assert!(said.contains(" (`--audit`) can't be opened: ") && said.contains(says), "{what}: {said}");
     };
     fs::write(&path, "export PATH=/bin\n").unwrap();
     refused("another file", "it is not an audit log");

@@ -150,7 +150,13 @@ fn what_keeps_calls_from_being_served_is_a_problem_with_a_name() {
     check("--allow-project-commands --project-dir work", &[]);
     check("--allow ls --allow-project-commands --roots ignore", &["`--allow-project-commands` allows nothing"]);
 
-    check("--allow ls --record new", &[]);
+    check("--allow ls --record new --audit new.jsonl --log-file new.log", &[]);
+    assert!(!base.join("new.jsonl").exists() && !base.join("new.log").exists());
+    check("--allow ls --audit file", &["the audit log `file` (`--audit`) can't be opened: it is not an audit log"]);
+    check("--allow ls --audit none/a", &["the audit log `none/a` (`--audit`) can't be opened: No such file"]);
+    check("--allow ls --log-file none/l", &["the log can't be written to `none/l`"]);
+    check("--allow ls --audit new --audit-anchor ./none", &["`./none` of `--audit-anchor` was not found"]);
+    check("--allow ls --audit-anchor cat", &["`--audit-anchor` keeps nothing without `--audit`"]);
     check("--allow ls --record recorded --record-force", &[]);
     check("--allow ls --record recorded", &["it exists already"]);
     check(

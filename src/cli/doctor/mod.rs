@@ -19,12 +19,12 @@ use super::error::CliError;
 use page::Palette;
 use risks::Risk;
 
-use super::{Outcome, print, print_json, recording, stdio};
+use super::{Outcome, log, print, print_json, recording, stdio};
 use crate::config::{self, Config, Flags, RootsMode, Row, Source};
 use crate::exec::Launcher;
 use crate::policy::rules::synopsis;
 use crate::sandbox::{Enforcement, Kernel, Level, Network};
-use crate::server::Parts;
+use crate::server::{Parts, check_audit};
 
 pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome, CliError> {
     let parts = Parts::new(config);
@@ -46,7 +46,13 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
             None | Some(_) => {}
         }
     }
-    problems.extend(recording::check(config, flags).err().map(|error| stdio::with_causes(&error)));
+    let of_files = [log::check(config), recording::check(config, flags), check_audit(config).map_err(CliError::from)];
+    problems
+        .extend(of_files.iter().filter_map(|checked| checked.as_ref().err()).map(|error| stdio::with_causes(error)));
+    problems.extend(parts.anchor_problem());
+    if config.audit_anchor.value.is_some() && config.audit.value.is_none() {
+        problems.push("`--audit-anchor` keeps nothing without `--audit`".to_owned());
+    }
     if config.record_required.value && config.record.value.is_none() {
         problems.push("`--record-required` records nothing without `--record`".to_owned());
     }
