@@ -635,7 +635,8 @@ impl<'o> Server<'o> {
     /// Gives up every call.
     fn shut_down(&mut self) {
         let State { requests, questions, audit, .. } = &mut self.state;
-        let GivenUp { queued, held, asked } = requests.shut_down();
+        let GivenUp { queued, held, asked, unanswered } = requests.shut_down();
+        unanswered.iter().for_each(|line| self.log.write(LogLevel::Info, line.as_str()));
         queued.into_iter().for_each(|call| audit.not_started(call, None));
         for HeldCall { reply, .. } in held {
             audit.refused(reply.id(), reply.called(), None, "the session ended before it was decided on");

@@ -46,6 +46,22 @@ fn a_long_id_hides_neither_the_command_nor_its_end() {
 }
 
 #[test]
+fn a_call_that_the_end_of_the_session_cuts_off_is_logged() {
+    let messages = [2, 3].map(|id| call(id, &json!({"file": "sleep", "args": [format!("6{id}")]})));
+    let mut server =
+        Server::command(&["--allow", "sleep", "--max-concurrent", "1"]).env("ALLOWEXEC_LOG", "info").start();
+    server.initialize("2025-06-18");
+    messages.iter().for_each(|message| server.send(message));
+    server.close_stdin();
+    server.wait_exit();
+    let log: Vec<String> = server.stderr().lines().map(str::to_owned).collect();
+    for id in [2, 3] {
+        let line = line_of(&log, &format!(" command=\"sleep 6{id}\" "));
+        assert!(line.ends_with(" cancelled=true reason=\"the session ended\""), "{line}");
+    }
+}
+
+#[test]
 fn long_arguments_hide_neither_the_decision_nor_the_end() {
     let long = "a\"\n".repeat(20_000);
     let log = logged(

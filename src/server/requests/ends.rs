@@ -11,7 +11,7 @@ use crate::jsonrpc::RequestId;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
 
-/// The calls that are given up at the end, and have not run.
+/// The calls that are given up at the end: those that have not run, and what the log says about all that get no answer.
 #[derive(Debug, Default)]
 pub(in crate::server) struct GivenUp {
     /// The numbers of those that were waiting for their turn.
@@ -20,6 +20,8 @@ pub(in crate::server) struct GivenUp {
     pub held: Vec<HeldCall>,
     /// Those that a person is asked about.
     pub asked: Vec<AskedCall>,
+    /// A line for each call that has no answer. Those that were answered before they ended are logged when they end.
+    pub unanswered: Vec<Fields>,
 }
 
 impl Requests {
@@ -101,6 +103,17 @@ impl Requests {
             lane.waiting.clear();
         }
         for (key, state) in std::mem::take(&mut self.entries) {
+            let of_call = match &state {
+                Entry::Queued { pending, .. } | Entry::Running { pending, .. } => Some(&pending.description),
+                Entry::Asked(asked) => Some(&asked.pending.description),
+                Entry::Held(_) | Entry::Reading(_) => Some(&Fields::default()),
+                Entry::Answered { .. } | Entry::Background { .. } => None,
+                Entry::Awaiting { .. } | Entry::Subscribed(_) => None,
+            };
+            given_up.unanswered.extend(of_call.zip(state.reply()).map(|(description, reply)| {
+                let line = Fields::of_call(reply.id()).and(description).ours("cancelled", true);
+                line.reason("reason", "the session ended")
+            }));
             match state {
                 Entry::Running { lane, pending, stop } => {
                     // Dropping the reply notes it as lost.

@@ -181,7 +181,10 @@ fn at_the_end_what_runs_is_stopped_and_what_waits_is_dropped() {
     table.queue(1).unwrap();
     let (key, signal) = table.run().unwrap();
     table.queue(2).unwrap();
-    table.requests.shut_down();
+    let unanswered: Vec<String> =
+        table.requests.shut_down().unanswered.iter().map(|line| line.as_str().to_owned()).collect();
+    let line = |id| format!("call id={id} cancelled=true reason=\"the session ended\"");
+    assert_eq!(unanswered, [line(1), line(2)]);
     assert_eq!(signal.wait(Default::default()).unwrap(), Some(StopReason::Shutdown));
     assert_eq!(table.lost(), 2);
     assert!(table.run().is_none() && !table.requests.is_idle());
