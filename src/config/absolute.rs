@@ -6,12 +6,14 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf, is_separator};
 
 use super::config::Config;
+use super::entry;
 use super::error::ConfigError;
 use super::file::{self, FileFrom};
 use super::flags::Flags;
 use super::given::Given;
 use super::spec::{Spec, Takes};
 use super::variables::Surroundings;
+use crate::policy::rules::written;
 
 /// The arguments that mean what `flags` mean in the directory of `surroundings`, from any other directory. A relative path
 /// in the file of `--config` becomes a flag, where no flag beats it already; one with a comma can't, and stays as it is.
@@ -56,14 +58,30 @@ fn push(arguments: &mut Vec<String>, given: &Given, directory: &Path) {
 }
 
 /// The text of a value; another one where it names a place by a relative path. Of commands and programs only what holds a
-/// separator is a path.
+/// separator is a path, and of a program with arguments only the program.
 fn absolute<'a>(spec: &Spec, text: &'a str, directory: &Path) -> Cow<'a, str> {
     let is_path = match spec.value {
         "DIR" | "DIRS" | "FILE" | "PATHS" => !text.is_empty(),
         "NAMES" | "PROGRAM" => text.contains(is_separator),
+        "COMMAND" => return absolute_program(text, directory).map_or(Cow::Borrowed(text), Cow::Owned),
         _ => false,
     };
-    if !is_path || Path::new(text).is_absolute() {
+    if is_path { absolute_path(text, directory) } else { Cow::Borrowed(text) }
+}
+
+/// The text of a program and its arguments, if its program is a relative path.
+fn absolute_program(text: &str, directory: &Path) -> Option<String> {
+    let mut words = entry::program(text).ok()?;
+    let program = words.first_mut().filter(|program| program.contains(is_separator))?;
+    match absolute_path(program, directory) {
+        Cow::Owned(path) => *program = path,
+        Cow::Borrowed(_) => return None,
+    }
+    Some(written(&words))
+}
+
+fn absolute_path<'a>(text: &'a str, directory: &Path) -> Cow<'a, str> {
+    if Path::new(text).is_absolute() {
         return Cow::Borrowed(text);
     }
     let parts = Path::new(text).components().filter(|part| *part != Component::CurDir);
@@ -104,5 +122,11 @@ mod tests {
         );
         check(&["--env", "A=b/c", "--shell=bash"], &["--env", "A=b/c", "--shell", "bash"]);
         check(&["--env=-A=b"], &["--env=-A=b"]);
+        check(&["--ask-with", "./ask.sh 'a b' ./c"], &["--ask-with", "/home/me/ask.sh 'a b' ./c"]);
+        check(
+            &["--ask-with=ask ./c", "--audit-anchor=bin/keep"],
+            &["--ask-with", "ask ./c", "--audit-anchor", "/home/me/bin/keep"],
+        );
+        check(&["--audit-anchor=/a/./keep  x"], &["--audit-anchor", "/a/./keep  x"]);
     }
 }
