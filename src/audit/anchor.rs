@@ -26,11 +26,13 @@ impl Anchor {
     }
 }
 
-/// A line that holds no head.
+/// What holds no head.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("line {line} holds no head; expected what `allowexec audit head` prints: a number and a SHA-256")]
-pub(crate) struct NoAnchor {
-    pub line: usize,
+pub(crate) enum NoAnchor {
+    #[error("line {line} holds no head; expected what `allowexec audit head` prints: a number and a SHA-256")]
+    InLine { line: usize },
+    #[error("no line holds a head; expected at least one, as `allowexec audit head` prints it: a number and a SHA-256")]
+    InAny,
 }
 
 /// The anchors to look for, in the order in which they were taken, and where they were found.
@@ -63,7 +65,7 @@ impl Anchors {
     /// Reads lines that each hold a head, among other words perhaps, such as the time. Empty ones are skipped.
     ///
     /// # Errors
-    /// The first line that holds none.
+    /// The first line that holds none, or that there is none at all.
     pub(crate) fn add_lines(&mut self, text: &str) -> Result<(), NoAnchor> {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let mut before = None;
@@ -72,9 +74,9 @@ impl Anchors {
                 before = word.parse().ok();
                 anchor
             });
-            self.add(found.ok_or(NoAnchor { line: index + 1 })?);
+            self.add(found.ok_or(NoAnchor::InLine { line: index + 1 })?);
         }
-        Ok(())
+        if text.trim().is_empty() { Err(NoAnchor::InAny) } else { Ok(()) }
     }
 
     /// Tells of a line of the log, which is the `number`th of all files.
@@ -114,8 +116,9 @@ mod tests {
         let mut anchors = Anchors::default();
         anchors.add_lines(&format!("7 {hash}\n\n{hash}\r\nNov 23 05:48:36 host audit[9]: 12 {hash} ok\n")).unwrap();
         assert_eq!(anchors.all.iter().map(|anchor| anchor.count).collect::<Vec<_>>(), [Some(7), None, Some(12)]);
-        assert_eq!(anchors.add_lines(&format!("7 {hash}\n\n7\n")), Err(NoAnchor { line: 3 }));
-        assert_eq!(anchors.add_lines(&"a".repeat(65)), Err(NoAnchor { line: 1 }));
+        assert_eq!(anchors.add_lines(&format!("7 {hash}\n\n7\n")), Err(NoAnchor::InLine { line: 3 }));
+        assert_eq!(anchors.add_lines(&"a".repeat(65)), Err(NoAnchor::InLine { line: 1 }));
+        assert_eq!(["", " \n\r\n"].map(|text| anchors.add_lines(text)), [Err(NoAnchor::InAny), Err(NoAnchor::InAny)]);
     }
 
     #[test]
