@@ -439,12 +439,15 @@ impl Suspicion {
             Some((kind, place)) => return Break { kind, place, what: out_of_number(kind) },
             None => {}
         }
+        let is_of_other_file = before.is_some_and(|before| before.file != place.file);
         if let Some(behind) = self.goes_on {
+            // Whoever gives a list of files mixes them up more often than somebody moves lines.
+            let or = if is_of_other_file { "; or the files are not in their order (oldest first)" } else { "" };
             if self.is_early {
-                let what = "this line holds the hash of a line that comes after it".to_owned();
+                let what = format!("this line holds the hash of a line that comes after it{or}");
                 return Break { kind: Kind::Reordered, place, what };
             }
-            let what = format!("line {} continues from the line before this one", behind.line);
+            let what = format!("line {} continues from the line before this one{or}", behind.line);
             return Break { kind: Kind::Inserted, place, what };
         }
         if let Some(from) = self.inserted_from {
@@ -454,7 +457,6 @@ impl Suspicion {
         if self.prev.is_none() {
             return Break { kind: Kind::Changed, place, what: NO_RECORD.to_owned() };
         }
-        let is_of_other_file = before.is_some_and(|before| before.file != place.file);
         if self.has_gap || is_of_other_file {
             let what = match before {
                 Some(_) if is_of_other_file => {

@@ -76,6 +76,24 @@ fn a_log_of_several_sessions_is_intact() {
 }
 
 #[test]
+fn files_in_another_order_are_told_by_that() {
+    let mut log = Log::default();
+    log.record("a", 0, STARTED).record("a", 1, "\"event\":\"decided\",\"continues\":\"log.1\"");
+    log.record("a", 2, "\"event\":\"ended\",\"continues\":\"log.2\"").record(
+        "a",
+        3,
+        "\"event\":\"x\",\"continues\":\"log.3\"",
+    );
+    let files: Vec<Vec<u8>> = log.0.iter().map(|line| [line, b"\n".as_slice()].concat()).collect();
+    let broken = |order: [usize; 4]| verified(&order.map(|file| files[file].as_slice()), Anchors::default()).broken;
+    assert_eq!(broken([0, 1, 2, 3]), None);
+    for order in [[2, 1, 0, 3], [3, 2, 1, 0], [1, 0, 2, 3], [0, 2, 1, 3]] {
+        let what = broken(order).unwrap().what;
+        assert!(what.contains("the files are not in their order (oldest first)"), "{order:?}: {what}");
+    }
+}
+
+#[test]
 fn each_change_is_told_by_what_it_looks_like() {
     let whole = Log::of_two();
     let changed = |change: fn(&mut Vec<Vec<u8>>)| {
