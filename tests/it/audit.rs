@@ -533,7 +533,8 @@ fn the_guides_anchors_keep_a_head_that_verify_takes() {
     let log = some_log(&mut Random(3), 25);
     let file = written(base, "log", &log.bytes());
     // The programs that no test machine has keep what they get.
-    for (name, kept) in [("systemd-cat", "cat >> \"$HOME/anchors\""), ("aws", "cat >> \"$HOME/anchors\"")] {
+    let aws = "case $5 in s3://example-anchors/*Z-*[!0-9a-f]*) exit 1;; esac; cat >> \"$HOME/anchors\"";
+    for (name, kept) in [("systemd-cat", "cat >> \"$HOME/anchors\""), ("aws", aws)] {
         let program = base.join(name);
         fs::write(&program, format!("#!/bin/sh\n{kept}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -560,7 +561,8 @@ fn the_guides_anchors_keep_a_head_that_verify_takes() {
             let head =
                 run(&["audit", "head", &written(base, "part", &Log { lines: log.lines[..end].to_vec() }.bytes())]);
             let mut child = sh(&[&program]).stdin(std::process::Stdio::piped()).spawn().unwrap();
-            child.stdin.take().unwrap().write_all(&head.stdout).unwrap();
+            // As the server does.
+            writeln!(child.stdin.take().unwrap(), "{} /var/log/my audit.jsonl", text(&head.stdout).trim_end()).unwrap();
             assert!(child.wait().unwrap().success(), "{script}");
         }
         let mut anchors = home.join("anchors");
