@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::{Outcome, print, print_json, stdio};
-use crate::config::{Config, Flags, Setting, absolute_arguments};
+use crate::config::{Config, Flags, Setting, given_arguments};
 use crate::files::{Place, PlaceError, ReadError, read_regular};
 use crate::integrity::{LARGEST_LOCK, Lock, Locked, lock};
 use crate::policy::rules::written;
@@ -30,7 +30,6 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     let named = options.output.as_ref().map(PathBuf::from).or_else(|| config.lock.value.clone());
     let name = named.unwrap_or_else(|| DEFAULT.into());
     let file = config.surroundings.directory.join(&name);
-    let settings = absolute_arguments(&config, flags, &config.surroundings)?;
     // What is to be written does not decide what is found.
     let parts = Parts::new(&Config { lock: Setting::default(None), ..config });
     let Locked { lock: now, notes } = lock_of(&parts)?;
@@ -38,7 +37,7 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
         stdio::note(&note);
     }
     if options.check {
-        let unread = |source| CliError::ReadLock { source, command: command(settings, options, &file) };
+        let unread = |source| CliError::ReadLock { source, command: command(flags, options) };
         return check(&Lock::read(&file).map_err(unread)?, &now, options.json);
     }
     let before = read_regular(&file, LARGEST_LOCK);
@@ -69,10 +68,11 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     ))
 }
 
-/// The command that writes the file with the same settings.
-fn command(settings: Vec<String>, options: &Options, file: &Path) -> String {
-    let output = options.output.iter().flat_map(|_| ["-o".to_owned(), file.display().to_string()]);
-    let words = ["allowexec", "lock"].map(str::to_owned).into_iter().chain(settings).chain(output);
+/// The command that writes the file with the same settings, in this directory: the lock file holds commands as they are
+/// written on the allow-list.
+fn command(flags: &Flags, options: &Options) -> String {
+    let output = options.output.iter().flat_map(|file| ["-o".to_owned(), file.clone()]);
+    let words = ["allowexec", "lock"].map(str::to_owned).into_iter().chain(given_arguments(flags)).chain(output);
     written(&words.collect::<Vec<_>>())
 }
 

@@ -31,12 +31,15 @@ pub(super) fn complain(error: &dyn Error) {
     }
 }
 
-/// An error and what is behind it, as one sentence.
+/// An error and what is behind it, as one sentence. A cause that ends the sentence already is not repeated.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
         source = cause.source();
     }
     text

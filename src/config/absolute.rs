@@ -28,22 +28,31 @@ pub(crate) fn absolute_arguments(
     let directory = &surroundings.directory;
     let mut arguments = Vec::new();
     for given in flags.given() {
-        push(&mut arguments, given, directory);
+        push(&mut arguments, given, &|text| absolute(given.spec, text, directory));
     }
     for given in file::given(&config.file, directory, FileFrom::Anywhere)? {
         let is_beaten = flags.given().iter().any(|flag| flag.spec.flag == given.spec.flag);
         let is_relative = given.texts.iter().any(|text| matches!(absolute(given.spec, text, directory), Cow::Owned(_)));
         let is_list = matches!(given.spec.takes, Takes::List);
         if is_relative && !is_beaten && !(is_list && given.texts.iter().any(|text| text.contains(','))) {
-            push(&mut arguments, &given, directory);
+            push(&mut arguments, &given, &|text| absolute(given.spec, text, directory));
         }
     }
     Ok(arguments)
 }
 
-fn push(arguments: &mut Vec<String>, given: &Given, directory: &Path) {
+/// The flags as they were given, for another command in the same directory.
+pub(crate) fn given_arguments(flags: &Flags) -> Vec<String> {
+    let mut arguments = Vec::new();
+    for given in flags.given() {
+        push(&mut arguments, given, &|text| Cow::Borrowed(text));
+    }
+    arguments
+}
+
+fn push<'a>(arguments: &mut Vec<String>, given: &'a Given, written: &dyn Fn(&'a str) -> Cow<'a, str>) {
     let spec = given.spec;
-    let texts: Vec<Cow<'_, str>> = given.texts.iter().map(|text| absolute(spec, text, directory)).collect();
+    let texts: Vec<Cow<'_, str>> = given.texts.iter().map(|text| written(text)).collect();
     let value = match spec.takes {
         Takes::Switch => return arguments.push(format!("--{}", spec.flag)),
         Takes::List => texts.join(","),

@@ -58,6 +58,6 @@ pub use table::SETTINGS;
 pub use variables::{ASK_TEXT, Surroundings};
 pub use words::{LogFormat, RootsMode};
 
-pub(crate) use absolute::absolute_arguments;
+pub(crate) use absolute::{absolute_arguments, given_arguments};
 pub(crate) use error::meant;
 pub(crate) use flags::repeated;

@@ -100,6 +100,12 @@ impl Parts {
 
     /// What keeps calls from being served, one sentence each.
     pub fn problems(&self) -> Vec<String> {
+        // Problems of programs that take long to find are reported by the first call, and by `doctor`.
+        self.problems_with(self.untrusted_by(Guard::glance))
+    }
+
+    /// The same, with the guard's objections to allowed programs.
+    pub(crate) fn problems_with(&self, untrusted: Vec<String>) -> Vec<String> {
         let directories = self.policy.directories().problems();
         let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
         problems.extend(self.policy.directories().contradictions());
@@ -109,8 +115,7 @@ impl Parts {
             problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));
-        // Problems that take long to find are reported by the first call, and by `doctor`.
-        problems.extend(self.untrusted_by(Guard::glance));
+        problems.extend(untrusted);
         problems.extend(self.ask.program.as_ref().and_then(|program| program.as_ref().err().cloned()));
         problems.extend(self.confinement.problems());
         problems

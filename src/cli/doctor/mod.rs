@@ -29,12 +29,7 @@ use crate::server::{Parts, check_audit};
 pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome, CliError> {
     let parts = Parts::new(config);
     let programs = programs(&parts);
-    let mut problems = parts.problems();
-    for problem in parts.untrusted() {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
+    let mut problems = parts.problems_with(parts.untrusted());
     for (name, path) in &programs {
         match path {
             None if config.allow.source != Source::Default => {
