@@ -4,7 +4,6 @@
 //! they set for calls (inserted words, the environment, the sandbox) is compared by itself. No file is looked at.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 use serde_json::{Value, json};
 
@@ -13,7 +12,7 @@ use super::super::{Outcome, print, print_json};
 use super::{cases, explain, probes, recorded, rules_of};
 use crate::config::Surroundings;
 use crate::policy::rules::{
-    Access, Arguments, CommandRule, Expected, Rules, SandboxWord, Takes, ValueType, words_of, written,
+    Access, Arguments, CommandRule, EnvRule, Expected, Rules, SandboxWord, Takes, ValueType, words_of, written,
 };
 use crate::text::escape;
 
@@ -169,8 +168,8 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
         add("inserted words", none_or(&was.join("; ")), none_or(&is.join("; ")), keeps);
         let keeps_env = before.env.set.iter().all(|(name, value)| after.env.set.get(name) == Some(value))
             && before.env.unset.iter().all(|name| after.env.unset.contains(name));
-        add("environment", shown(&before.env), shown(&after.env), keeps_env);
-        add("input", shown(&before.stdin), shown(&after.stdin), !after.stdin);
+        add("environment", environment(&before.env), environment(&after.env), keeps_env);
+        add("input", before.stdin.to_string(), after.stdin.to_string(), !after.stdin);
         let cwd_is_narrower = before.cwd_under.is_empty()
             || (!after.cwd_under.is_empty() && after.cwd_under.iter().all(|under| before.cwd_under.contains(under)));
         add("`cwd`", none_or(&before.cwd_under.join(", ")), none_or(&after.cwd_under.join(", ")), cwd_is_narrower);
@@ -190,10 +189,13 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
                 |secret: bool| format!("{place} is {}", if secret { "hidden in the log" } else { "in the log" });
             add("`secret`", secrecy(was.is_secret), secrecy(is.is_secret), is.is_secret);
         }
-        add("program", shown(&before.program), shown(&after.program), false);
+        let program = |rule: &CommandRule| rule.program.clone().unwrap_or_else(|| "none".to_owned());
+        add("program", program(before), program(after), false);
         let timeout_is_shorter = before.timeout.is_none_or(|was| after.timeout.is_some_and(|is| is <= was));
-        add("timeout", shown(&before.timeout), shown(&after.timeout), timeout_is_shorter);
-        add("`read_only`", shown(&before.read_only), shown(&after.read_only), !after.read_only);
+        let timeout =
+            |rule: &CommandRule| rule.timeout.map_or_else(|| "none".to_owned(), |timeout| format!("{timeout:?}"));
+        add("timeout", timeout(before), timeout(after), timeout_is_shorter);
+        add("`read_only`", before.read_only.to_string(), after.read_only.to_string(), !after.read_only);
     }
     all
 }
@@ -284,8 +286,14 @@ fn none_or(text: &str) -> String {
     if text.is_empty() { "none".to_owned() } else { text.to_owned() }
 }
 
-fn shown(value: &impl Debug) -> String {
-    format!("{value:?}")
+/// `A=1 B=2, without C D`, the values quoted where they have to be.
+fn environment(rule: &EnvRule) -> String {
+    let set: Vec<String> = rule.set.iter().map(|(name, value)| written(&[format!("{name}={value}")])).collect();
+    let parts = [
+        set.join(" "),
+        if rule.unset.is_empty() { String::new() } else { format!("without {}", rule.unset.join(" ")) },
+    ];
+    none_or(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -331,6 +339,19 @@ mod tests {
         check("{limits: {memory: 1MiB}}", "{limits: {memory: 2MiB}}", "limits");
         check("{timeout: 1s}", "{}", "timeout");
         check("{}", "{read_only: true}", "`read_only`");
+    }
+
+    #[test]
+    fn settings_are_shown_as_people_write_them() {
+        let all = settings(
+            &rules("any"),
+            &rules("{env: {set: {A: b c, D: e}, unset: [F]}, program: /bin/b, timeout: 1m, stdin: true}"),
+        );
+        let shown: Vec<String> = all.iter().map(|s| format!("{}: {} -> {}", s.what, s.old, s.new)).collect();
+        assert_eq!(
+            shown,
+            ["environment: none -> 'A=b c' 'D=e', without F", "program: none -> /bin/b", "timeout: none -> 60s"]
+        );
     }
 
     #[test]
