@@ -17,11 +17,12 @@ pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdic
             how_to_call(command, tools)
         ),
         Some(refusal) => format!(
-            "The command {shown} would be refused: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
+            "The command {shown} {}: {refusal}\n\nNothing was run to find this out.\n\nWhat to do instead:\n{}\
              - The allowed commands are: {}. Names are compared exactly, and {}.\n\
              - A refusal is the operator's rule and not a mistake of the server: do not try the same through another program, an \
              interpreter, a path or an encoding. If no allowed command can do it, tell the user, who can ask the \
              operator to allow more.\n",
+            if refusal.needs_approval() { "runs only if a person approves it" } else { "would be refused" },
             instead(refusal, allow),
             allow.summary(),
             if allow.rules().is_empty() {
@@ -93,12 +94,18 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    use crate::policy::rules::{Effect, ListEntry, Rules};
     use crate::policy::{CommandLine, Directories, DirectorySettings, Policy, Programs, SearchPath};
 
     fn explain(allowed: &[&str], command: &str) -> String {
+        explain_by(AllowList::new(allowed.iter().map(|&name| name.to_owned())), command)
+    }
+
+    fn explain_by(allow: AllowList, command: &str) -> String {
         let directories = Directories::new(DirectorySettings { server: "/".into(), ..DirectorySettings::default() });
         let programs = Programs::new(SearchPath::new(Some("/bin:/usr/bin".as_ref())), "/".into());
-        let allow = AllowList::new(allowed.iter().map(|&name| name.to_owned()));
         let decision = Policy::new(allow.clone(), directories, programs).examine(CommandLine::parse(command), None);
         let verdict = Verdict { explanation: decision.explanation, refusal: decision.outcome.err() };
         explain_refusal(command, &[], &allow, &verdict)
@@ -122,6 +129,14 @@ mod tests {
             let text = explain(&["ls", "no-such-program"], command);
             assert!(text.contains("would be refused: ") && text.contains(reason) && text.contains(way), "{text}");
         }
+    }
+
+    #[test]
+    fn what_a_person_has_to_approve_is_not_said_to_be_refused() {
+        let asked = ListEntry { text: "ls".to_owned(), effect: Effect::Ask };
+        let allow = AllowList::new([]).with_rules(Arc::new(Rules::load(&[], &[], &[asked]).unwrap()));
+        let text = explain_by(allow, "ls x");
+        assert!(text.starts_with("The command `ls x` runs only if a person approves it: "), "{text}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub fn forms_of(command: &CommandRule) -> Vec<String> {
 
 fn of_level(level: &Level) -> String {
     match &level.arguments {
-        Arguments::Any { .. } => format!("{} …", level.title()),
+        Arguments::Any { effect, .. } => format!("{} …{}", level.title(), marked(*effect)),
         Arguments::Described { subcommands, .. } if !subcommands.is_empty() => {
             let names: Vec<&str> =
                 subcommands.iter().filter_map(|level| level.path.last()).map(String::as_str).collect();

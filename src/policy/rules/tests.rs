@@ -471,6 +471,9 @@ fn what_a_refusal_says_is_enough_to_do_better() {
     assert_eq!(found, "`x` may not be called with `b`; its subcommands here are a");
     let find = "commands: {find: {syntax: single_dash, options: {-executable: flag}}}";
     assert_eq!(refusal(find, "find -exec"), "`find` does not take `-exec`; usage: `find [-executable]`");
+    let asked = ListEntry { text: "x".to_owned(), effect: Effect::Ask };
+    let asked = Rules::load(&[], &[], &[asked]).unwrap();
+    assert_eq!(synopsis(asked.get("x").unwrap()), "x …  (a person approves it)");
     let letters = "commands: {x: {options: {'-a, -b': flag, '-c, --see': flag, '-d, --dee, --do': flag, '--eff, -f': flag, \
                    '-g, -h': {type: flag, required: true}}}}";
     let usage = "usage: `x [-abcd] [--dee|--do] [--eff|-f] -g|-h`";
