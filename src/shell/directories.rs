@@ -43,7 +43,11 @@ impl ShellDirectories<'_> {
         };
         let target = target.to_str().ok_or_else(|| refused("the path isn't valid UTF-8; name another directory"))?;
         let stays = |why: &dyn std::fmt::Display| refused(&format!("the directory stays as it is: {why}"));
-        let resolved = directories.resolve(Some(target)).map_err(|error| stays(&error))?;
+        let resolved = directories.resolve(Some(target)).map_err(|error| {
+            // These tools have no argument `cwd`.
+            let why = error.to_string();
+            stays(&why.strip_prefix("`cwd` ").unwrap_or(&why))
+        })?;
         let path = resolved.path();
         // The shell's own thread also refuses paths that the shell would read differently; here the client learns it
         // before its turn.
