@@ -214,7 +214,7 @@ struct NoPaths;
 
 impl PathJudge for NoPaths {
     fn judge(&mut self, _claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
-        Err(PathError::Outside)
+        Err(PathError::Outside { allowed: Vec::new() })
     }
 }
 

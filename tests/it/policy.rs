@@ -114,7 +114,7 @@ fn a_path_passes_by_where_it_leads_and_not_by_how_it_is_written() {
         (&["cat", "dangling"], None),
         (&["cat", ".git/config"], None),
         (&["cat", outside], Some("leads outside the allowed directories")),
-        (&["cat", "a", "leak"], Some("`leak` leads outside the allowed directories")),
+        (&["cat", "a", "leak"], Some("`leak` leads outside the allowed directories (`")),
         (&["cat", "../outside/secret"], Some("leads outside the allowed directories")),
         (&["cat", "away/secret"], Some("leads outside the allowed directories")),
         (&["cat", "away/missing/x"], Some("leads outside the allowed directories")),

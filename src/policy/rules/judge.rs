@@ -311,14 +311,16 @@ impl PathJudge for ByText {
             match component {
                 Component::Normal(name) => parts.push(name.to_string_lossy()),
                 Component::CurDir => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(PathError::Outside),
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(PathError::Outside { allowed: Vec::new() });
+                }
             }
         }
         let is_beneath = |under: &String| Path::new(claim.text).strip_prefix("./").unwrap_or(path).starts_with(under);
         let is_project = |under: &String| under == "." || under.is_empty();
         if !claim.path.under.is_empty() && !claim.path.under.iter().any(|under| is_project(under) || is_beneath(under))
         {
-            return Err(PathError::Outside);
+            return Err(PathError::Outside { allowed: Vec::new() });
         }
         let is_excepted = |except: &&String| parts.iter().any(|part| part.eq_ignore_ascii_case(except));
         if let Some(except) = claim.path.except.iter().find(is_excepted) {

@@ -25,7 +25,10 @@ pub struct HeldClaim {
 #[derive(Debug)]
 pub enum PathError {
     /// It leads out of the allowed directories, or to what the kernel makes.
-    Outside,
+    Outside {
+        /// Directories of which it had to lie in one, as far as they are known.
+        allowed: Vec<String>,
+    },
     /// A part has a name that no part may have.
     Except {
         /// The name.
@@ -48,7 +51,7 @@ impl PathError {
     /// Whether it is known to be another path than the rule means.
     pub(super) fn is_elsewhere(&self) -> bool {
         match self {
-            Self::Outside | Self::Except { .. } | Self::Root => true,
+            Self::Outside { .. } | Self::Except { .. } | Self::Root => true,
             Self::Missing | Self::NoDirectory | Self::Failed { .. } => false,
         }
     }
@@ -61,7 +64,10 @@ impl PathError {
             Access::Write => "written",
         };
         match self {
-            Self::Outside => format!("{text} leads outside the allowed directories"),
+            Self::Outside { allowed } if allowed.is_empty() => format!("{text} leads outside the allowed directories"),
+            Self::Outside { allowed } => {
+                format!("{text} leads outside the allowed directories ({})", allowed.join(", "))
+            }
             Self::Except { name } => format!("{text} lies in `{name}`, where nothing may be {done}"),
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
             Self::Missing => format!("{text} does not exist"),
@@ -101,17 +107,27 @@ fn lies_in<'b>(directory: &Held, bounds: &'b [Vec<Arc<Held>>]) -> Option<Vec<&'b
     bounds.iter().map(|group| group.iter().find(|root| ancestry.lies_in(root))).collect()
 }
 
+/// The refusal of what lies in no directory of some group, with those of the first such group.
+fn outside(directory: &Held, bounds: &[Vec<Arc<Held>>]) -> PathError {
+    let ancestry = Ancestry::of(directory);
+    let missed = bounds.iter().find(|group| !group.iter().any(|root| ancestry.lies_in(root)));
+    let shown = |root: &Arc<Held>| crate::policy::quoted(&root.path().to_string_lossy());
+    PathError::Outside { allowed: missed.into_iter().flatten().map(shown).collect() }
+}
+
 impl PathJudge for OnDisk<'_> {
     fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
         let Claim { path, text, .. } = *claim;
         let bounds = self.bounds(path);
         if text.is_empty() || text == "-" || text.contains('\0') {
-            return Err(PathError::Outside);
+            return Err(PathError::Outside { allowed: Vec::new() });
         }
         let reached = Place::from(self.directory.held(), Path::new(text)).map_err(|error| match error {
-            NotReached::Special => PathError::Outside,
+            NotReached::Special => PathError::Outside { allowed: Vec::new() },
             // Of what lies outside nothing is said but that.
-            NotReached::Failed { directory, .. } if lies_in(&directory, &bounds).is_none() => PathError::Outside,
+            NotReached::Failed { directory, .. } if lies_in(&directory, &bounds).is_none() => {
+                outside(&directory, &bounds)
+            }
             NotReached::Failed { source, .. } => PathError::Failed { why: source.to_string() },
         })?;
         // A directory lies in itself, a file where it was found.
@@ -119,7 +135,7 @@ impl PathJudge for OnDisk<'_> {
             Place::There { held, is_directory: true, .. } => held,
             Place::There { directory, .. } | Place::Missing { directory, .. } => directory,
         };
-        let roots = lies_in(place, &bounds).ok_or(PathError::Outside)?;
+        let roots = lies_in(place, &bounds).ok_or_else(|| outside(place, &bounds))?;
         let except = |part: &str| path.except.iter().find(|except| part.eq_ignore_ascii_case(except)).cloned();
         let real = reached.path();
         let beneath = roots
