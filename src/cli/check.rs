@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::Config;
-use crate::policy::{Refusal, Rule, Verdict, quoted, wrappers};
+use crate::policy::{Refusal, Rule, Verdict, is_path, quoted, wrappers};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 
@@ -78,7 +78,10 @@ impl Facts {
             described: described.map(|described| (described.origin.source.to_string(), described.origin.line)),
             reason: verdict.refusal.as_ref().map(|refusal| match refusal {
                 // What a call is told is for a model.
-                Refusal::ProgramNotFound { word } => format!(
+                Refusal::ProgramNotFound { word, sought } if is_path(sought) => {
+                    format!("{} may run, but no executable file is at {}; mend the path, or make it executable", quoted(word), quoted(sought))
+                }
+                Refusal::ProgramNotFound { word, .. } => format!(
                     "{} may run, but no such program was found in the directories of PATH; install it, or put its directory in \
                      the server's PATH",
                     quoted(word)

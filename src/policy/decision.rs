@@ -8,6 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::allow_list::OF_PROJECT;
+use super::program::is_path;
 use super::proposal::{Approved, Proposal};
 use super::quoted::quoted;
 use super::rules::{CommandRule, Expected, HeldClaim, Origin};
@@ -191,10 +192,12 @@ pub enum Refusal {
         reason: String,
     },
     /// The rule lets it pass, but there is no such program.
-    #[error("command {} was not found in the directories of the server's PATH. {NOT_FOUND_NOTE}", quoted(.word))]
+    #[error("{}", not_found(.word, .sought))]
     ProgramNotFound {
         /// The first word.
         word: String,
+        /// What was looked for: a name in PATH, or the file at a path.
+        sought: String,
     },
     /// Its program is not one that the operator trusts.
     #[error("command {} is not run: {source}", quoted(.word))]
@@ -225,6 +228,9 @@ fn advice(word: &str, allowed: &[String]) -> String {
     }
     let name = word.rsplit(|c| c == '/' || (cfg!(windows) && c == '\\')).next().unwrap_or(word);
     let is_it = |entry: &String| entry == name || (cfg!(windows) && windows_name::means(name, entry));
+    if let Some((_, advice)) = name_alone(word).filter(|(name, _)| allowed.iter().any(|entry| entry == name)) {
+        return format!("{advice}; allowed commands: {allowed_names}");
+    }
     if name != word && allowed.iter().any(is_it) {
         return format!("call it by its name alone, `{name}`; allowed commands: {allowed_names}");
     }
@@ -232,6 +238,37 @@ fn advice(word: &str, allowed: &[String]) -> String {
         return format!("no program under the project directory has this path; allowed commands: {allowed_names}");
     }
     format!("allowed commands: {allowed_names}")
+}
+
+/// The name in front and what to do, where a word holds more than a name.
+fn name_alone(word: &str) -> Option<(&str, String)> {
+    let mut parts = word.split_whitespace();
+    let name = parts.next().filter(|name| *name != word)?;
+    let shown = quoted(name);
+    let advice = match parts.next() {
+        None => format!("leave out the blanks around its name {shown}"),
+        Some(_) => format!(
+            "put its arguments into `args`, apart from its name {shown}, or leave out the quotes around them all"
+        ),
+    };
+    Some((name, advice))
+}
+
+fn not_found(word: &str, sought: &str) -> String {
+    let command = quoted(word);
+    if is_path(sought) {
+        return format!(
+            "command {command} was not found: no executable file is at {}. {NOT_FOUND_NOTE}",
+            quoted(sought)
+        );
+    }
+    if word == "cd" {
+        return format!("command {command} is not a program here; choose the directory of each call with `cwd`");
+    }
+    if let Some((_, advice)) = name_alone(word) {
+        return format!("command {command} was not found; {advice}");
+    }
+    format!("command {command} was not found in the directories of the server's PATH. {NOT_FOUND_NOTE}")
 }
 
 /// Whether the word is `NAME=VALUE`, which a shell would take for a variable of the command behind it.
@@ -348,7 +385,8 @@ fn decide_in_order(
             (Some(rule), judged.words, judged.shown_inserted, judged.claims)
         }
     };
-    let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone() })?;
+    let sought = rule.as_ref().map_or_else(|| word.clone(), |rule| rule.sought().to_owned());
+    let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone(), sought: sought.clone() })?;
     explanation.program = Some(program.path().to_owned());
     if let Some(source) = untrusted {
         return Err(Refusal::Untrusted { word, source });
@@ -357,7 +395,7 @@ fn decide_in_order(
     let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
         return Ok(AllowedCommand { program, words, directory, rule, claims, approved: None });
     };
-    let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone() }) };
+    let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought }) };
     let (held, path) = Proposal::held_in(&directory);
     let proposal = Proposal {
         sentence,
@@ -428,6 +466,20 @@ mod tests {
             refusal(&["ls"], "FOO=1 ls"),
             "command `FOO=1` is not allowed; a call can't set variables, the operator sets them with `--env`; leave it out, and \
              begin with an allowed command: ls"
+        );
+        assert_eq!(
+            refusal(&["ls"], "'ls -l'"),
+            "command `ls -l` is not allowed; put its arguments into `args`, apart from its name `ls`, or leave out the quotes \
+             around them all; allowed commands: ls"
+        );
+        assert!(refusal(&["*"], "'lx -l'").contains("was not found; put its arguments into `args`"));
+        assert_eq!(
+            refusal(&["cd"], "cd web"),
+            "command `cd` is not a program here; choose the directory of each call with `cwd`"
+        );
+        assert!(
+            refusal(&["./lx"], "./lx")
+                .starts_with("command `./lx` was not found: no executable file is at `./lx`. Note")
         );
         assert!(refusal(&["ls"], "a-b=1").ends_with("is not allowed; allowed commands: ls"));
         assert!(refusal(&["cargo"], "cargo test 2>&1").contains("standard error is returned already"));

@@ -48,6 +48,7 @@ pub use directory_error::DirectoryError;
 pub use directory_settings::{DirectorySettings, Roots};
 pub use evaluate::Requested;
 pub use file_uri::{FileUriError, parse_file_uri};
+pub(crate) use program::is_path;
 pub use program::{Program, Programs, SearchPath};
 pub use proposal::{Approved, Proposal, ShellChange};
 pub use quoted::quoted;

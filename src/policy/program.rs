@@ -134,8 +134,7 @@ impl Programs {
             Rule::Entry(entry) => return self.find_listed(entry).filter(|program| program.answers_to(word)),
             // The file that the policy names, else what its name is looked up as.
             Rule::Described(described) => {
-                let entry = described.program.as_ref().unwrap_or(&described.name);
-                let found = self.find_listed(entry).filter(|program| program.answers_to(word));
+                let found = self.find_listed(described.sought()).filter(|program| program.answers_to(word));
                 return found.map(|program| Program { rule, ..program });
             }
             Rule::Any if is_path(word) => self.at(directory.path().join(word))?,
@@ -182,7 +181,7 @@ impl Programs {
 }
 
 /// Whether a word is a path rather than a name to be looked up.
-fn is_path(word: &str) -> bool {
+pub(crate) fn is_path(word: &str) -> bool {
     if cfg!(windows) { windows_name::is_path(word) } else { word.contains('/') }
 }
 

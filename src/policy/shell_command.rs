@@ -105,7 +105,9 @@ impl ShellCommand {
             None => None,
             Some(program) => match FileState::with_contents(program) {
                 Ok(state) => Some((program.to_owned(), state)),
-                Err(_) => return Err(Refusal::ProgramNotFound { word: rule.name.clone() }),
+                Err(_) => {
+                    return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought: rule.sought().to_owned() });
+                }
             },
         };
         let (directory, path) = Proposal::held_in(here);
@@ -195,7 +197,8 @@ pub(super) fn allow_in_shell(
             let found = programs.find_listed(named);
             let path = found.as_ref().and_then(|program| program.path().to_str());
             let path = path.filter(|path| !path.contains(char::is_control));
-            Some(path.ok_or_else(|| Refusal::ProgramNotFound { word: entry.to_owned() })?.to_owned())
+            let (word, sought) = (entry.to_owned(), named.to_owned());
+            Some(path.ok_or(Refusal::ProgramNotFound { word, sought })?.to_owned())
         }
     };
     Ok(ShellCommand { words, program, judged, approved: None })

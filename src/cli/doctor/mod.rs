@@ -22,6 +22,7 @@ use risks::Risk;
 use super::{Outcome, log, print, print_json, recording, stdio};
 use crate::config::{self, Config, Flags, RootsMode, Row, Source};
 use crate::exec::Launcher;
+use crate::policy::is_path;
 use crate::policy::rules::synopsis;
 use crate::sandbox::{Enforcement, Kernel, Level, Network};
 use crate::server::{Parts, check_audit};
@@ -32,6 +33,9 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
     let mut problems = parts.problems_with(parts.untrusted());
     for (name, path) in &programs {
         match path {
+            None if config.allow.source != Source::Default && is_path(name) => {
+                problems.push(format!("`{name}` on the allow-list was not found: no executable file is there"));
+            }
             None if config.allow.source != Source::Default => {
                 problems.push(format!("`{name}` on the allow-list was not found in the directories of PATH"));
             }

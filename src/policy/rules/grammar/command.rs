@@ -77,6 +77,11 @@ impl CommandRule {
         })
     }
 
+    /// What its program is looked for as: the file that the policy names, else its name.
+    pub(crate) fn sought(&self) -> &str {
+        self.program.as_ref().unwrap_or(&self.name)
+    }
+
     /// Whether its calls get the sandbox, the environment and the limits of all commands.
     pub fn has_no_settings(&self) -> bool {
         self.env == EnvRule::default() && self.sandbox == SandboxRule::default() && self.limits == LimitsRule::default()
