@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::amount;
 use super::setting::{SettingPlace, Source};
 use crate::files::ReadError;
-use crate::policy::rules::{Origin, PolicyError};
+use crate::policy::rules::{Origin, PolicyError, PolicySource};
 use crate::tools::{ToolNameError, WhichTools};
 
 /// Why there is no configuration.
@@ -144,7 +144,7 @@ pub enum ConfigError {
     /// A command that the allow-list allows with any arguments, and a policy with some.
     #[error(
         "`{command}` is described in {described}, and stands in `--allow` ({allow_source}), which would allow any arguments; \
-         keep one of them"
+         keep one of them{}", or_list_others(.command, .described)
     )]
     DescribedTwice {
         /// The command.
@@ -435,6 +435,15 @@ pub enum Wrong {
         /// The variable's name.
         name: String,
     },
+}
+
+fn or_list_others(command: &str, described: &Origin) -> String {
+    match *described.source {
+        PolicySource::Ask => format!(
+            ", or, so that only some of its calls are asked for, list the others in `--allow`, as in `--allow '{command} SUBCOMMAND'`"
+        ),
+        PolicySource::File(_) | PolicySource::Profile(_) | PolicySource::Allow => String::new(),
+    }
 }
 
 /// Ends a message with the word that was probably meant, else with another help.

@@ -182,6 +182,13 @@ fn check_names_the_rule_with_its_file_and_line() {
     let twice = project.run(&["check", "--allow", "git"], &policy, &["--", "git log"]);
     let said = String::from_utf8_lossy(&twice.stderr);
     assert!(said.contains(&format!("`git` is described in {policy}:2, and stands in `--allow`")), "{said}");
+    let empty = project.policy("commands: {}\n");
+    let asked = project.run(&["check", "--allow", "git", "--ask", "git push"], &empty, &["--", "git log"]);
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert!(said.contains("list the others in `--allow`, as in `--allow 'git SUBCOMMAND'`"), "{said}");
+    let missing = project.run(&["check", "--allow", "./missing"], &empty, &["--", "./missing"]);
+    let said = String::from_utf8_lossy(&missing.stdout);
+    assert!(said.contains("`./missing` may run, but no executable file is at `./missing`"), "{said}");
     let wrong = project.policy("commands:\n  git: nothing\n");
     let output = project.run(&["check"], &wrong, &["--", "git log"]);
     let said = String::from_utf8_lossy(&output.stderr);

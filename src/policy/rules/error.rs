@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::grammar::Origin;
+use super::grammar::{Origin, PolicySource};
 
 /// A mistake in a policy, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -184,7 +184,7 @@ pub enum Problem {
         level: String,
     },
     /// One command in two places.
-    #[error("`{command}` is described here and in {first}; a command has one description, so keep one of them")]
+    #[error("`{command}` is described here and in {first}; a command has one description, so keep one of them{}", or_extend(.first))]
     CommandTwice {
         /// The command.
         command: String,
@@ -221,6 +221,15 @@ fn meant(nearest: Option<&str>, known: &[&'static str]) -> String {
     match nearest {
         Some(nearest) => format!("; did you mean `{nearest}`?"),
         None => format!("; known are {}", known.join(", ")),
+    }
+}
+
+fn or_extend(first: &Origin) -> String {
+    match &*first.source {
+        PolicySource::Profile(name) => {
+            format!(", or extend the profile in a policy file: `extends: {name}` in the rule of the command")
+        }
+        PolicySource::File(_) | PolicySource::Allow | PolicySource::Ask => String::new(),
     }
 }
 

@@ -323,6 +323,11 @@ fn a_command_is_described_in_one_place() {
     let keep = "a command has one description, so keep one of them";
     assert_eq!(load(&[]), format!("b.yaml:3: `git` {twice} a.yaml:1; {keep}"));
     assert_eq!(load(&["git status"]), format!("--allow: `git` {twice} b.yaml:3; {keep}"));
+    let profile = Rules::load(&[], &["git-readonly".to_owned()], &allowed(&["git status"])).unwrap_err().to_string();
+    assert!(
+        profile
+            .ends_with(", or extend the profile in a policy file: `extends: git-readonly` in the rule of the command")
+    );
     let unknown = Rules::load(&[], &["nothing".to_owned()], &[]).unwrap_err().to_string();
     assert_eq!(unknown, "--profile: unknown profile `nothing`; `allowexec policy show` lists them");
 }
