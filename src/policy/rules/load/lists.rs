@@ -34,13 +34,18 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
         let level = level_of(vec![name.to_owned()], &origin, &entries);
         let allows_one = entries.iter().any(|(_, effect)| *effect == Effect::Allow);
         if let Some(profile) = Profile::describing(name).filter(|_| allows_one) {
-            described.warnings.push(PolicyWarning {
-                origin: origin.clone(),
-                text: format!(
+            let second = entries.iter().find_map(|(words, _)| words.first());
+            let text = match second.filter(|second| profile.commands().contains(second)) {
+                // A blank in place of a comma.
+                Some(second) => format!(
+                    "`{second}` is taken for a subcommand of `{name}`; to allow both commands, put a comma between them"
+                ),
+                None => format!(
                     "a subcommand of `{name}` with any arguments is allowed; the profile `{}` is narrower",
                     profile.name()
                 ),
-            });
+            };
+            described.warnings.push(PolicyWarning { origin: origin.clone(), text });
         }
         let rule = CommandRule::new(name.to_owned(), origin, level);
         described.commands.push(Arc::new(CommandRule { stdin: true, ..rule }));

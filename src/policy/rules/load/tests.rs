@@ -333,6 +333,17 @@ fn a_command_is_described_in_one_place() {
 }
 
 #[test]
+fn a_blank_in_place_of_a_comma_is_warned_about() {
+    let warned = |entry: &str| {
+        let rules = Rules::load(&[], &[], &allowed(&[entry])).unwrap();
+        rules.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let comma = "--allow: `cat` is taken for a subcommand of `ls`; to allow both commands, put a comma between them";
+    assert_eq!(warned("ls cat"), [comma]);
+    assert!(warned("git grep")[0].ends_with("the profile `git-readonly` is narrower"));
+}
+
+#[test]
 fn entries_of_several_words_are_subcommands_with_any_arguments() {
     let rules = Rules::load(&[], &[], &allowed(&["git status", "git log", "gh pr view"])).unwrap();
     for (line, expected) in [
