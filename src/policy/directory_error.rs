@@ -133,6 +133,21 @@ pub enum DirectoryError {
     },
 }
 
+impl DirectoryError {
+    /// The sentence for the operator, who reads it in the log and in `doctor` and mends the setting.
+    pub(crate) fn for_operator(&self) -> String {
+        let help = match self {
+            Self::Unresolvable { .. } | Self::BaseUnusable { .. } => "name a directory that can be entered",
+            Self::NoRoots => "name a directory, or leave the setting out",
+            Self::BaseOutside { .. } => "name a directory within the project",
+            _ => return self.to_string(),
+        };
+        let text = self.to_string();
+        // What the model is told to do stands behind the last semicolon.
+        format!("{}; {help}", text.rsplit_once("; ").map_or(&*text, |(what, _)| what))
+    }
+}
+
 pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
 pub(super) const PROJECT: &str = "`--project-dir`";
 pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";

@@ -4,7 +4,7 @@ use super::parts::{NOTHING_ALLOWED, Parts};
 use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
-use crate::policy::wrappers;
+use crate::policy::{DirectoryError, wrappers};
 use crate::shell::dialect::current as dialect;
 
 impl Parts {
@@ -107,7 +107,7 @@ impl Parts {
     /// The same, with the guard's objections to allowed programs.
     pub(crate) fn problems_with(&self, untrusted: Vec<String>) -> Vec<String> {
         let directories = self.policy.directories().problems();
-        let mut problems: Vec<String> = directories.iter().map(ToString::to_string).collect();
+        let mut problems: Vec<String> = directories.iter().map(DirectoryError::for_operator).collect();
         problems.extend(self.policy.directories().contradictions());
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();

@@ -188,6 +188,15 @@ fn what_keeps_calls_from_being_served_is_a_problem_with_a_name() {
     check("--allow ls --workspace-dir work --cwd-root other", &["so every `cwd` is refused"]);
     check("--allow ls --workspace-dir work --cwd-root other,work/project", &[]);
     check("--allow ls --project-dir missing", &["can't be used"]);
+    for (flags, expected) in [
+        ("--cwd-root none", "so no call that names a `cwd` is served; name a directory that can be entered"),
+        ("--cwd-root=", "so no call that names a `cwd` is served; name a directory, or leave the setting out"),
+        ("--cwd none", "(os error 2); name a directory that can be entered"),
+        ("--project-dir work --cwd ..", "within the project; name a directory within the project"),
+    ] {
+        let (_, problems) = doctor(&base, &format!("--allow ls {flags}"));
+        assert!(problems.len() == 1 && problems[0].ends_with(expected), "{problems:?}");
+    }
 }
 
 #[test]
