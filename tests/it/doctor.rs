@@ -385,6 +385,13 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
         ),
         ("home/.config/zed/settings.json", "// a comment\n{", None),
         (
+            "project/.vscode/mcp.json",
+            "// mine\n{\"servers\": {\"allowexec\": {}}}",
+            Some(
+                "the servers of VS Code in `[base]/project/.vscode/mcp.json` were not looked at, since the file is not plain JSON",
+            ),
+        ),
+        (
             "home/.claude.json",
             r#"{"projects": {"[work]": {"mcpServers": {"mine": {"command": "[binary]", "args": ["--policy", "none.yaml"]}}}}}"#,
             Some("none.yaml"),

@@ -14,6 +14,8 @@ use crate::files::read_regular;
 use crate::policy::{Programs, SearchPath};
 use crate::server::NOTHING_ALLOWED;
 
+/// What this program is called in them.
+const NAME: &str = "allowexec";
 /// The longest file of a client that is read: some keep whole histories beside their servers.
 const LONGEST: u64 = 16 * 1024 * 1024;
 /// So many entries of a file are looked at, of those that start this program.
@@ -25,33 +27,44 @@ pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
     let mut risks = Vec::new();
     for client in Client::ALL {
         for file in files.all(client) {
-            for why in faults(client, &file, surroundings) {
-                risks.push(Risk::new(
-                    format!("{} can't start the server of `{}`: {why}", client.title(), file.display()),
-                    format!("`allowexec setup {}` prints what works", client.name()),
-                ));
+            match faults(client, &file, surroundings) {
+                Ok(faults) => risks.extend(faults.into_iter().map(|why| {
+                    Risk::new(
+                        format!("{} can't start the server of `{}`: {why}", client.title(), file.display()),
+                        format!("`allowexec setup {}` prints what works", client.name()),
+                    )
+                })),
+                Err(why) => risks.push(Risk {
+                    what: format!(
+                        "the servers of {} in `{}` were not looked at, since the file is not plain JSON: {why}",
+                        client.title(),
+                        file.display()
+                    ),
+                    help: None,
+                }),
             }
         }
     }
     risks
 }
 
-fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Vec<String> {
+/// What is wrong in a file; an error if it can't be read here.
+fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Result<Vec<String>, serde_json::Error> {
     let text = read_regular(file, LONGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let Some(text) = text else { return Vec::new() };
+    let (Some(text), Some(key)) = (text, client.key()) else { return Ok(Vec::new()) };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
-        // Others take comments, which this reader does not know.
-        Err(error) if client.reads_plain_json() => return vec![format!("the file is no JSON: {error}")],
-        Err(_) => return Vec::new(),
+        Err(error) if client.reads_plain_json() => return Ok(vec![format!("the file is no JSON: {error}")]),
+        // Others take comments, which this reader does not know. A file of settings without this server is nobody's concern.
+        Err(error) if text.contains(NAME) => return Err(error),
+        Err(_) => return Ok(Vec::new()),
     };
-    let Some(key) = client.key() else { return Vec::new() };
     let directory = surroundings.directory.to_str().unwrap_or_default();
     let of_project = value.get("projects").and_then(|projects| projects.get(directory));
     let lists = [Some(&value), of_project].into_iter().flatten().filter_map(|value| value.get(key)?.as_object());
     let entries = lists.flat_map(|list| list.values()).filter_map(|entry| Some((entry, words(entry)?)));
     let ours = entries.filter(|(entry, words)| starts_this(words) && is_on(entry) && !has_placeholder(entry, words));
-    ours.take(MOST_ENTRIES).filter_map(|(entry, words)| fault(client, entry, &words, surroundings)).collect()
+    Ok(ours.take(MOST_ENTRIES).filter_map(|(entry, words)| fault(client, entry, &words, surroundings)).collect())
 }
 
 /// The words of an entry: opencode has them in one list.
@@ -69,7 +82,7 @@ fn words(entry: &Value) -> Option<Vec<String>> {
 }
 
 fn starts_this(words: &[String]) -> bool {
-    words.first().is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == "allowexec"))
+    words.first().is_some_and(|program| Path::new(program).file_stem().is_some_and(|stem| stem == NAME))
 }
 
 fn is_on(entry: &Value) -> bool {
