@@ -84,7 +84,7 @@ impl Report {
         let more = lines.len().saturating_sub(MOST_COMMANDS);
         lines.truncate(MOST_COMMANDS);
         if more > 0 {
-            lines.push(format!("and {more} lines more: `allowexec tools` and `list_commands` show all"));
+            lines.push(format!("and {more} lines more: `allowexec call list_commands` with the same flags shows all"));
         }
         let list: String = lines.iter().map(|line| format!("  {}\n", escape(line))).collect();
         let roots = if self.roots.is_empty() { "no bound".to_owned() } else { self.roots.join(", ") };
