@@ -74,7 +74,8 @@ const TABLE: &[OwnFlag] = &[
     flag("check", &[Name::Lock], Value::None, "Compare the lock file with the programs, and write nothing"),
     flag("output", &[Name::Record, Name::Report], Value::File, "The file to write"),
     flag("dir", &[Name::Record], Value::Directory, "The directory for a file of each session"),
-    flag("force", &[Name::Record, Name::Serve, Name::Report], Value::None, "Replace an existing file"),
+    flag("force", &[Name::Record, Name::Report], Value::None, "Replace an existing file"),
+    flag("force", &[Name::Serve], Value::None, "Replace an existing file of `--record`"),
     flag("required", &[Name::Record], Value::None, "End the session when it can't be recorded any more"),
     flag("timing", &[Name::Record], Value::None, "Write the time before each line"),
 ];
