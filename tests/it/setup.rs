@@ -127,6 +127,7 @@ fn the_part_of_a_file_is_printed_on_demand_and_the_toml_is_read_by_tomllib() {
     let typed = ["claude-code", "copilot", "gemini"].map(|client| (client, "mcpServers"));
     for (client, key) in typed.into_iter().chain([("vscode", "servers")]) {
         let output = setup(&project, place.path(), &[&[client, "--snippet"], flags.as_slice()].concat());
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("--scope"), "that is of the command alone");
         let file: Value = serde_json::from_str(&printed(&output)).unwrap();
         let entry = &file[key]["allowexec"];
         assert_eq!(entry["args"], json!(["--allow", "ls", "--cwd-root", project.to_str().unwrap()]), "{client}");

@@ -35,6 +35,8 @@ pub(super) enum Command {
 pub(super) struct Form {
     pub command: Option<Command>,
     pub snippet: Snippet,
+    /// What its users should know about the command alone.
+    pub of_command: Option<&'static str>,
     /// What its users should know, one line each.
     pub notes: &'static [&'static str],
 }
@@ -83,15 +85,17 @@ impl Client {
     }
 
     pub(super) fn form(self) -> Form {
-        let form = |command, snippet, notes| Form { command, snippet, notes };
+        let form = |command, snippet, notes| Form { command, snippet, of_command: None, notes };
         match self {
-            Self::ClaudeCode => form(
-                Some(Command::Words(&["claude", "mcp", "add", "allowexec", "--"])),
-                Snippet::McpServers { is_typed: false },
-                &[
-                    "It is added for the current directory and for you alone; `--scope user` in front of the name adds it for all.",
-                ],
-            ),
+            Self::ClaudeCode => Form {
+                command: Some(Command::Words(&["claude", "mcp", "add", "allowexec", "--"])),
+                snippet: Snippet::McpServers { is_typed: false },
+                of_command: Some(
+                    "It is added for the current directory and for you alone; `--scope user` in front of the name adds it for \
+                     all your directories.",
+                ),
+                notes: &[],
+            },
             Self::ClaudeDesktop => form(
                 None,
                 Snippet::McpServers { is_typed: false },

@@ -62,17 +62,19 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
             "format": form.snippet.format(),
             "snippet": snippet,
             "server": {"command": server.program, "args": server.arguments},
-            "notes": form.notes,
+            "notes": form.of_command.iter().chain(form.notes).collect::<Vec<_>>(),
         }));
     }
+    let command = command.filter(|_| !options.snippet);
+    let notes = form.of_command.iter().filter(|_| command.is_some()).chain(form.notes);
     let what = match &command {
-        Some(command) if !options.snippet => format!("# {}: run this.\n{command}\n", client.title()),
-        Some(_) | None => {
+        Some(command) => format!("# {}: run this.\n{command}\n", client.title()),
+        None => {
             let file = file.as_deref().map_or_else(|| "its file of settings".into(), escape);
             format!("# {}: put this into {file}, beside what is there.\n{snippet}\n", client.title())
         }
     };
-    print(&format!("{what}{}", form.notes.iter().map(|note| format!("# {note}\n")).collect::<String>()))
+    print(&format!("{what}{}", notes.map(|note| format!("# {note}\n")).collect::<String>()))
 }
 
 fn command_line(command: Command, server: &Server) -> String {
