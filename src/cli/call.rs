@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::signals::Signals;
 use super::{Outcome, log, print, print_json, stdio};
-use crate::config::Config;
+use crate::config::{Config, LogLevel, Source};
 use crate::exec::own_descendants;
 use crate::mcp::Revision;
 use crate::server::{DrainTime, Parts, Server};
@@ -19,7 +19,18 @@ pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bo
     if config.record.value.is_some() {
         stdio::note("`call` records nothing; `--record` (`ALLOWEXEC_RECORD`) is for `allowexec serve`");
     }
-    let result = answer(config, &request(tool, arguments)?)?;
+    let arguments = read(arguments)?;
+    if arguments.get("background") == Some(&Value::Bool(true)) {
+        stdio::note(
+            "what runs in the background ends with `allowexec call`; leave `background` out to wait for its end",
+        );
+    }
+    let mut config = config.clone();
+    // The result says what the log would say of the call; a file is there to be read later.
+    if config.log.source == Source::Default && config.log_file.value.is_none() {
+        config.log.value = LogLevel::Warn;
+    }
+    let result = answer(&config, &request(tool, &arguments))?;
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
     if json {
         print_json(&result)?;
@@ -34,19 +45,24 @@ pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bo
     Ok(if is_error { Outcome::Bad } else { Outcome::Good })
 }
 
-/// The request that a client of the latest revision would send.
-fn request(tool: &str, arguments: Option<&str>) -> Result<String, CliError> {
+/// The arguments of the tool.
+fn read(arguments: Option<&str>) -> Result<Value, CliError> {
     let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
         .map_err(|error| CliError::ToolArguments { why: error.to_string() })?;
     if !arguments.is_object() {
         return Err(CliError::ToolArguments { why: "it is another kind of JSON".to_owned() });
     }
+    Ok(arguments)
+}
+
+/// The request that a client of the latest revision would send.
+fn request(tool: &str, arguments: &Value) -> String {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.name(),
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
-    Ok(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string())
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string()
 }
 
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {

@@ -62,6 +62,21 @@ fn a_call_that_the_end_of_the_session_cuts_off_is_logged() {
 }
 
 #[test]
+fn a_call_from_the_command_line_says_nothing_twice() {
+    let call = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(["call", "execute_command", "--allow", "echo"]).args(arguments);
+        let output = command.env_remove("ALLOWEXEC_LOG").output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(call(&["{\"command\":\"echo\"}"]), "");
+    assert_eq!(call(&[]), "");
+    assert!(call(&["{\"command\":\"echo\"}", "--log", "info"]).contains(" info: call id=1 "));
+    let background = call(&["{\"command\":\"echo\",\"background\":true}"]);
+    assert!(background.contains("leave `background` out"), "{background}");
+}
+
+#[test]
 fn long_arguments_hide_neither_the_decision_nor_the_end() {
     let long = "a\"\n".repeat(20_000);
     let log = logged(
