@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::not_run::NotRun;
-use super::parts::NotStarted;
+use super::not_started::NotStarted;
 use super::replies::Called;
 use crate::audit::{
     AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind,

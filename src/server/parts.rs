@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use thiserror::Error;
-
 use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::auditing::{self, AuditPlan};
 use super::configured;
 use super::confinement::Confinement;
 use super::examine::{Asked, examine};
+use super::not_started::NotStarted;
 use super::observer::{Observer, Unobserved};
 use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
@@ -329,26 +328,4 @@ impl Parts {
     pub fn is_built_in(&self, name: &str) -> bool {
         self.shell.is_some() && dialect::is_builtin(name)
     }
-}
-
-/// Why the server can't start with its configuration.
-#[derive(Debug, Error)]
-pub(crate) enum NotStarted {
-    /// Commands can't be confined as the operator asked.
-    #[error("{0}")]
-    Sandbox(String),
-    /// Commands can't be limited as the operator asked.
-    #[error(transparent)]
-    Limits(Arc<LimitsError>),
-    /// The lock file can't be used.
-    #[error("{0}")]
-    Lock(String),
-    /// The audit log that the operator asked for can't be opened.
-    #[error("the audit log `{file}` (`--audit`) can't be opened: {why}")]
-    Audit {
-        /// As the operator named it.
-        file: String,
-        /// What is in the way.
-        why: String,
-    },
 }
