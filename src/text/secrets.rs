@@ -83,31 +83,88 @@ impl Secrets {
             0 => Cow::Borrowed(text),
             _ => Cow::Owned(hidden + text.get(from..).unwrap_or_default()),
         };
-        self.without_beginnings(hidden, stand_in)
+        self.without_beginnings(hidden, replaced, stand_in)
     }
 
-    /// The same for what is left of a value where the text was cut in the middle of it.
-    fn without_beginnings<'t>(&self, text: Cow<'t, str>, stand_in: impl Fn(&str) -> String) -> Cow<'t, str> {
+    /// The same for what is left of a value where the text was cut in the middle of it; `replaced` values were replaced before.
+    fn without_beginnings<'t>(
+        &self,
+        text: Cow<'t, str>,
+        mut replaced: usize,
+        stand_in: impl Fn(&str) -> String,
+    ) -> Cow<'t, str> {
         if self.are_none() || !text.contains(CUT) {
             return text;
         }
-        let (mut hidden, mut from) = (String::new(), 0);
+        let mut beginnings: Vec<_> =
+            self.spelled.iter().map(|(spelling, value)| Beginning::new(spelling, value, text.len())).collect();
+        let (mut hidden, mut from, mut read) = (String::new(), 0, 0);
         for (cut, _) in text.match_indices(CUT) {
             let before = text.get(from..cut).unwrap_or_default();
             let kept = before.strip_suffix(['"', '`']).unwrap_or(before);
-            let (length, value) = self.spelled.iter().fold((0, ""), |longest, (spelling, value)| {
-                let is_beginning = |length: &usize| spelling.get(..*length).is_some_and(|part| kept.ends_with(part));
-                let length = (SHORTEST..spelling.len().min(kept.len() + 1)).rev().find(is_beginning).unwrap_or(0);
-                if length > longest.0 { (length, value) } else { longest }
-            });
-            if length > 0 {
+            let end = from + kept.len();
+            let (mut length, mut value) = (0, "");
+            for beginning in &mut beginnings {
+                beginning.read(text.as_bytes().get(read..end).unwrap_or_default());
+                if beginning.length > length {
+                    (length, value) = (beginning.length, beginning.value);
+                }
+            }
+            read = end;
+            if length >= SHORTEST {
+                replaced += 1;
                 hidden += kept.get(..kept.len() - length).unwrap_or_default();
-                hidden += &stand_in(value);
+                hidden += &if replaced > MOST { SHORT.to_owned() } else { stand_in(value) };
                 hidden += before.get(kept.len()..).unwrap_or_default();
-                from = cut;
+                (from, read) = (cut, cut);
+                beginnings.iter_mut().for_each(|beginning| beginning.length = 0);
             }
         }
         if hidden.is_empty() { text } else { Cow::Owned(hidden + text.get(from..).unwrap_or_default()) }
+    }
+
+    /// The length of the longest spelling, in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.spelled.iter().map(|(spelling, _)| spelling.len()).max().unwrap_or(0)
+    }
+}
+
+/// How much of the beginning of a spelling stands at the end of what was read. Clients choose the text, so that each byte of it
+/// may be read only once: this is the search of Knuth, Morris and Pratt.
+struct Beginning<'s> {
+    spelling: &'s [u8],
+    value: &'s str,
+    /// For each beginning, the length of the longest shorter one that it ends with.
+    borders: Vec<usize>,
+    length: usize,
+}
+
+impl<'s> Beginning<'s> {
+    /// Of a spelling that is searched for in a text of this length.
+    fn new(spelling: &'s str, value: &'s str, text: usize) -> Self {
+        let spelling = spelling.as_bytes();
+        let spelling = spelling.get(..=text).unwrap_or(spelling);
+        let mut beginning = Self { spelling, value, borders: vec![0], length: 0 };
+        for byte in spelling.iter().skip(1) {
+            beginning.read_byte(*byte);
+            beginning.borders.push(beginning.length);
+        }
+        beginning.length = 0;
+        beginning
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        // What stands further in front is no part of it.
+        let last = bytes.len().checked_sub(self.spelling.len()).and_then(|start| bytes.get(start..));
+        self.length = if last.is_some() { 0 } else { self.length };
+        last.unwrap_or(bytes).iter().for_each(|byte| self.read_byte(*byte));
+    }
+
+    fn read_byte(&mut self, byte: u8) {
+        while self.length > 0 && self.spelling.get(self.length) != Some(&byte) {
+            self.length = self.borders.get(self.length - 1).copied().unwrap_or(0);
+        }
+        self.length += usize::from(self.spelling.get(self.length) == Some(&byte));
     }
 }
 
@@ -187,6 +244,20 @@ mod tests {
         assert_eq!(hidden(&[&value], &format!("not `a {}…` b", "s".repeat(60))), "not `a <100>…` b");
         assert_eq!(hidden(&["planted"], "x=\"a plan\"…+3 y=\"plant\""), "x=\"a <7>\"…+3 y=\"plant\"");
         assert_eq!(hidden(&["planted"], "pla… … planted…"), "pla… … <7>…");
+    }
+
+    #[test]
+    fn many_cuts_are_looked_at_once_however_long_the_values_are() {
+        let value = format!("{}b", "a".repeat(100_000));
+        let almost = format!("{}c…", "a".repeat(100_000));
+        let text = format!("{}{almost}aaab…aaaa\"…", "…".repeat(700_000));
+        assert_eq!(hidden(&[&value], &text), format!("{}{almost}aaab…<100001>\"…", "…".repeat(700_000)));
+        let many = "aaaa…".repeat(2 * MOST);
+        let expected = ["<100001>…".repeat(MOST), format!("{SHORT}…").repeat(MOST)].concat();
+        assert_eq!(hidden(&[&value], &many), expected);
+        assert_eq!(hidden(&["ababac"], "ababab… xababa… aba…"), "ab<6>… x<6>… aba…");
+        // A value may hold the mark itself.
+        assert_eq!(hidden(&["ab…cd…ef"], "ab…cd… ab…x ab…"), "<12>… ab…x ab…");
     }
 
     #[test]
