@@ -1,6 +1,6 @@
 //! What a rule decides for a call: the forms that match, the paths in them, and which of the forms counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::grammar::{Access, Arguments, CommandRule, Effect, Expected, Level, OptionRule, Syntax, Takes, ValuePlace};
 use super::matcher::{self, Claim, Match};
@@ -136,10 +136,30 @@ impl CommandRule {
         }
         let levels = self.level.levels();
         let options: Vec<&OptionRule> = levels.iter().flat_map(|level| level.all_options()).collect();
-        let is_long = |word: &str| {
-            let has_names = |level: &&Level| matches!(level.syntax, Syntax::SingleDash | Syntax::Go);
-            word.starts_with("--") || levels.iter().any(has_names)
+        let has_names = levels.iter().any(|level| matches!(level.syntax, Syntax::SingleDash | Syntax::Go));
+        let is_long = |word: &str| has_names || word.starts_with("--");
+        // A call may have a great many words, so that none of them is compared with each option.
+        let mut named: HashMap<&str, (bool, bool)> = HashMap::new();
+        for option in &options {
+            let takes_next = matches!(option.takes, Takes::Value { place: ValuePlace::Anywhere, .. });
+            for spelling in &option.spellings {
+                let (is_secret, all_take_next) = named.entry(spelling).or_insert((false, true));
+                (*is_secret, *all_take_next) = (*is_secret || option.is_secret, *all_take_next && takes_next);
+            }
+        }
+        let known = |name: &str| {
+            let of_both = [Some(name), name.strip_prefix('-')].into_iter().flatten().filter_map(|name| named.get(name));
+            of_both.copied().reduce(|one, other| (one.0 || other.0, one.1 && other.1))
         };
+        let secret: HashSet<&str> = options
+            .iter()
+            .filter(|option| option.is_secret)
+            .flat_map(|option| option.spellings.iter().map(String::as_str))
+            .filter(|spelling| is_long(spelling))
+            .collect();
+        let lengths: BTreeSet<usize> = secret.iter().map(|spelling| spelling.len()).collect();
+        let subcommands: HashSet<&str> =
+            levels.iter().skip(1).filter_map(|level| level.path.last()).map(String::as_str).collect();
         let mut follows = Follows::Unknown;
         for word in shown.iter_mut().skip(1) {
             let value_of = std::mem::replace(&mut follows, Follows::Unknown);
@@ -148,16 +168,6 @@ impl CommandRule {
                 continue;
             }
             let name = word.split('=').next().unwrap_or(word);
-            let known = |name: &str| {
-                let is_it = |spelling: &String| spelling == name || name.strip_prefix('-') == Some(spelling);
-                let named: Vec<_> = options.iter().filter(|option| option.spellings.iter().any(is_it)).collect();
-                let is_secret = named.iter().any(|option| option.is_secret);
-                let takes_next =
-                    |option: &&&OptionRule| matches!(option.takes, Takes::Value { place: ValuePlace::Anywhere, .. });
-                (!named.is_empty()).then(|| (is_secret, named.iter().all(takes_next)))
-            };
-            let is_subcommand =
-                |word: &str| levels.iter().skip(1).any(|level| level.path.last().is_some_and(|name| name == word));
             let from = match (known(word), known(name)) {
                 (Some((is_secret, takes_next)), _) => {
                     follows = match is_secret {
@@ -169,13 +179,12 @@ impl CommandRule {
                 }
                 (None, Some((false, _))) => None,
                 (None, Some((true, _))) => Some(name.len() + 1),
-                (None, None) if value_of == Follows::Plain || is_subcommand(word) => None,
+                (None, None) if value_of == Follows::Plain || subcommands.contains(word.as_str()) => None,
                 (None, None) if matches!(word.as_str(), "-" | "--") => None,
                 (None, None) if !word.starts_with('-') => Some(0),
                 (None, None) if is_long(word) => {
-                    let attached = |spelling: &&String| is_long(spelling) && word.starts_with(spelling.as_str());
-                    let secret = options.iter().filter(|option| option.is_secret).flat_map(|option| &option.spellings);
-                    let attached = secret.filter(attached).map(String::len).max();
+                    let is_secret = |length: &usize| word.get(..*length).is_some_and(|start| secret.contains(start));
+                    let attached = lengths.iter().rev().copied().find(is_secret);
                     attached.or_else(|| (name != word).then_some(name.len() + 1))
                 }
                 // A letter, and what may be its value.
