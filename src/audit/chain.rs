@@ -1,6 +1,7 @@
 //! The file of the chain: whose turn it is to append, where it ends, what a crash has left of a line, and the next file
 //! where it is full.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -19,6 +20,8 @@ pub(super) const RECORD: &[u8] = br#"{"seq":"#;
 const PIECE: usize = 64 * 1024;
 /// So many files are looked at to find out whether a new one continues the one before.
 const MOST_CONTINUED: usize = 1000;
+/// So many bytes of them are read. Whoever can write in the log's directory chooses what stands there, and every call waits for it.
+const MOST_READ: u64 = 64 * 1024 * 1024;
 /// How many files there may be before this one.
 const MOST_FILES: u32 = 100_000;
 
@@ -283,22 +286,33 @@ fn goes_on(locked: &Locked<'_>, seen: End) -> bool {
     // Others may have appended to that one before it was full.
     let size = before.metadata().map_or(0, |metadata| metadata.len());
     let Ok((last, _)) = last_line(before, size) else { return false };
-    let mut first = first_line(locked.file());
-    for _ in 0..MOST_CONTINUED {
-        match first {
-            Some((prev, Some(_))) if prev == last.last => return true,
-            Some((_, Some(name))) => first = locked.beside(&name).and_then(|file| first_line(&file)),
-            Some((_, None)) | None => return false,
-        }
-    }
-    false
+    leads_to(locked.file(), last.last, MOST_READ, |name| locked.beside(name))
 }
 
-/// What the first line of a file names: the line before, and the file that holds it.
-fn first_line(mut file: &File) -> Option<(Sha256, Option<String>)> {
+/// Whether a file continues the one with this last line, perhaps by way of others. Of all of them `left` bytes are read.
+fn leads_to(file: &File, last: Sha256, mut left: u64, beside: impl Fn(&str) -> Option<File>) -> bool {
+    let mut names = HashSet::new();
+    let mut first = first_line(file, &mut left);
+    loop {
+        match first {
+            Some((prev, Some(_))) if prev == last => return true,
+            Some((_, Some(name))) if names.len() < MOST_CONTINUED && !names.contains(&name) => {
+                first = beside(&name).and_then(|file| first_line(&file, &mut left));
+                names.insert(name);
+            }
+            Some(_) | None => return false,
+        }
+    }
+}
+
+/// What the first line of a file names: the line before, and the file that holds it. Reads no more than `left` bytes, which
+/// become fewer.
+fn first_line(mut file: &File, left: &mut u64) -> Option<(Sha256, Option<String>)> {
     file.seek(SeekFrom::Start(0)).ok()?;
-    let mut line = Line::new();
-    line.read(&mut BufReader::new(file)).ok()?;
+    let (mut line, mut input) = (Line::new(), BufReader::new(file.take(*left)));
+    let read = line.read(&mut input);
+    *left = input.get_ref().limit();
+    read.ok()?;
     match Link::of(&line) {
         Link::Record(head) => Some((head.prev?, head.continues)),
         Link::Unreadable { .. } => None,
@@ -343,4 +357,46 @@ fn last_line(mut file: &File, size: u64) -> Result<(End, u64), AuditError> {
         from += bytes.len() as u64;
     }
     Ok((End { at: size, last: sum.finish(), is_torn: !has_end }, end - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn files_that_go_round_or_are_many_and_long_are_read_only_so_far() {
+        let directory = tempfile::tempdir().unwrap();
+        let zeros = "0".repeat(64);
+        let put = |name: &str, continues: &str, prev: &str| {
+            let path = directory.path().join(name);
+            let rest = "x".repeat(100_000);
+            let head = format!("{{\"seq\":0,\"time\":\"\",\"session\":\"s\",\"prev\":\"{prev}\"");
+            let line = format!("{head},\"continues\":\"{continues}\",\"event\":\"roots\",\"rest\":\"{rest}\"}}\n");
+            std::fs::write(&path, line).unwrap();
+            File::open(path).unwrap()
+        };
+        let last = Sha256::of(b"last");
+        let walk = |file: &File, left| {
+            let opened = Cell::new(0);
+            let beside = |name: &str| {
+                opened.set(opened.get() + 1);
+                File::open(directory.path().join(name)).ok()
+            };
+            (leads_to(file, last, left, beside), opened.get())
+        };
+        let own = put("own", "own", &zeros);
+        assert_eq!(walk(&own, MOST_READ), (false, 1));
+        let there = put("there", "back", &zeros);
+        put("back", "there", &zeros);
+        assert_eq!(walk(&there, MOST_READ), (false, 2));
+        for number in 0..20 {
+            put(&number.to_string(), &(number + 1).to_string(), &zeros);
+        }
+        put("20", "older", &last.to_string());
+        let first = File::open(directory.path().join("0")).unwrap();
+        assert_eq!(walk(&first, MOST_READ), (true, 20));
+        assert_eq!(walk(&first, 1_000_000), (false, 9));
+    }
 }
