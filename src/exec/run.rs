@@ -215,6 +215,11 @@ impl Processes {
         Self { rules: Arc::new(rules), ..self }
     }
 
+    /// The sandbox of the commands.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_deref()
+    }
+
     /// Opens and checks the program, where something is demanded of it. Then it is executed by its handle where that is
     /// possible; else by its path, since a program that is executed by a handle has another name in the list of processes.
     fn checked(&self, command: &AllowedCommand) -> Result<Option<Checked>, ExecError> {

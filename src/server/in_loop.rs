@@ -56,7 +56,7 @@ impl InLoop {
             return Err((job, signal));
         };
         let is_audited = job.is_audited;
-        let (invocation, ending) = job.split(signal, events, report, &observer);
+        let (invocation, ending) = job.split(signal, events, report, &observer, &*executor);
         let outcome = match catch_unwind(AssertUnwindSafe(|| start.begin(invocation, is_audited))) {
             Ok(Ok((running, started))) => {
                 self.running.push(Left { running, ending });

@@ -1,14 +1,15 @@
 //! A call without a loop, for a program that embeds the tools and has no client.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::job::observe_end;
+use super::job::{observe_end, report_of};
 use super::observer::{CommandOutcome, Decided};
 use super::parts::Parts;
-use crate::exec::{ExecError, Invocation, Limits, Output, StopSignal, stop};
+use crate::exec::{ExecError, Executor, Invocation, Limits, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
 use crate::policy::{Approved, Refusal, Requested};
 use crate::tools::{ArgumentError, Call, Called, execute_result};
@@ -139,17 +140,18 @@ impl Parts {
             feed: None,
             on_start: None,
         };
-        let outcome = self.run(invocation);
+        let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
+        let report = report_of(self.report, &**own.as_ref().unwrap_or(&self.executor), invocation.command.rule());
+        let outcome = self.run(invocation, own);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);
         observe_end(&*self.observer, call, seen);
-        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, self.report))
+        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, report))
     }
 }
 
 impl Parts {
     /// A confined command runs on a thread of its own, because a thread that confines itself stays confined.
-    fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
-        let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
+    fn run(&self, invocation: Invocation, own: Option<Arc<dyn Executor>>) -> Result<Output, ExecError> {
         if !self.confinement.is_on() && own.is_none() {
             return self.executor.run(invocation);
         }

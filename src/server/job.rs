@@ -12,8 +12,10 @@ use crate::exec::{
     ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
 };
 use crate::mcp::{CallToolResult, Revision};
+use crate::policy::rules::CommandRule;
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
-use crate::tools::{ReportSettings, execute_result};
+use crate::sandbox::Network;
+use crate::tools::{NetworkGrant, ReportSettings, execute_result};
 
 /// A call that runs one process.
 #[derive(Debug)]
@@ -100,19 +102,18 @@ impl Job {
         events: &EventSender,
         report: ReportSettings,
         observer: &Arc<dyn Observer>,
+        executor: &dyn Executor,
     ) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
-        // What its rule takes from it no grant of the operator's gives back.
-        let writes_nothing = command.rule().is_some_and(|rule| rule.sandbox.writes_nothing());
-        let is_confined = report.is_confined && !writes_nothing;
+        let report = report_of(report, executor, command.rule());
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
             literal_pattern: self.literal_pattern,
             revision: self.revision,
             success: command.success_exit_codes().to_vec(),
-            report: ReportSettings { kept_as, is_confined, ..report },
+            report: ReportSettings { kept_as, ..report },
             observer: Arc::clone(observer),
             is_audited: self.is_audited,
         };
@@ -148,6 +149,25 @@ impl Ending {
         };
         CallEnded { key, result: result.encode(revision), how, shell: None, facts }
     }
+}
+
+/// The settings for a command that this executor runs: its rule may confine it in another way than all others.
+pub(super) fn report_of(
+    report: ReportSettings,
+    executor: &dyn Executor,
+    rule: Option<&Arc<CommandRule>>,
+) -> ReportSettings {
+    let Some(processes) = executor.as_processes() else { return report };
+    let sandbox = processes.sandbox();
+    // What its rule takes from it no grant of the operator's gives back.
+    let is_confined = sandbox.is_some() && !rule.is_some_and(|rule| rule.sandbox.writes_nothing());
+    let enforced = sandbox.and_then(|sandbox| sandbox.enforcement().ok());
+    let network = match enforced.map(|enforced| enforced.network) {
+        Some(Network::None) if rule.is_some_and(|rule| rule.sandbox.network == Some(false)) => NetworkGrant::OfRule,
+        Some(Network::None) => NetworkGrant::OfServer,
+        Some(Network::Full) | None => NetworkGrant::None,
+    };
+    ReportSettings { is_confined, network, ..report }
 }
 
 /// Takes the start that the loop has not been told about.

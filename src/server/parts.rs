@@ -25,7 +25,7 @@ use crate::sandbox::Sandbox;
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
 use crate::text::Secrets;
-use crate::tools::{BackgroundSettings, ReportSettings, ToolSettings, Toolbox};
+use crate::tools::{BackgroundSettings, NetworkGrant, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, all made only from the configuration.
 pub struct Parts {
@@ -172,7 +172,7 @@ impl Parts {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
                 is_confined: confinement.is_on() || confinement.confines_rules(),
-                lacks_network: confinement.lacks_network(),
+                network: if confinement.lacks_network() { NetworkGrant::OfServer } else { NetworkGrant::None },
                 kept_as: None,
             },
             max_concurrent: config.max_concurrent.value,

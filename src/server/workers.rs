@@ -189,7 +189,7 @@ impl Workers {
 fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
     let Shared { executor, report, observer, events } = shared;
     let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
-    let (mut invocation, ending) = job.split(stop, events, *report, observer);
+    let (mut invocation, ending) = job.split(stop, events, *report, observer, &**executor);
     invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
     // A panic ends only the call, with an error, and neither the thread nor the server.
     let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));

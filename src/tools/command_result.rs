@@ -79,7 +79,7 @@ impl<'a> CommandResult<'a> {
         let (exit_code, signal) = exit_code_of(end);
         let [stdout, stderr] = streams.map(Text::new);
         let denial = |code| {
-            denial::hint(&stderr.text, settings.lacks_network).filter(|_| settings.is_confined && !own.is_success(code))
+            denial::hint(&stderr.text, settings.network).filter(|_| settings.is_confined && !own.is_success(code))
         };
         let hint = match end {
             // It may have tried again and again.

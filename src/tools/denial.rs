@@ -1,6 +1,7 @@
 //! The hint for a model if the sandbox has probably refused something: the grant that the operator would have to add, as
 //! far as the command's own error message says what the command wanted.
 
+use super::report::NetworkGrant;
 use crate::sandbox::Preset;
 
 /// The longest path that a hint repeats, in bytes.
@@ -12,7 +13,7 @@ const LOOKED_AT: usize = 16 * 1024;
 
 /// The hint for a confined command that failed and printed this; `None` if nothing in it looks like a refusal. Without
 /// a network, what looks like a failing one is the sandbox's refusal, too.
-pub(super) fn hint(stderr: &str, lacks_network: bool) -> Option<String> {
+pub(super) fn hint(stderr: &str, network: NetworkGrant) -> Option<String> {
     let mut start = stderr.len().saturating_sub(LOOKED_AT);
     while !stderr.is_char_boundary(start) {
         start += 1;
@@ -21,9 +22,9 @@ pub(super) fn hint(stderr: &str, lacks_network: bool) -> Option<String> {
     let denied: Vec<usize> =
         (0..lines.len()).filter(|&place| lines.get(place).is_some_and(|line| is_denial(line))).collect();
     // A failure after the last refusal is the one that ended the command.
-    let failure = lines.iter().rposition(|line| fails_to_connect(line)).filter(|_| lacks_network);
+    let failure = lines.iter().rposition(|line| fails_to_connect(line)).filter(|_| network != NetworkGrant::None);
     if failure.is_some_and(|failure| denied.last().is_none_or(|last| *last < failure)) {
-        return Some(sentence("`--network full`"));
+        return Some(sentence(of_network(network)));
     }
     // The words around a path say what was to be done with it; words inside the path say nothing about that. Frames of a traceback
     // name code.
@@ -43,7 +44,7 @@ pub(super) fn hint(stderr: &str, lacks_network: bool) -> Option<String> {
         is_without_path && traceback(&lines, place).iter().any(|line| is_frame(line) && line.contains("/socket.py\""))
     };
     if denied.iter().any(|&place| is_of_network(&without_path(place)) || is_in_socket(place)) {
-        return Some(sentence("`--network full`"));
+        return Some(sentence(of_network(network)));
     }
     let Some((place, ((before, behind), path))) = denied.iter().find_map(|&place| Some((place, of_line(place)?)))
     else {
@@ -69,6 +70,13 @@ pub(super) fn hint(stderr: &str, lacks_network: bool) -> Option<String> {
     // A path that was cut would not be a valid grant.
     let path = if path.len() > LONGEST { "PATH" } else { path };
     Some(sentence(&format!("`--{flag} {path}`")))
+}
+
+fn of_network(network: NetworkGrant) -> &'static str {
+    match network {
+        NetworkGrant::None | NetworkGrant::OfServer => "`--network full`",
+        NetworkGrant::OfRule => "`network: full` to the `sandbox` of its rule",
+    }
 }
 
 fn sentence(grant: &str) -> String {
@@ -171,7 +179,7 @@ mod tests {
     use super::*;
 
     fn check(stderr: &str, grant: Option<&str>) {
-        assert_eq!(hint(stderr, false), grant.map(sentence), "{stderr}");
+        assert_eq!(hint(stderr, NetworkGrant::None), grant.map(sentence), "{stderr}");
     }
 
     #[test]
@@ -189,13 +197,19 @@ mod tests {
             ),
             ("cat: a: No such file or directory\n", false),
         ] {
-            assert_eq!(hint(stderr, true), is_named.then(|| sentence("`--network full`")), "{stderr}");
+            assert_eq!(
+                hint(stderr, NetworkGrant::OfServer),
+                is_named.then(|| sentence("`--network full`")),
+                "{stderr}"
+            );
         }
+        let of_rule = hint("curl: (6) Could not resolve host: example.com\n", NetworkGrant::OfRule);
+        assert_eq!(of_rule, Some(sentence("`network: full` to the `sandbox` of its rule")));
         // With a network it is a failure like others.
-        assert_eq!(hint("curl: (6) Could not resolve host: example.com\n", false), None);
+        assert_eq!(hint("curl: (6) Could not resolve host: example.com\n", NetworkGrant::None), None);
         // What ends the command is refused behind it.
         let then_denied = "curl: (6) Could not resolve host: a\ncat: /srv/x: Permission denied\n";
-        assert_eq!(hint(then_denied, true), Some(sentence("`--read /srv/x`")));
+        assert_eq!(hint(then_denied, NetworkGrant::OfServer), Some(sentence("`--read /srv/x`")));
     }
 
     #[test]
@@ -286,9 +300,9 @@ mod tests {
     #[test]
     fn a_hint_stays_short_whatever_was_printed() {
         let long = format!("cat: /{}: Permission denied", "é".repeat(10_000));
-        assert!(hint(&long, true).is_some_and(|hint| hint.len() < LONGEST + 200));
+        assert!(hint(&long, NetworkGrant::OfServer).is_some_and(|hint| hint.len() < LONGEST + 200));
         let denial = "cat: /srv/x: Permission denied\n";
-        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), true), None);
-        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), true).is_some());
+        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), NetworkGrant::OfServer), None);
+        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), NetworkGrant::OfServer).is_some());
     }
 }

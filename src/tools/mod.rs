@@ -26,7 +26,7 @@ pub(crate) use describe::shortened_list;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
 pub(crate) use report::running_result;
-pub use report::{ReportSettings, execute_result};
+pub use report::{NetworkGrant, ReportSettings, execute_result};
 pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
 pub(crate) use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
 

@@ -8,6 +8,18 @@ use super::yaml::write_text;
 use crate::exec::{Captured, Output};
 use crate::mcp::CallToolResult;
 
+/// What would give a command a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NetworkGrant {
+    /// Nothing: it has one.
+    #[default]
+    None,
+    /// The server's setting.
+    OfServer,
+    /// Its rule, which takes the network from it.
+    OfRule,
+}
+
 /// The settings that shape a result.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportSettings {
@@ -17,8 +29,8 @@ pub struct ReportSettings {
     pub exit_error: bool,
     /// Whether a sandbox confines commands, so a denial probably comes from it.
     pub is_confined: bool,
-    /// Whether the sandbox of all commands leaves them no network, so that a failing one is its doing.
-    pub lacks_network: bool,
+    /// Whether the sandbox leaves the command no network, so that a failing one is its doing, and what would grant one.
+    pub network: NetworkGrant,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
 }

@@ -288,6 +288,34 @@ fn without_a_sandbox_and_in_a_success_nothing_is_said_of_it() {
         output.contains("ask the operator to add `--network full`")
     };
     assert!(no_network(&[]) && !no_network(&["--network", "full"]));
+    // What a rule says counts for its calls.
+    let policy = world.base.join("rules.yaml");
+    let script = world.fill("[base]/project/fails.sh");
+    fs::write(&script, "echo 'curl: (6) Could not resolve host: a' >&2; exit 6").unwrap();
+    let by_rule = |level, sandbox: &str, more: &[&str]| {
+        let rule = format!("{{operands: [{{one_of: ['{script}']}}], sandbox: {sandbox}}}");
+        fs::write(&policy, format!("commands:\n  sh: {rule}\n")).unwrap();
+        let more = [&["--policy", policy.to_str().unwrap()], more].concat();
+        let output = text(
+            &world.server(level, "true", &more).call("execute_command", json!({"command": format!("sh {script}")})),
+        );
+        assert!(output.contains("Could not resolve host"), "{output}");
+        output.split_once("ask the operator to add ").map(|(_, grant)| grant.lines().next().unwrap().to_owned())
+    };
+    let (of_server, of_rule) = (Some("`--network full`"), Some("`network: full` to the `sandbox` of its rule"));
+    for (level, sandbox, more, expected) in [
+        ("strict", "{level: strict, network: full}", &[][..], None),
+        ("strict", "{level: workspace}", &[], None),
+        ("strict", "{level: off}", &[], None),
+        ("strict", "{level: strict}", &[], of_server),
+        ("off", "{level: strict}", &[], of_server),
+        ("off", "{level: strict}", &["--network", "full"], None),
+        ("off", "{level: strict, network: none}", &[], of_rule),
+        ("workspace", "{level: workspace, network: none}", &["--network", "full"], of_rule),
+    ] {
+        let said = by_rule(level, sandbox, more);
+        assert_eq!(said.as_deref().map(|said| said.trim_end_matches(['"', '\''])), expected, "{level}, {sandbox}");
+    }
     let retrying = "sh -c 'echo connect: Permission denied >&2; sleep 60'";
     let timed_out = json!({"command": retrying, "timeout_ms": 300});
     let output = text(&world.server("strict", "sh,sleep", &[]).call("execute_command", timed_out));
