@@ -168,20 +168,22 @@ impl Arguments {
                     if !flags.accept(&mut parser, &flag)? {
                         let known = known_flags(name).into_iter().chain(SETTINGS.iter().map(|spec| spec.flag));
                         let is_known = nearest(&flag, known).is_some();
-                        let of_command = own.flag_of_command(name, &format!("--{flag}")).filter(|_| !is_known);
+                        let value = attached(&mut parser)?;
+                        let of_command = own.flag_of_command(name, &format!("--{flag}"), value).filter(|_| !is_known);
                         return Err(of_command.unwrap_or_else(|| unknown_flag(&flag, &known_flags(name)).into()));
                     }
                     is_list_before = true;
                 }
                 Arg::Long(flag) => {
                     let flag = flag.to_owned();
-                    let of_command = own.flag_of_command(name, &format!("--{flag}"));
+                    let value = attached(&mut parser)?;
+                    let of_command = own.flag_of_command(name, &format!("--{flag}"), value);
                     let of_command = of_command.filter(|_| nearest(&flag, known_flags(name)).is_none());
                     return Err(of_command.unwrap_or_else(|| unknown_own_flag(name, &flag)));
                 }
                 Arg::Short(flag) => {
                     let rest = parser.optional_value().map(text).transpose()?.unwrap_or_default();
-                    let of_command = own.flag_of_command(name, &format!("-{flag}{rest}"));
+                    let of_command = own.flag_of_command(name, &format!("-{flag}{rest}"), None);
                     return Err(of_command.unwrap_or_else(|| unknown_short(name, flag, &rest)));
                 }
                 Arg::Value(word) => {
@@ -244,7 +246,7 @@ impl Own {
     }
 
     /// The error for a flag of the command itself, in front of which `--` was forgotten; `None` if there is no command yet.
-    fn flag_of_command(&self, name: Option<Name>, flag: &str) -> Option<CliError> {
+    fn flag_of_command(&self, name: Option<Name>, flag: &str, value: Option<String>) -> Option<CliError> {
         let found = flag.escape_debug().to_string();
         if name == Some(Name::Call) && !self.words.is_empty() {
             let help = format!("`allowexec call` has no such flag, and {CALLED_WITH}");
@@ -255,7 +257,8 @@ impl Own {
             return None;
         }
         let subcommand = [name.map_or("", Name::text)].into_iter().chain(action.iter().map(String::as_str));
-        let words = command.iter().map(String::as_str).chain([flag]).collect::<Vec<_>>().join(" ");
+        let flag = value.map_or_else(|| flag.to_owned(), |value| format!("{flag}={value}"));
+        let words = command.iter().map(String::as_str).chain([&*flag]).collect::<Vec<_>>().join(" ");
         let subcommand = subcommand.collect::<Vec<_>>().join(" ");
         let help =
             format!("if it belongs to the command, write `--` in front of that: `allowexec {subcommand} -- {words}`");
@@ -548,6 +551,11 @@ fn names(list: &str) -> Result<Vec<String>, CliError> {
         None => Ok(names),
         Some(found) => Err(CliError::NoNameOfVariable { found: found.escape_debug().to_string() }),
     }
+}
+
+/// What stands behind `=` in a flag.
+fn attached(parser: &mut lexopt::Parser) -> Result<Option<String>, CliError> {
+    parser.optional_value().map(text).transpose()
 }
 
 fn text(word: OsString) -> Result<String, CliError> {

@@ -82,7 +82,8 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     // A command without `--`, and words in front of it.
     let dashes = "if it belongs to the command, write `--` in front of that: `allowexec";
     check("check --allow ls ls -l", &format!("unexpected argument `-l`; {dashes} check -- ls -l`"));
-    check("check ls --color=auto", &format!("unexpected argument `--color`; {dashes} check -- ls --color`"));
+    check("check ls --color=auto", &format!("unexpected argument `--color`; {dashes} check -- ls --color=auto`"));
+    check("record node --a=", &format!("unexpected argument `--a`; {dashes} record -- node --a=`"));
     check("check ls --alow ls", "unknown flag `--alow`; did you mean `--allow`?");
     check("policy explain git -C x", &format!("unexpected argument `-C`; {dashes} policy explain -- git -C`"));
     check("record node --stdio", &format!("unexpected argument `--stdio`; {dashes} record -- node --stdio`"));
