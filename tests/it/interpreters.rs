@@ -31,6 +31,8 @@ struct Place {
     world: World,
     /// What commands get as `PATH`; the server has another one.
     path: String,
+    /// Whether the shell has a loader, which the copies called `loaderless` then miss in `second`.
+    has_loader: bool,
 }
 
 impl Place {
@@ -56,9 +58,10 @@ impl Place {
         ] {
             copy_program("/bin/sh", base.join(copy));
         }
-        let place = Self {
+        let mut place = Self {
             path: ["dirs", "plain", "second", "third"].map(|it| base.join(it).display().to_string()).join(":")
                 + ":/bin",
+            has_loader: false,
             world,
         };
         place.script("plain/named", "#!/bin/sh\n");
@@ -70,8 +73,11 @@ impl Place {
         symlink("/usr/bin/env", base.join("links/other")).unwrap();
         symlink("/usr/bin/env", base.join("second/again")).unwrap();
         let mut bytes = fs::read(base.join("second/loaderless")).unwrap();
-        let loader = bytes.windows(4).position(|part| part == b"/ld-").expect("the shell names a loader");
-        bytes[loader + 1] = b'x';
+        // A static shell names none.
+        if let Some(loader) = bytes.windows(4).position(|part| part == b"/ld-") {
+            bytes[loader + 1] = b'x';
+            place.has_loader = true;
+        }
         fs::write(base.join("second/loaderless"), bytes).unwrap();
         place
     }
@@ -174,6 +180,10 @@ fn what_the_kernel_and_env_execute_is_what_the_lock_file_holds() {
     let env = format!("PATH={}", place.path);
     let settings = ["--allow", "script", "--env", &env, "--lock", "it.lock"];
     for (first_line, expected) in rows {
+        if first_line.ends_with("loaderless") && !place.has_loader {
+            eprintln!("not shown, since `/bin/sh` has no loader: {first_line}");
+            continue;
+        }
         let first_line = place.fill(first_line);
         let script = place.script("bin/script", &format!("{first_line}\n"));
         let shown = first_line.escape_debug();
