@@ -4,19 +4,28 @@ use std::io;
 
 use super::Held;
 
+/// What a directory costs, in files: it is opened and read, and again after each directory in it.
+#[cfg(target_os = "linux")]
+const DIRECTORY: usize = 10;
+
 /// Removes everything in a directory, but not the directory itself. On Linux it uses no path, follows no link, enters no
-/// file system that was mounted in it, and needs two descriptors and no stack however deep the tree is.
+/// file system that was mounted in it, and needs two descriptors and no stack however deep the tree is. It stops after so much
+/// `work`: a file is 1, and a directory that is not empty [`DIRECTORY`].
 ///
 /// # Errors
-/// The error of the first file that can't be removed.
+/// The error of the first file that can't be removed; `TimedOut` if there is more work.
 #[cfg(target_os = "linux")]
-pub fn remove_within(directory: &Held) -> io::Result<()> {
+pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
     use super::held::identity;
     use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
     use rustix::io::Errno;
 
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = openat(directory, ".", flags, Mode::empty())?;
+    let mut done = |cost: usize| {
+        work = work.checked_sub(cost).ok_or(io::ErrorKind::TimedOut)?;
+        Ok::<_, io::Error>(())
+    };
     // The name of each directory on the way down, and the directory that it lies in.
     let mut above = Vec::new();
     loop {
@@ -27,6 +36,7 @@ pub fn remove_within(directory: &Held) -> io::Result<()> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
+            done(1)?;
             match unlinkat(&here, name, AtFlags::empty()) {
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 removed => {
@@ -47,6 +57,7 @@ pub fn remove_within(directory: &Held) -> io::Result<()> {
             break;
         }
         if let Some((inner, name)) = inner {
+            done(DIRECTORY)?;
             above.push((name, identity(&here)?));
             here = inner;
             continue;
@@ -66,7 +77,7 @@ pub fn remove_within(directory: &Held) -> io::Result<()> {
 /// # Errors
 /// The error of the first file that can't be removed.
 #[cfg(not(target_os = "linux"))]
-pub fn remove_within(directory: &Held) -> io::Result<()> {
+pub fn remove_within(directory: &Held, _work: usize) -> io::Result<()> {
     for entry in std::fs::read_dir(directory.path())? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -102,7 +113,7 @@ mod tests {
         // Another directory has its name by then.
         fs::rename(base.join("gone"), base.join("moved")).unwrap();
         symlink("kept", base.join("gone")).unwrap();
-        remove_within(&held).unwrap();
+        remove_within(&held, usize::MAX).unwrap();
         assert_eq!(fs::read_dir(base.join("moved")).unwrap().count(), 0);
         assert!(base.join("kept/x").exists());
     }
@@ -117,7 +128,10 @@ mod tests {
             mkdirat(&here, "d", Mode::RWXU).unwrap();
             here = openat(&here, "d", flags, Mode::empty()).unwrap();
         }
-        remove_within(&held).unwrap();
+        // As much as there is time for, and the rest later.
+        let unfinished = remove_within(&held, 1_000).unwrap_err();
+        assert_eq!(unfinished.kind(), io::ErrorKind::TimedOut);
+        remove_within(&held, usize::MAX).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -70,7 +70,7 @@ fn remove(parent: &Held, name: &OsStr) -> io::Result<()> {
     }
     flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
     let handle = openat(&opened, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    remove_within(&Held::from_handle(handle, &parent.path().join(name))?)?;
+    remove_within(&Held::from_handle(handle, &parent.path().join(name))?, usize::MAX)?;
     // If something else has its name by now, that stays unless it is an empty directory.
     Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }

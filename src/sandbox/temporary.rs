@@ -15,6 +15,10 @@ const ATTEMPTS: usize = 8;
 /// The prefix of its name.
 pub(super) const PREFIX: &str = "allowexec-tmp-";
 
+/// How much is removed at the end of the server, as `remove_within` counts: about half a second's work. A client does not wait longer
+/// for the end.
+const AT_THE_END: usize = 10_000;
+
 /// A directory that is removed, with everything in it, when this value is dropped.
 ///
 /// A server that is killed leaves its directory behind. On Linux the next server that makes one in the same place
@@ -97,8 +101,8 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // Files that a command made unremovable stay; nobody is left to handle the error.
-        if remove_within(&self.held).is_ok() {
+        // Files that a command made unremovable stay, and what takes too long; the next server that starts removes what it can.
+        if remove_within(&self.held, AT_THE_END).is_ok() {
             // Another directory that has its name by now is left alone.
             let _ = remove(&self.parent, &self.name, &self.held);
         }
