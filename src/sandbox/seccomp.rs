@@ -91,12 +91,23 @@ pub(super) fn refuse_changes() -> Result<(), Error> {
         libc::SYS_fremovexattr,
         SYS_REMOVEXATTRAT,
         SYS_FILE_SETATTR,
+        // It sets attributes, and with them access lists, where no filter sees it.
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
     ] {
         refused.always(call);
     }
-    for request in [FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY]
-        .into_iter()
-        .chain(BTRFS)
+    for request in [
+        FS_IOC_SETFLAGS,
+        FS_IOC32_SETFLAGS,
+        FS_IOC_FSSETXATTR,
+        FS_IOC_SETVERSION,
+        EXT4_IOC_SETVERSION,
+        FS_IOC_ENABLE_VERITY,
+    ]
+    .into_iter()
+    .chain(BTRFS)
     {
         refused.where_all(libc::SYS_ioctl, &[is(1, request)?])?;
     }
@@ -217,6 +228,7 @@ const FS_IOC_SETFLAGS: c_int = 0x4008_6602;
 const FS_IOC32_SETFLAGS: c_int = 0x4004_6602;
 const FS_IOC_FSSETXATTR: c_int = 0x401c_5820;
 const FS_IOC_SETVERSION: c_int = 0x4008_7602;
+const EXT4_IOC_SETVERSION: c_int = 0x4008_6604;
 /// Makes a file unchangeable for good.
 const FS_IOC_ENABLE_VERITY: c_int = 0x4080_6685;
 /// What makes, removes or changes subvolumes through a directory: `BTRFS_IOC_SNAP_CREATE` and `_V2`, `SUBVOL_CREATE` and `_V2`,
