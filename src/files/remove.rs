@@ -1,6 +1,11 @@
 //! Empties a directory through its handle, so that nothing else is emptied, wherever its name or a link in it leads.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::{
+    ffi::CStr,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+};
 
 use super::Held;
 
@@ -17,11 +22,16 @@ const DIRECTORY: usize = 10;
 #[cfg(target_os = "linux")]
 pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
     use super::held::identity;
-    use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
+    use rustix::fs::{AtFlags, Dir, chmod, unlinkat};
     use rustix::io::Errno;
 
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut here = openat(directory, ".", flags, Mode::empty())?;
+    let mut here = match open(directory, c".") {
+        Err(Errno::ACCESS) => {
+            chmod(directory.spawn_path(), OWN)?;
+            open(directory, c".")?
+        }
+        opened => opened?,
+    };
     let mut done = |cost: usize| {
         work = work.checked_sub(cost).ok_or(io::ErrorKind::TimedOut)?;
         Ok::<_, io::Error>(())
@@ -51,9 +61,7 @@ pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
                     continue;
                 }
             }
-            // File systems that are mounted here must not be emptied.
-            let same_mount = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
-            inner = Some((openat2(&here, name, flags, Mode::empty(), same_mount)?, name.to_owned()));
+            inner = Some((open_inner(&here, name)?, name.to_owned()));
             break;
         }
         if let Some((inner, name)) = inner {
@@ -63,12 +71,46 @@ pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
             continue;
         }
         let Some((name, outer)) = above.pop() else { return Ok(()) };
-        here = openat(&here, "..", flags, Mode::empty())?;
+        here = open(&here, c"..")?;
         if identity(&here)? != outer {
             return Err(io::Error::other("the directory was moved while it was removed"));
         }
         // If it is not empty now, it is being filled, and going down again might never end.
         unlinkat(&here, name, AtFlags::REMOVEDIR)?;
+    }
+}
+
+/// What a directory must allow its owner, so that it can be emptied. A command may have taken that from one of its own.
+#[cfg(target_os = "linux")]
+const OWN: rustix::fs::Mode = rustix::fs::Mode::RWXU;
+
+/// Opens a directory to empty it.
+#[cfg(target_os = "linux")]
+fn open(outer: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, fchmod, fstat, openat};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = openat(outer, name, flags, Mode::empty())?;
+    if !Mode::from_raw_mode(fstat(&opened)?.st_mode).contains(OWN) {
+        fchmod(&opened, OWN)?;
+    }
+    Ok(opened)
+}
+
+/// The same for one within, but of no other file system: what is mounted here must not be emptied.
+#[cfg(target_os = "linux")]
+fn open_inner(outer: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, openat2};
+    use rustix::io::Errno;
+    let same_mount = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+    let place = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let place = openat2(outer, name, place, Mode::empty(), same_mount)?;
+    match open(&place, c".") {
+        Err(Errno::ACCESS) => {
+            // Its own path may be longer than any path that the kernel takes.
+            chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), OWN)?;
+            Ok(open(&place, c".")?)
+        }
+        opened => Ok(opened?),
     }
 }
 
@@ -95,7 +137,7 @@ mod tests {
     use super::*;
     use rustix::fs::{Mode, OFlags, mkdirat, openat};
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn all_goes_and_nothing_else() {
@@ -119,12 +161,29 @@ mod tests {
     }
 
     #[test]
+    fn directories_that_their_owner_may_not_enter_go_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let set = |path: &str, mode: u32| {
+            fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        fs::create_dir_all(dir.path().join("unreadable/inner")).unwrap();
+        fs::create_dir_all(dir.path().join("read-only/inner")).unwrap();
+        let held = Held::open_directory(dir.path()).unwrap();
+        for (path, mode) in [("unreadable", 0), ("read-only", 0o500), (".", 0)] {
+            set(path, mode);
+        }
+        remove_within(&held, usize::MAX).unwrap();
+        set(".", 0o700);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_tree_deeper_than_any_path_takes_no_descriptors_and_no_stack() {
         let dir = tempfile::tempdir().unwrap();
         let held = Held::open_directory(dir.path()).unwrap();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut here = openat(&held, ".", flags, Mode::empty()).unwrap();
-        for _ in 0..1_500 {
+        for _ in 0..2_500 {
             mkdirat(&here, "d", Mode::RWXU).unwrap();
             here = openat(&here, "d", flags, Mode::empty()).unwrap();
         }
