@@ -468,11 +468,11 @@ mod tests {
              begin with an allowed command: ls"
         );
         assert_eq!(
-            refusal(&["ls"], "'ls -l'"),
+            refusal(&["ls"], "\"ls -l\""),
             "command `ls -l` is not allowed; put its arguments into `args`, apart from its name `ls`, or leave out the quotes \
              around them all; allowed commands: ls"
         );
-        assert!(refusal(&["*"], "'lx -l'").contains("was not found; put its arguments into `args`"));
+        assert!(refusal(&["*"], "\"lx -l\"").contains("was not found; put its arguments into `args`"));
         assert_eq!(
             refusal(&["cd"], "cd web"),
             "command `cd` is not a program here; choose the directory of each call with `cwd`"
