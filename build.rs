@@ -35,6 +35,10 @@ const ORDER: &str = "order.ld";
 /// with fork(2) and execvp(3), and execvp(3) hands a file of an unknown format to `/bin/sh`.
 const WANTED: &str = "-Wl,-u,posix_spawn_file_actions_addchdir_np";
 
+/// Writes the addresses that are adjusted at the start in a hundredth of the space: 100 KB less to read. A shared C library would
+/// have to know it; the one that is linked in is tried.
+const PACKED: &str = "-Wl,-z,pack-relative-relocs";
+
 /// A program that needs each of these libraries. A file of an unknown format must not run in it.
 const TRIED: &str = r#"
 use std::fs::{set_permissions, write};
@@ -70,10 +74,8 @@ fn main() {
     let mut ways = Vec::new();
     if set("CARGO_CFG_TARGET_ENV") == "gnu" && !is_static && set("HOST") == set("TARGET") {
         if set(SHARED).is_empty() {
-            ways.extend(
-                linked_in(&directory.join("all"), &ARCHIVES)
-                    .map(|path| vec![path, "-static-pie".into(), WANTED.into()]),
-            );
+            let flags = ["-static-pie", WANTED, PACKED].map(str::to_owned);
+            ways.extend(linked_in(&directory.join("all"), &ARCHIVES).map(|path| [vec![path], flags.into()].concat()));
         }
         ways.extend(linked_in(&directory.join("unwinder"), &ARCHIVES[..1]).map(|path| vec![path]));
     }
