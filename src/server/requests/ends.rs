@@ -103,10 +103,11 @@ impl Requests {
             lane.waiting.clear();
         }
         for (key, state) in std::mem::take(&mut self.entries) {
+            let nothing = Fields::default();
             let of_call = match &state {
                 Entry::Queued { pending, .. } | Entry::Running { pending, .. } => Some(&pending.description),
                 Entry::Asked(asked) => Some(&asked.pending.description),
-                Entry::Held(_) | Entry::Reading(_) => Some(&Fields::default()),
+                Entry::Held(_) | Entry::Reading(_) => Some(&nothing),
                 Entry::Answered { .. } | Entry::Background { .. } => None,
                 Entry::Awaiting { .. } | Entry::Subscribed(_) => None,
             };
