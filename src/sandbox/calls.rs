@@ -38,9 +38,15 @@ const CLASSES: &[Class] = &[];
 /// If two classes name a call, the later one decides the answer.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
 const CLASSES: &[Class] = &[
-    // Its flags are behind a pointer, where no filter sees them. The C libraries fall back to clone(2), whose flags are
-    // checked.
-    Class { when: When::Always, answer: Errno::NOSYS, calls: &[libc::SYS_clone3] },
+    // Their flags, and the mode of a new file, are behind a pointer, where no filter sees them. The C libraries fall back
+    // to clone(2), programs that know openat2(2) to openat(2), and those are checked.
+    Class { when: When::Always, answer: Errno::NOSYS, calls: &[libc::SYS_clone3, libc::SYS_openat2] },
+    // System calls that no filter sees: io_uring makes sockets, and files with any mode.
+    Class {
+        when: When::Always,
+        answer: Errno::PERM,
+        calls: &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register],
+    },
     // The keys of the user and of the session in which the server was started; some are requested over the network.
     Class {
         when: When::Always,
@@ -122,19 +128,8 @@ const CLASSES: &[Class] = &[
             libc::SYS_inotify_add_watch,
         ],
     },
-    // Calls that observe the whole machine or the kernel's messages. io_uring makes sockets, and system calls that no
-    // filter sees.
-    Class {
-        when: When::Strict,
-        answer: Errno::PERM,
-        calls: &[
-            libc::SYS_perf_event_open,
-            libc::SYS_syslog,
-            libc::SYS_io_uring_setup,
-            libc::SYS_io_uring_enter,
-            libc::SYS_io_uring_register,
-        ],
-    },
+    // Calls that observe the whole machine or the kernel's messages.
+    Class { when: When::Strict, answer: Errno::PERM, calls: &[libc::SYS_perf_event_open, libc::SYS_syslog] },
     // A socketpair(2) is connected for good, and needs none of these.
     Class {
         when: When::WithoutNetwork,
@@ -146,9 +141,6 @@ const CLASSES: &[Class] = &[
             libc::SYS_listen,
             libc::SYS_accept,
             libc::SYS_accept4,
-            libc::SYS_io_uring_setup,
-            libc::SYS_io_uring_enter,
-            libc::SYS_io_uring_register,
         ],
     },
 ];

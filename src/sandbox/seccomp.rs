@@ -91,10 +91,6 @@ pub(super) fn refuse_changes() -> Result<(), Error> {
         libc::SYS_fremovexattr,
         SYS_REMOVEXATTRAT,
         SYS_FILE_SETATTR,
-        // It sets attributes, and with them access lists, where no filter sees it.
-        libc::SYS_io_uring_setup,
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_uring_register,
     ] {
         refused.always(call);
     }
@@ -175,16 +171,23 @@ fn outliving_sigkill(refused: &mut RefusedCalls) -> Result<(), BackendError> {
 /// lies, and such a file outlives the sandbox. At `strict` also as its group; at `workspace` directories can have that
 /// bit, by which a shared repository hands its group on.
 ///
-/// A file can also be created with these bits, but it loses them when a process without CAP_FSETID first writes to it,
-/// and no command has CAP_FSETID.
+/// openat2(2) and io_uring, whose modes no filter sees, are among `calls`.
 fn programs_of_the_user(refused: &mut RefusedCalls, level: Level) -> Result<(), BackendError> {
     let bits: &[c_int] = if level == Level::Strict { &[S_ISUID, S_ISGID] } else { &[S_ISUID] };
     for &bit in bits {
         #[cfg(target_arch = "x86_64")]
-        refused.where_all(libc::SYS_chmod, &[is_masked(1, bit, bit)?])?;
+        for call in [libc::SYS_chmod, libc::SYS_creat, libc::SYS_mknod] {
+            refused.where_all(call, &[is_masked(1, bit, bit)?])?;
+        }
         refused.where_all(libc::SYS_fchmod, &[is_masked(1, bit, bit)?])?;
-        for call in [libc::SYS_fchmodat, SYS_FCHMODAT2] {
+        for call in [libc::SYS_fchmodat, SYS_FCHMODAT2, libc::SYS_mknodat] {
             refused.where_all(call, &[is_masked(2, bit, bit)?])?;
+        }
+        // Unless the call makes a file, the mode is whatever the register held.
+        for makes in [libc::O_CREAT, O_TMPFILE] {
+            #[cfg(target_arch = "x86_64")]
+            refused.where_all(libc::SYS_open, &[is_masked(1, makes, makes)?, is_masked(2, bit, bit)?])?;
+            refused.where_all(libc::SYS_openat, &[is_masked(2, makes, makes)?, is_masked(3, bit, bit)?])?;
         }
     }
     Ok(())
@@ -234,6 +237,8 @@ const FS_IOC_ENABLE_VERITY: c_int = 0x4080_6685;
 /// What makes, removes or changes subvolumes through a directory: `BTRFS_IOC_SNAP_CREATE` and `_V2`, `SUBVOL_CREATE` and `_V2`,
 /// `SNAP_DESTROY` and `_V2`, `SUBVOL_SETFLAGS`.
 const BTRFS: [c_int; 7] = [0x5000_9401, 0x5000_9417, 0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f, 0x4008_941a];
+/// Without O_DIRECTORY, which libc adds to it.
+const O_TMPFILE: c_int = 0o20_000_000;
 const S_ISUID: c_int = 0o4000;
 const S_ISGID: c_int = 0o2000;
 const PTRACE_SETOPTIONS: c_int = 0x4200;

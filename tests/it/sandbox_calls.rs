@@ -66,6 +66,9 @@ def traced(attempt):
         os.kill(pid, 9)
 def ptrace(request, pid, data):
     check(libc.ptrace(ctypes.c_long(request), pid, None, ctypes.c_long(data)))
+def new(flags, mode, path=None):
+    os.umask(0)
+    return os.fstat(os.open(path or made() + 'n', flags, mode)).st_mode
 def left(pid):
     # The clone leaves at once, and is no child of ours.
     if pid == 0:
@@ -134,6 +137,19 @@ const ATTEMPTS: &[(From, On, Sign, &str)] = &[
     ),
     (From::Workspace, On::Some, Said, "call(452, -100, made().encode(), 0o4755, 0); SAY"),
     (From::Strict, On::EveryKernel, Said, "os.chmod(made(), 0o2755); SAY"),
+    (From::Workspace, On::EveryKernel, Said, "check(-(new(0o101, 0o4755) & 0o4000 == 0)); SAY"),
+    (From::Workspace, On::EveryKernel, Said, "check(-(new(os.O_CREAT | os.O_EXCL | 2, 0o4000) & 0o4000 == 0)); SAY"),
+    (From::Workspace, On::Some, Said, "check(-(new(os.O_TMPFILE | 2, 0o4755, '[base]/project') & 0o4000 == 0)); SAY"),
+    (From::Workspace, On::EveryKernel, Said, "os.mknod(made() + 'n', 0o104755); SAY"),
+    (From::Strict, On::EveryKernel, Said, "check(-(new(0o101, 0o2755) & 0o2000 == 0)); SAY"),
+    (From::Strict, On::EveryKernel, Said, "os.mknod(made() + 'n', 0o102755); SAY"),
+    (
+        From::Workspace,
+        On::Some,
+        Said,
+        "call(437, -100, (made() + 'n').encode(), struct.pack('3Q', 0o101, 0o4755, 0), ctypes.c_size_t(24)); SAY",
+    ),
+    (From::Workspace, On::Some, Said, "call(425, 1, ctypes.create_string_buffer(120)); SAY"),
     // Being told of a process's exit, which SIGKILL does not end then.
     (From::Workspace, On::Some, Said, "traced(lambda pid: ptrace(0x4206, pid, 0x40)); SAY"),
     (
@@ -147,19 +163,6 @@ const ATTEMPTS: &[(From, On, Sign, &str)] = &[
         On::Some,
         Said,
         "traced(lambda pid: (ptrace(16, pid, 0), os.waitpid(pid, 0), ptrace(21, pid, 0x40))); SAY",
-    ),
-    (
-        From::Workspace,
-        On::Some,
-        Said,
-        "f = os.open(made() + 'x', 0o101, 0o4755); os.write(f, b'x'); check(-(os.fstat(f).st_mode & 0o4000 == 0)); SAY",
-    ),
-    (
-        From::Workspace,
-        On::Some,
-        Said,
-        "os.mknod(made() + 'y', 0o104755); f = os.open(made() + 'y', 1); os.write(f, b'x'); \
-         check(-(os.fstat(f).st_mode & 0o4000 == 0)); SAY",
     ),
     (
         From::Workspace,
