@@ -1,12 +1,14 @@
 //! A world to get out of: a project, a place outside of it, a home directory with a secret, and who tries it.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use serde_json::Value;
 
@@ -60,7 +62,38 @@ pub fn give(path: &Path, user: u32) {
 pub struct World {
     _dir: tempfile::TempDir,
     pub base: PathBuf,
-    pub listener: TcpListener,
+    listener: Listener,
+}
+
+/// Closes each connection as soon as it is made, so that no program waits for an answer.
+struct Listener {
+    address: SocketAddr,
+    /// The other ends; `None` while it ends.
+    connections: Option<Receiver<SocketAddr>>,
+}
+
+impl Listener {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, connections) = mpsc::channel();
+        thread::spawn(move || while listener.accept().is_ok_and(|(_, peer)| sender.send(peer).is_ok()) {});
+        Self { address, connections: Some(connections) }
+    }
+
+    /// Whether there was one since the last time. Connections are accepted in their order, so all of them come before this one.
+    fn had_connections(&self) -> bool {
+        let own = TcpStream::connect(self.address).unwrap().local_addr().unwrap();
+        self.connections.iter().flatten().take_while(|peer| *peer != own).count() > 0
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.connections = None;
+        // The thread finds nobody to tell of this one, and ends.
+        drop(TcpStream::connect(self.address));
+    }
 }
 
 /// Makes a copy of the binary that another user may own and execute. All of them are links to one file, since it has tens of
@@ -98,15 +131,14 @@ impl World {
         let hook = base.join("project/hook");
         fs::write(&hook, "#!/bin/sh\ntouch marker\ncat\n").unwrap();
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Self { _dir: dir, base, listener }
+        Self { _dir: dir, base, listener: Listener::new() }
     }
 
     pub fn fill(&self, text: &str) -> String {
-        let port = self.listener.local_addr().unwrap().port();
         let base = self.base.to_str().unwrap();
-        text.replace("[base]", base).replace("[port]", &port.to_string()).replace("[ld]", LOADER)
+        text.replace("[base]", base)
+            .replace("[port]", &self.listener.address.port().to_string())
+            .replace("[ld]", LOADER)
     }
 
     /// A server of the user that runs the test.
@@ -183,7 +215,7 @@ impl World {
             Sign::Written => outside.exists(),
             Sign::Removed => !self.base.join("outside/victim").exists(),
             Sign::Read => output.contains(SECRET),
-            Sign::Connected => self.listener.accept().is_ok(),
+            Sign::Connected => self.listener.had_connections(),
             Sign::Said => output.contains("it-worked"),
         };
         for made in [marker, outside] {
