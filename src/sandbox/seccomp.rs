@@ -2,6 +2,7 @@
 //!
 //! See seccomp(2). Filters belong to a thread and everything that it starts, as a Landlock domain does. They cost a
 //! command nothing in system calls that they allow whatever the arguments, because the kernel knows those in advance.
+//! Where they look at arguments, as in openat(2), a call takes about half a microsecond longer.
 //! `calls` has the system calls that are always refused; this file has those that are refused for some arguments.
 //!
 //! A call by another convention than the server's own (32-bit programs) ends the process that makes it, since its
