@@ -408,7 +408,7 @@ fn an_answer_is_for_as_many_equal_calls_as_the_person_was_told() {
 fn a_program_that_asks_counts_as_an_open_question_until_it_has_ended() {
     let place = Place::new();
     // It ignores SIGTERM, so it lives until the grace period is over.
-    let script = "trap '' TERM; echo x >> \"$(dirname \"$0\")/started\"; while :; do sleep 1; done";
+    let script = "trap '' TERM; echo $$ >> \"$(dirname \"$0\")/started\"; while :; do sleep 1; done";
     let asker = place.script("asker", script);
     let started = place.base.join("started");
     let mut server = place.server(&["--ask-with", &asker, "--grace", "3s"]);
@@ -425,6 +425,11 @@ fn a_program_that_asks_counts_as_an_open_question_until_it_has_ended() {
         call(&mut server, "tool 17");
         begun() == 17
     });
+    server.close_stdin();
+    server.wait_exit();
+    for process in fs::read_to_string(&started).unwrap().lines() {
+        eventually("it is gone with the server", || !Path::new("/proc").join(process).exists());
+    }
 }
 
 #[test]
