@@ -48,15 +48,22 @@ pub(crate) enum AuditError {
     NoLog,
 }
 
-/// The file, and where it ended when it was last looked at.
+/// The file, and what is known of it.
 #[derive(Debug)]
 pub(super) struct Chain {
     file: SharedFile,
+    state: State,
+}
+
+/// What this program knows of the file from one turn to the next.
+#[derive(Debug)]
+struct State {
     name: OsString,
-    seen: End,
     max_size: Option<u64>,
     sync: bool,
-    /// The name that the file before has got, until the first record of this one is written.
+    /// Where the file ended when it was last looked at.
+    seen: End,
+    /// The new name of the file before, until the first record of this one is written.
     continues: Option<String>,
     /// What happened to the file, until a record tells of it.
     damage: Option<Damage>,
@@ -92,12 +99,7 @@ pub(super) enum Damage {
 /// The file, while nobody else may append to it.
 pub(super) struct Turn<'a> {
     locked: Locked<'a>,
-    name: &'a OsString,
-    seen: &'a mut End,
-    max_size: Option<u64>,
-    sync: bool,
-    continues: &'a mut Option<String>,
-    damage: &'a mut Option<Damage>,
+    state: &'a mut State,
     added: Added,
 }
 
@@ -105,7 +107,7 @@ pub(super) struct Turn<'a> {
 #[derive(Debug, Default)]
 struct Added {
     /// Where the file ends before them; `None` if there are none.
-    behind: Option<End>,
+    after: Option<End>,
     bytes: Vec<u8>,
     /// Where each line ends in `bytes`.
     ends: Vec<usize>,
@@ -124,7 +126,8 @@ impl Chain {
     ) -> Result<Self, PlaceError> {
         let file = SharedFile::open(path, changeable)?;
         let name = path.file_name().unwrap_or_default().to_owned();
-        Ok(Self { file, name, seen: End::OF_NOTHING, max_size, sync, continues: None, damage: None })
+        let state = State { name, max_size, sync, seen: End::OF_NOTHING, continues: None, damage: None };
+        Ok(Self { file, state })
     }
 
     /// Whether [`Self::open`] would succeed and find an audit log, as far as that can be told without making the file.
@@ -145,7 +148,7 @@ impl Chain {
 
     /// Forgets what was seen, so that the next turn finds what is torn.
     pub(super) fn forget(&mut self) {
-        (self.seen, self.damage) = (End::OF_NOTHING, None);
+        (self.state.seen, self.state.damage) = (End::OF_NOTHING, None);
     }
 
     /// Waits until nobody else appends, and looks at what others have appended.
@@ -153,9 +156,10 @@ impl Chain {
     /// # Errors
     /// [`AuditError`].
     pub(super) fn turn(&mut self) -> Result<Turn<'_>, AuditError> {
-        let locked = self.file.lock()?;
+        let Self { file, state } = self;
+        let locked = file.lock()?;
         let size = locked.size;
-        let before = self.seen;
+        let before = state.seen;
         if size != before.at || locked.is_another {
             let (end, length) = last_line(locked.file(), size)?;
             let damage = if size == 0 && before.at > 0 {
@@ -169,33 +173,31 @@ impl Chain {
             } else {
                 None
             };
-            (self.seen, self.damage) = (end, damage.or(self.damage));
+            (state.seen, state.damage) = (end, damage.or(state.damage));
         }
-        let (max_size, sync) = (self.max_size, self.sync);
-        let Self { name, seen, continues, damage, .. } = self;
-        Ok(Turn { locked, name, seen, max_size, sync, continues, damage, added: Added::default() })
+        Ok(Turn { locked, state, added: Added::default() })
     }
 }
 
 impl Turn<'_> {
     /// The digest of the line before.
     pub(super) fn prev(&self) -> Sha256 {
-        self.seen.last
+        self.state.seen.last
     }
 
     /// What happened to the file, and is not recorded.
     pub(super) fn damage(&self) -> Option<Damage> {
-        *self.damage
+        self.state.damage
     }
 
     /// Forgets the damage, which is recorded in the file now.
     pub(super) fn is_recovered(&mut self) {
-        *self.damage = None;
+        self.state.damage = None;
     }
 
     /// The name that the file before has got, where the next line is the first one of this file.
     pub(super) fn continues(&self) -> Option<&str> {
-        self.continues.as_deref().filter(|_| self.added.ends.is_empty())
+        self.state.continues.as_deref().filter(|_| self.added.ends.is_empty())
     }
 
     /// How many lines were added but are not written yet.
@@ -205,8 +207,9 @@ impl Turn<'_> {
 
     /// Whether this many more bytes would make the file too large.
     pub(super) fn is_full_for(&self, length: usize) -> bool {
-        let is_full = |max: u64| self.seen.at > 0 && self.seen.at + length as u64 > max;
-        !self.seen.is_torn && self.max_size.is_some_and(is_full)
+        let seen = self.state.seen;
+        let is_full = |max: u64| seen.at > 0 && seen.at + length as u64 > max;
+        !seen.is_torn && self.state.max_size.is_some_and(is_full)
     }
 
     /// Begins a new file. All added lines must have been written.
@@ -215,12 +218,12 @@ impl Turn<'_> {
     /// [`AuditError`].
     pub(super) fn begin_anew(&mut self) -> Result<(), AuditError> {
         for number in 1..MOST_FILES {
-            let mut name = self.name.clone();
+            let mut name = self.state.name.clone();
             name.push(format!(".{number}"));
             match self.locked.begin_anew(&name) {
                 Ok(()) => {
-                    *self.continues = Some(name.to_string_lossy().into_owned());
-                    self.seen.at = 0;
+                    self.state.continues = Some(name.to_string_lossy().into_owned());
+                    self.state.seen.at = 0;
                     return Ok(());
                 }
                 Err(SharedFileError::System { source }) if source.kind() == io::ErrorKind::AlreadyExists => {}
@@ -232,15 +235,15 @@ impl Turn<'_> {
 
     /// Adds one line, given without its line end.
     pub(super) fn add(&mut self, line: &[u8]) {
-        let Added { behind, bytes, ends } = &mut self.added;
-        behind.get_or_insert(*self.seen);
+        let (Added { after, bytes, ends }, seen) = (&mut self.added, &mut self.state.seen);
+        after.get_or_insert(*seen);
         let before = bytes.len();
-        bytes.extend(self.seen.is_torn.then_some(b'\n'));
+        bytes.extend(seen.is_torn.then_some(b'\n'));
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
         ends.push(bytes.len());
-        let at = self.seen.at + (bytes.len() - before) as u64;
-        *self.seen = End { at, last: Sha256::of(line), is_torn: false };
+        let at = seen.at + (bytes.len() - before) as u64;
+        *seen = End { at, last: Sha256::of(line), is_torn: false };
     }
 
     /// Writes all added lines in one write.
@@ -249,18 +252,18 @@ impl Turn<'_> {
     /// [`AuditError`], and how many of the lines are in the file. A part of the next line may be there too; the next turn
     /// finds it.
     pub(super) fn write(&mut self) -> Result<(), (usize, AuditError)> {
-        let Added { behind, bytes, ends } = std::mem::take(&mut self.added);
-        let Some(behind) = behind else { return Ok(()) };
+        let Added { after, bytes, ends } = std::mem::take(&mut self.added);
+        let Some(after) = after else { return Ok(()) };
         let before = self.locked.size;
         let written = self.locked.append(&bytes);
         let length = self.locked.size.saturating_sub(before);
         let whole = ends.iter().filter(|end| **end as u64 <= length).count();
         if whole > 0 {
-            *self.continues = None;
+            self.state.continues = None;
         }
         written.map_err(|source| {
             // The next turn finds out where the file ends now.
-            *self.seen = behind;
+            self.state.seen = after;
             (whole, source.into())
         })
     }
@@ -270,7 +273,7 @@ impl Turn<'_> {
     /// # Errors
     /// [`AuditError`].
     pub(super) fn sync(&mut self) -> Result<(), AuditError> {
-        if self.sync {
+        if self.state.sync {
             self.locked.file().sync_data()?;
         }
         Ok(())

@@ -50,7 +50,7 @@ pub(crate) struct AuditedClient {
     pub version: String,
 }
 
-/// What is known of a session before its first request.
+/// What the first record of a session tells.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct SessionFacts {
     /// The version of this program.
@@ -66,6 +66,10 @@ pub(crate) struct SessionFacts {
     pub platform: String,
     /// The level of the sandbox.
     pub sandbox: String,
+    /// Set by the log, as is the salt: the client is known only when the record is written.
+    pub client: Option<AuditedClient>,
+    /// The salt of the digests of secrets, in hexadecimal digits.
+    pub salt: String,
 }
 
 /// A file of rules, as it was read.

@@ -3,14 +3,16 @@
 //! A broken chain shows at a line that does not name the hash of the line before. What happened there is told by what comes
 //! behind: whether a later line goes on from before the break, and whether numbers are missing in a session.
 
+mod suspicion;
+
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 
 use thiserror::Error;
 
 use super::anchor::{Anchored, Anchors};
 use super::read::{Head, Line, Link};
 use crate::files::Sha256;
+use suspicion::{Break, Kind, NO_RECORD, Suspicion, out_of_number};
 
 /// How many of the last lines are remembered, to tell that some were inserted.
 const RECENT: usize = 1024;
@@ -24,38 +26,6 @@ const MOST_TORN: usize = 1000;
 pub(crate) struct LinePlace {
     pub file: usize,
     pub line: u64,
-}
-
-/// What a break looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Changed,
-    Removed,
-    Inserted,
-    Reordered,
-    Cut,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Changed => "changed",
-            Self::Removed => "removed",
-            Self::Inserted => "inserted",
-            Self::Reordered => "reordered",
-            Self::Cut => "cut",
-        })
-    }
-}
-
-/// The first break.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Break {
-    pub kind: Kind,
-    /// The line that was changed or inserted or is out of order; the line behind what was removed; the last one where the end was cut off.
-    pub place: LinePlace,
-    /// As a clause.
-    pub what: String,
 }
 
 /// What was found.
@@ -108,8 +78,8 @@ pub(crate) struct Verifier {
     torn_lines: u64,
     /// Numbers that torn records may have had.
     lost_numbers: u64,
-    /// The line before is a record whose number does not fit, though its hash does.
-    odd: Option<Odd>,
+    /// The line before, if its hash fits but its number does not, and how the number differs.
+    odd: Option<(Kind, LinePlace)>,
     suspicion: Option<Suspicion>,
     anchors: Anchors,
 }
@@ -117,35 +87,6 @@ pub(crate) struct Verifier {
 struct Pending {
     places: Vec<LinePlace>,
     before: Sha256,
-}
-
-#[derive(Clone, Copy)]
-struct Odd {
-    place: LinePlace,
-    kind: Kind,
-}
-
-/// The chain is broken at a line; what follows tells how.
-struct Suspicion {
-    place: LinePlace,
-    /// What it names as the hash of the line before, and its own; `None` where it is no record.
-    prev: Option<Sha256>,
-    sha256: Sha256,
-    /// The line before, and its hash.
-    before: Option<LinePlace>,
-    before_sha256: Sha256,
-    /// Known at once.
-    certain: Option<(Kind, LinePlace)>,
-    /// Where the lines behind some that were inserted begin: what was inserted begins here.
-    inserted_from: Option<LinePlace>,
-    /// The line that goes on from before the break.
-    goes_on: Option<LinePlace>,
-    /// Whether the line that it follows comes later.
-    is_early: bool,
-    /// Whether numbers of a session are missing.
-    has_gap: bool,
-    /// Whether the line behind it names another hash.
-    is_denied: Option<bool>,
 }
 
 impl Verifier {
@@ -260,15 +201,17 @@ impl Verifier {
             Link::Record(head) => head,
         };
         let follows = head.prev == Some(before) || self.last.is_none() && head.continues.is_some();
-        if let Some(odd) = self.odd.take() {
-            // Whoever changed the number did not change what follows, or the lines behind were written anew.
-            let certain = if follows { (odd.kind, odd.place) } else { (Kind::Changed, odd.place) };
-            return self.certainly(certain, place, line.sha256);
+        if let Some((kind, odd)) = self.odd.take() {
+            // If this line does not follow, only the number was changed. If it does, all lines from there on were rewritten.
+            let kind = if follows { kind } else { Kind::Changed };
+            self.certainly((kind, odd), place, line.sha256);
+            return Ok(());
         }
         let is_recovered = head.event == "recovered";
         if is_recovered && follows && head.torn_sha256.is_none() {
             // The server noticed that the file had become shorter, or that it is another one.
-            return self.certainly((Kind::Cut, place), place, line.sha256);
+            self.certainly((Kind::Cut, place), place, line.sha256);
+            return Ok(());
         }
         if let Some(pending) = &self.pending {
             if !follows || !is_recovered || head.torn_sha256 != Some(before) {
@@ -288,15 +231,16 @@ impl Verifier {
                 Some(pending) => pending.places.into_iter().for_each(|place| self.add_torn(place)),
                 // Only the end of the line was missing.
                 None if head.torn_sha256 == Some(before) => self.add_last_torn(),
-                None => return self.certainly((Kind::Changed, place), place, line.sha256),
+                None => {
+                    self.certainly((Kind::Changed, place), place, line.sha256);
+                    return Ok(());
+                }
             }
         }
         if self.last.is_none() {
             self.continues.clone_from(&head.continues);
         }
-        if let Some(kind) = self.check_number(head, false)? {
-            self.odd = Some(Odd { place, kind });
-        }
+        self.odd = self.check_number(head, false)?.map(|kind| (kind, place));
         Ok(())
     }
 
@@ -348,12 +292,11 @@ impl Verifier {
         self.sessions.insert(session.clone(), *seq);
     }
 
-    fn certainly(&mut self, certain: (Kind, LinePlace), place: LinePlace, sha256: Sha256) -> Result<(), TooMany> {
+    fn certainly(&mut self, certain: (Kind, LinePlace), place: LinePlace, sha256: Sha256) {
         self.suspect(place, None, sha256);
         if let Some(suspicion) = &mut self.suspicion {
             suspicion.certain = Some(certain);
         }
-        Ok(())
     }
 
     fn suspect(&mut self, place: LinePlace, prev: Option<Sha256>, sha256: Sha256) {
@@ -405,86 +348,10 @@ impl Verifier {
             let what = NO_RECORD.to_owned();
             return Some(Break { kind: Kind::Changed, place: first, what });
         }
-        if let Some(Odd { place, kind }) = self.odd {
+        if let Some((kind, place)) = self.odd {
             return Some(Break { kind, place, what: out_of_number(kind) });
         }
         self.suspicion.take().map(Suspicion::judged)
-    }
-}
-
-/// What is told of a line that is no record.
-const NO_RECORD: &str = "this line is not a record: it was damaged, or something else wrote it";
-/// What is told of the first line of a log that continues another line.
-const FIRST_CONTINUES: &str = "this is the first line, but it holds the hash of a line before it";
-
-fn out_of_number(kind: Kind) -> String {
-    match kind {
-        Kind::Removed => "numbers (`seq`) of its session are missing before this line, although the hashes match: lines were removed and the rest was rewritten",
-        Kind::Changed => "its number (`seq`) is not the next one of its session, and the next line holds another hash for this line",
-        Kind::Inserted | Kind::Reordered | Kind::Cut => {
-            "its session had this number (`seq`) before, although the hashes match: lines were inserted and the rest was rewritten"
-        }
-    }
-    .to_owned()
-}
-
-impl Suspicion {
-    fn judged(self) -> Break {
-        let Self { place, before, .. } = self;
-        match self.certain {
-            Some((Kind::Cut, place)) => {
-                let what = "a server recorded here that the file was shorter than it had left it, or that another file had taken its place";
-                return Break { kind: Kind::Cut, place, what: what.to_owned() };
-            }
-            Some((kind, place)) => return Break { kind, place, what: out_of_number(kind) },
-            None => {}
-        }
-        let is_of_other_file = before.is_some_and(|before| before.file != place.file);
-        if let Some(behind) = self.goes_on {
-            // Whoever gives a list of files mixes them up more often than somebody moves lines.
-            let or = if is_of_other_file { "; or the files are not in their order (oldest first)" } else { "" };
-            if self.is_early {
-                let what = format!("this line holds the hash of a line that comes after it{or}");
-                return Break { kind: Kind::Reordered, place, what };
-            }
-            let what = format!("line {} continues from the line before this one{or}", behind.line);
-            return Break { kind: Kind::Inserted, place, what };
-        }
-        if let Some(from) = self.inserted_from {
-            let what = format!("line {} continues from the line before this one", place.line);
-            return Break { kind: Kind::Inserted, place: from, what };
-        }
-        if self.prev.is_none() {
-            return Break { kind: Kind::Changed, place, what: NO_RECORD.to_owned() };
-        }
-        if self.has_gap || is_of_other_file {
-            let what = match before {
-                Some(_) if is_of_other_file => {
-                    "this line does not continue the file before: a file is missing, the files are not in their order (oldest first), or the end of the file before was changed or removed"
-                }
-                Some(_) => "this line holds the hash of a line before it, which is missing",
-                None => FIRST_CONTINUES,
-            };
-            return Break { kind: Kind::Removed, place, what: what.to_owned() };
-        }
-        match before.filter(|_| self.is_denied != Some(true)) {
-            Some(before) => {
-                let what = format!(
-                    "line {} holds another hash for this line, or the last records of a session were removed after it",
-                    place.line
-                );
-                Break { kind: Kind::Changed, place: before, what }
-            }
-            None => {
-                let what = match before {
-                    Some(_) => {
-                        "this line does not hold the hash of the line before it, and the next line holds another hash for this one"
-                    }
-                    None => FIRST_CONTINUES,
-                };
-                Break { kind: Kind::Changed, place, what: what.to_owned() }
-            }
-        }
     }
 }
 

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::chain::{AuditError, Chain, Damage, Turn};
-use super::record::{AuditedClient, Decided, Event, PolicyFile, SessionFacts};
+use super::record::{AuditedClient, Decided, Event, SessionFacts};
 use super::secrets::Secrets;
-use crate::files::{PlaceError, SharedReader};
+use crate::files::{SharedFileError, SharedReader};
 use crate::text::{time, write_json_string};
 
 /// Tells the time of a record.
@@ -64,8 +64,7 @@ impl AuditLog {
         facts: impl FnOnce() -> SessionFacts + Send + 'static,
     ) -> Result<Self, AuditError> {
         let AuditSettings { path, changeable, max_size, sync, session, salt, secrets, clock } = settings;
-        let open = || -> Result<Chain, PlaceError> { Chain::open(path, changeable, max_size, sync) };
-        let mut chain = open().map_err(|error| AuditError::File { source: error.into() })?;
+        let mut chain = Chain::open(path, changeable, max_size, sync).map_err(SharedFileError::from)?;
         // Now, so that a file which is something else stops the start.
         drop(chain.turn()?);
         chain.forget();
@@ -88,10 +87,9 @@ impl AuditLog {
     /// [`AuditError`]; the next call of any method tries it again.
     pub(crate) fn begin(&mut self, client: Option<AuditedClient>) -> Result<(), AuditError> {
         let Some(facts) = self.facts.take() else { return Ok(()) };
-        let facts = facts();
         let named = client.as_ref().map(|client| self.client_without_secrets(client));
-        let record = SessionStarted::new(&facts, named.as_ref(), self.secrets.salt());
-        let written = self.append(&[("session_started", to_json(&record))]);
+        let facts = SessionFacts { client: named, salt: self.secrets.salt(), ..facts() };
+        let written = self.append(&[("session_started", to_json(&facts))]);
         if written.is_err() {
             self.facts = Some(Box::new(move || facts));
         } else {
@@ -308,43 +306,6 @@ fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str
         line.push(b'}');
     }
     line
-}
-
-/// What the first record tells.
-#[derive(Serialize)]
-struct SessionStarted<'a> {
-    version: &'static str,
-    program_sha256: Option<&'a str>,
-    config_sha256: &'a str,
-    policies: &'a [PolicyFile],
-    host: &'a str,
-    user: &'a str,
-    pid: u32,
-    platform: &'a str,
-    sandbox: &'a str,
-    client: Option<&'a AuditedClient>,
-    salt: String,
-}
-
-impl<'a> SessionStarted<'a> {
-    fn new(facts: &'a SessionFacts, client: Option<&'a AuditedClient>, salt: String) -> Self {
-        let SessionFacts { version, program_sha256, config_sha256, policies, host, user, pid, platform, sandbox } =
-            facts;
-        let program_sha256 = program_sha256.as_deref();
-        Self {
-            version,
-            program_sha256,
-            config_sha256,
-            policies,
-            host,
-            user,
-            pid: *pid,
-            platform,
-            sandbox,
-            client,
-            salt,
-        }
-    }
 }
 
 impl std::fmt::Debug for AuditLog {

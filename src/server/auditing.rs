@@ -138,6 +138,7 @@ fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
         pid: std::process::id(),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         sandbox,
+        ..SessionFacts::default()
     })
 }
 
