@@ -52,7 +52,7 @@ impl Difference {
             (locked.libraries != found.libraries)
                 .then(|| Fact::Libraries(locked.libraries.clone(), found.libraries.clone())),
         ];
-        facts.into_iter().flatten().map(|fact| Self::of(path, fact)).collect()
+        facts.into_iter().flatten().map(|fact| Self::Fact { path: path.to_owned(), fact }).collect()
     }
 
     pub(super) fn unknown(path: &Path, error: &io::Error) -> Self {
@@ -61,10 +61,6 @@ impl Difference {
             _ => format!("it can't be looked at: {error}"),
         };
         Self::Unknown { path: path.to_owned(), why }
-    }
-
-    fn of(path: &Path, fact: Fact) -> Self {
-        Self::Fact { path: path.to_owned(), fact }
     }
 }
 

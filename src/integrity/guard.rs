@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::contents::{Contents, Known, Seen};
 use super::difference::Difference;
-use super::lock::{Lock, LockedFile, Rights};
+use super::lock::{Lock, LockedFile};
 #[cfg(unix)]
 use super::needed::{Interpreters, Needed};
 use super::{Checked, CommandPaths, Replaceable, Unclear, Untrusted};
@@ -233,14 +233,11 @@ impl Guard {
             locked.interpreters.clone()
         });
         let now = LockedFile {
-            real_path: seen.held.path().to_owned(),
-            size: seen.state.size(),
-            sha256,
-            rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
             interpreters,
-            // What a file names is in its bytes; where the loader finds that is what was locked.
+            // If the bytes are the same, the file names the same loader and libraries. The files at their paths are compared too.
             loader: locked.loader.clone(),
             libraries: locked.libraries.clone(),
+            ..LockedFile::of(seen, sha256)
         };
         found.extend(Difference::between(path, locked, &now));
     }

@@ -11,6 +11,7 @@ use saphyr_parser::{Event, Parser};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::contents::Seen;
 use super::difference::Difference;
 use crate::files::{ReadError, Sha256, read_regular};
 
@@ -63,6 +64,19 @@ pub(crate) struct Rights {
 }
 
 impl LockedFile {
+    /// The file as it was seen, without what is executed or loaded with it.
+    pub(super) fn of(seen: &Seen, sha256: Sha256) -> Self {
+        Self {
+            real_path: seen.held.path().to_owned(),
+            size: seen.state.size(),
+            sha256,
+            rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
+            interpreters: BTreeSet::new(),
+            loader: None,
+            libraries: BTreeSet::new(),
+        }
+    }
+
     /// What else is executed or loaded with it.
     pub fn needs(&self) -> impl Iterator<Item = &PathBuf> {
         self.interpreters.iter().chain(&self.loader).chain(&self.libraries)

@@ -9,7 +9,7 @@ use super::CommandPaths;
 use super::contents::{Known, Seen};
 #[cfg(target_os = "linux")]
 use super::libraries::Libraries;
-use super::lock::{Lock, LockError, LockedFile, Rights};
+use super::lock::{Lock, LockError, LockedFile};
 #[cfg(unix)]
 use super::needed::Interpreters;
 #[cfg(target_os = "linux")]
@@ -77,15 +77,7 @@ impl Making<'_> {
     fn lock(&mut self, path: &Path, role: Role) -> Result<LockedFile, LockError> {
         let unlockable = |source| LockError::Unlockable { file: path.to_owned(), source };
         let seen = self.known.open(path, Duration::ZERO).map_err(unlockable)?;
-        let mut file = LockedFile {
-            real_path: seen.held.path().to_owned(),
-            size: seen.state.size(),
-            sha256: seen.sha256().map_err(unlockable)?,
-            rights: seen.state.rights().map(|(mode, owner)| Rights { mode, owner }),
-            interpreters: BTreeSet::new(),
-            loader: None,
-            libraries: BTreeSet::new(),
-        };
+        let mut file = LockedFile::of(&seen, seen.sha256().map_err(unlockable)?);
         match role {
             Role::Executed => self.add_needs(path, &seen, &mut file).map_err(unlockable)?,
             #[cfg(target_os = "linux")]
