@@ -46,7 +46,7 @@ pub enum Problem {
         why: String,
     },
     /// A key that means nothing here.
-    #[error("unknown key {key} of {of}{}", meant(nearest.as_deref(), known))]
+    #[error("unknown key {key} of {of}{}", meant(nearest.as_deref(), &format!("known are {}", known.join(", "))))]
     UnknownKey {
         /// As it is written, in backticks.
         key: String,
@@ -76,7 +76,7 @@ pub enum Problem {
         found: String,
     },
     /// A type that is not declared.
-    #[error("unknown type `{name}`{}", meant_owned(nearest.as_deref(), "declare it under `types`"))]
+    #[error("unknown type `{name}`{}", meant(nearest.as_deref(), "declare it under `types`"))]
     UnknownType {
         /// The name.
         name: String,
@@ -100,7 +100,7 @@ pub enum Problem {
         second: String,
     },
     /// A set that is not declared.
-    #[error("unknown set `{name}`{}", meant_owned(nearest.as_deref(), "declare it under `sets`"))]
+    #[error("unknown set `{name}`{}", meant(nearest.as_deref(), "declare it under `sets`"))]
     UnknownSet {
         /// The name.
         name: String,
@@ -108,7 +108,7 @@ pub enum Problem {
         nearest: Option<String>,
     },
     /// A profile that is not shipped.
-    #[error("unknown profile `{name}`{}", meant_owned(nearest.as_deref(), "`allowexec policy show` lists them"))]
+    #[error("unknown profile `{name}`{}", meant(nearest.as_deref(), "`allowexec policy show` lists them"))]
     UnknownProfile {
         /// The name.
         name: String,
@@ -217,13 +217,6 @@ pub enum Problem {
     },
 }
 
-fn meant(nearest: Option<&str>, known: &[&'static str]) -> String {
-    match nearest {
-        Some(nearest) => format!("; did you mean `{nearest}`?"),
-        None => format!("; known are {}", known.join(", ")),
-    }
-}
-
 fn or_extend(first: &Origin) -> String {
     match &*first.source {
         PolicySource::Profile(name) => {
@@ -233,6 +226,7 @@ fn or_extend(first: &Origin) -> String {
     }
 }
 
-fn meant_owned(nearest: Option<&str>, otherwise: &str) -> String {
+/// What was probably meant, or else what to do.
+fn meant(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| format!("; {otherwise}"), |nearest| format!("; did you mean `{nearest}`?"))
 }

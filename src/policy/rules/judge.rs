@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::grammar::{Access, Arguments, CommandRule, Effect, Expected, Level, OptionRule, Syntax, Takes, ValuePlace};
+use super::grammar::{
+    Access, Arguments, CommandRule, Effect, Expected, Form, Level, OptionRule, Syntax, Takes, ValuePlace,
+};
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
@@ -55,26 +57,18 @@ impl CommandRule {
     }
 
     fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
+        let refused = |level: &'p Level, refusal: String| {
+            let (decision, refusal, claims, shown) = (Expected::Refuse, Some(refusal), Vec::new(), Vec::new());
+            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown }
+        };
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
-            Err(failure) => {
-                let level = failure.level;
-                let refusal = Some(refusal::of_failure(&failure, words, &self.level));
-                return Judgement {
-                    decision: Expected::Refuse,
-                    matched: None,
-                    level,
-                    refusal,
-                    reason: None,
-                    claims: Vec::new(),
-                    shown: Vec::new(),
-                };
-            }
+            Err(failure) => return refused(failure.level, refusal::of_failure(&failure, words, &self.level)),
         };
         let mut best: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
         let mut outside: Option<(usize, Match<'p>, String)> = None;
         for matched in matches {
-            let effect = effect_of(&matched);
+            let (effect, _) = effect_of(&matched);
             if best.as_ref().is_some_and(|(other, ..)| *other >= effect) {
                 continue;
             }
@@ -88,40 +82,29 @@ impl CommandRule {
                 }
             }
         }
+        let denied = |level, reason| refusal::denied(level, words, &self.without_secrets(words), reason);
         match (best, outside) {
-            (Some((effect, matched, claims)), _) => {
+            (Some((_, matched, claims)), _) => {
                 let level = level_of(&matched, self);
-                let reason = reason_of(&matched);
+                let (effect, reason) = effect_of(&matched);
                 let (decision, refusal) = match effect {
                     Effect::Allow => (Expected::Allow, None),
                     Effect::Ask => (Expected::Ask, Some(refusal::needs_a_person(level, reason))),
-                    Effect::Deny => {
-                        (Expected::Refuse, Some(refusal::denied(level, words, &self.without_secrets(words), reason)))
-                    }
+                    Effect::Deny => (Expected::Refuse, Some(denied(level, reason))),
                 };
                 Judgement { decision, matched: Some(matched), level, refusal, reason, claims, shown: Vec::new() }
             }
-            (None, outside) => {
-                let level = outside.as_ref().map_or(&self.level, |(_, matched, _)| level_of(matched, self));
-                let refusal = outside.map_or_else(
-                    || refusal::denied(level, words, &self.without_secrets(words), None),
-                    |(_, matched, sentence)| refusal::with_hint(sentence, &matched, words),
-                );
-                let (decision, claims) = (Expected::Refuse, Vec::new());
-                let (refusal, shown) = (Some(refusal), Vec::new());
-                Judgement { decision, matched: None, level, refusal, reason: None, claims, shown }
+            (None, Some((_, matched, sentence))) => {
+                refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
             }
+            (None, None) => refused(&self.level, denied(&self.level, None)),
         }
     }
-}
 
-impl CommandRule {
     /// Whether a value of it is secret.
     pub(crate) fn has_secrets(&self) -> bool {
         self.level.levels().into_iter().any(|level| {
-            let Arguments::Described { forms, .. } = &level.arguments else { return false };
-            let mut operands =
-                forms.iter().flat_map(|form| form.operands.iter().chain(form.after_double_dash.iter().flatten()));
+            let mut operands = level.forms().iter().flat_map(Form::all_operands);
             operands.any(|operand| operand.is_secret) || level.all_options().any(|option| option.is_secret)
         })
     }
@@ -255,20 +238,13 @@ fn level_of<'p>(matched: &Match<'p>, rule: &'p CommandRule) -> &'p Level {
     matched.levels.last().map_or(&rule.level, |(level, _)| level)
 }
 
-fn effect_of(matched: &Match<'_>) -> Effect {
+/// The effect of a match and the operator's reason for it, from its form or from a level that takes anything.
+fn effect_of<'p>(matched: &Match<'p>) -> (Effect, Option<&'p str>) {
     match (matched.form, matched.levels.last().map(|(level, _)| &level.arguments)) {
-        (Some(form), _) => form.effect,
-        (None, Some(Arguments::Any { effect, .. })) => *effect,
-        // A match without a form is of a level that takes anything.
-        (None, Some(Arguments::Described { .. }) | None) => Effect::Deny,
-    }
-}
-
-fn reason_of<'p>(matched: &Match<'p>) -> Option<&'p str> {
-    match (matched.form, matched.levels.last().map(|(level, _)| &level.arguments)) {
-        (Some(form), _) => form.reason.as_deref(),
-        (None, Some(Arguments::Any { reason, .. })) => reason.as_deref(),
-        (None, Some(Arguments::Described { .. }) | None) => None,
+        (Some(form), _) => (form.effect, form.reason.as_deref()),
+        (None, Some(Arguments::Any { effect, reason })) => (*effect, reason.as_deref()),
+        // Only a level that takes anything matches without a form.
+        (None, Some(Arguments::Described { .. }) | None) => (Effect::Deny, None),
     }
 }
 

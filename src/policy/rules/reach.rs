@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::grammar::{Access, PathType};
 use super::judge::PathJudge;
 use super::matcher::Claim;
-use crate::files::{Ancestry, Held, NotReached, Reached as Place};
+use crate::files::{Ancestry, Held, NotReached};
 use crate::policy::{Directories, WorkingDirectory};
 
 pub use crate::files::Reached;
@@ -18,7 +18,7 @@ pub struct HeldClaim {
     /// What the program does with it.
     pub access: Access,
     /// Where it leads; `None` where the file system was not asked.
-    pub reached: Option<Place>,
+    pub reached: Option<Reached>,
 }
 
 /// Why a path does not lie where it must.
@@ -122,7 +122,7 @@ impl PathJudge for OnDisk<'_> {
         if text.is_empty() || text == "-" || text.contains('\0') {
             return Err(PathError::Outside { allowed: Vec::new() });
         }
-        let reached = Place::from(self.directory.held(), Path::new(text)).map_err(|error| match error {
+        let reached = Reached::from(self.directory.held(), Path::new(text)).map_err(|error| match error {
             NotReached::Special => PathError::Outside { allowed: Vec::new() },
             // Of what lies outside nothing is said but that.
             NotReached::Failed { directory, .. } if lies_in(&directory, &bounds).is_none() => {
@@ -132,8 +132,8 @@ impl PathJudge for OnDisk<'_> {
         })?;
         // A directory lies in itself, a file where it was found.
         let place = match &reached {
-            Place::There { held, is_directory: true, .. } => held,
-            Place::There { directory, .. } | Place::Missing { directory, .. } => directory,
+            Reached::There { held, is_directory: true, .. } => held,
+            Reached::There { directory, .. } | Reached::Missing { directory, .. } => directory,
         };
         let roots = lies_in(place, &bounds).ok_or_else(|| outside(place, &bounds))?;
         let except = |part: &str| path.except.iter().find(|except| part.eq_ignore_ascii_case(except)).cloned();
@@ -151,14 +151,14 @@ impl PathJudge for OnDisk<'_> {
             return Err(PathError::Except { name });
         }
         match (&reached, path.access) {
-            (Place::There { held, .. }, Access::Write)
+            (Reached::There { held, .. }, Access::Write)
                 if roots.iter().any(|root| root.identity() == held.identity()) =>
             {
                 Err(PathError::Root)
             }
-            (Place::Missing { .. }, _) if path.exists => Err(PathError::Missing),
-            (Place::Missing { names, .. }, Access::Write) if names.len() > 1 => Err(PathError::NoDirectory),
-            (Place::There { .. } | Place::Missing { .. }, Access::Read | Access::Write) => {
+            (Reached::Missing { .. }, _) if path.exists => Err(PathError::Missing),
+            (Reached::Missing { names, .. }, Access::Write) if names.len() > 1 => Err(PathError::NoDirectory),
+            (Reached::There { .. } | Reached::Missing { .. }, Access::Read | Access::Write) => {
                 Ok(HeldClaim { access: path.access, reached: Some(reached) })
             }
         }

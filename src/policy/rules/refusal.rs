@@ -126,12 +126,8 @@ fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
 
 /// What to do where an option is not taken, as a sentence's end; empty where there is nothing to say but the usage.
 fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
-    let has = |level: &Level, is_it: &dyn Fn(&str) -> bool| match &level.arguments {
-        Arguments::Described { options, forms, .. } => {
-            let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
-            all.flat_map(|option| &option.spellings).any(|spelling| is_it(spelling))
-        }
-        Arguments::Any { .. } => false,
+    let has = |level: &Level, is_it: &dyn Fn(&str) -> bool| {
+        level.all_options().flat_map(|option| &option.spellings).any(|spelling| is_it(spelling))
     };
     // Programs of the other syntaxes take no abbreviations: for find, `-exec` is not `-executable`.
     let is_abbreviated = |spelling: &str| name.len() > 2 && name.starts_with("--") && spelling.starts_with(name);

@@ -19,7 +19,14 @@ pub struct Form {
     pub after_double_dash: Option<Vec<Operand>>,
 }
 
-/// What a word behind the options is.
+impl Form {
+    /// The operands, with those after `--`.
+    pub(crate) fn all_operands(&self) -> impl Iterator<Item = &Operand> {
+        self.operands.iter().chain(self.after_double_dash.iter().flatten())
+    }
+}
+
+/// What a word after the options is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
     /// What it is called in messages.

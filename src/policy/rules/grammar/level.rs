@@ -58,32 +58,33 @@ impl Level {
     /// Whether a word of it may be a path.
     pub fn has_paths(&self) -> bool {
         let is_path = |value: &ValueType| matches!(value, ValueType::Path(_));
-        let in_options = |options: &Options| {
-            options.iter().any(|option| matches!(&option.takes, Takes::Value { value, .. } if is_path(value)))
-        };
-        let in_form = |form: &Form| {
-            let mut operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
-            in_options(&form.options) || operands.any(|operand| is_path(&operand.value))
-        };
+        self.levels().into_iter().any(|level| {
+            let takes_path =
+                |option: &OptionRule| matches!(&option.takes, Takes::Value { value, .. } if is_path(value));
+            let mut operands = level.forms().iter().flat_map(Form::all_operands);
+            level.all_options().any(takes_path) || operands.any(|operand| is_path(&operand.value))
+        })
+    }
+
+    /// The forms; empty for a level that takes anything.
+    pub(crate) fn forms(&self) -> &[Form] {
         match &self.arguments {
-            Arguments::Any { .. } => false,
-            Arguments::Described { options, forms, subcommands } => {
-                in_options(options) || forms.iter().any(in_form) || subcommands.iter().any(Self::has_paths)
-            }
+            Arguments::Any { .. } => &[],
+            Arguments::Described { forms, .. } => forms,
         }
     }
 
     /// The options of this level and of its forms; many are in both.
     pub(crate) fn all_options(&self) -> impl Iterator<Item = &OptionRule> {
-        let (own, forms) = match &self.arguments {
-            Arguments::Any { .. } => (None, None),
-            Arguments::Described { options, forms, .. } => (Some(options), Some(forms)),
+        let own = match &self.arguments {
+            Arguments::Any { .. } => None,
+            Arguments::Described { options, .. } => Some(options),
         };
-        let of_forms = forms.into_iter().flatten().flat_map(|form| form.options.iter());
-        own.into_iter().flat_map(Options::iter).chain(of_forms).map(|option| &**option)
+        let of_forms = self.forms().iter().map(|form| &form.options);
+        own.into_iter().chain(of_forms).flat_map(Options::iter).map(|option| &**option)
     }
 
-    /// All levels beneath this one, and this one first.
+    /// This level, and all levels below it.
     pub fn levels(&self) -> Vec<&Self> {
         let mut all = vec![self];
         if let Arguments::Described { subcommands, .. } = &self.arguments {

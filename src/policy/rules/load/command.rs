@@ -3,7 +3,7 @@
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
 use super::super::yaml::{Key, Kind, Node};
-use super::fields::{Fields, What, boolean, entries, items, text, texts, word};
+use super::fields::{Fields, What, entries, items, text, texts};
 use super::{Context, options, settings};
 
 /// The keys of a command and of a subcommand.
@@ -136,37 +136,25 @@ fn level(
     let what = if level.path.len() == 1 { "command" } else { "subcommand" };
     let fields = Fields::new(node, What::Named(what, &title), known, context)?;
     let mut own = inherited.clone();
-    if let Some(node) = fields.get("decision") {
-        own.effect = word(node, &fields.what("decision"), &Effect::ALL, Effect::name, context)?;
-        own.reason = None;
+    read_decision(&fields, (&mut own.effect, &mut own.reason), context)?;
+    if let Some(syntax) = fields.word("syntax", &Syntax::ALL, Syntax::name, context)? {
+        (own.syntax, own.order) = (syntax, None);
     }
-    if let Some(node) = fields.get("reason") {
-        own.reason = Some(text(node, &fields.what("reason"), context)?.to_owned());
-    }
-    if let Some(node) = fields.get("syntax") {
-        own.syntax = word(node, &fields.what("syntax"), &Syntax::ALL, Syntax::name, context)?;
-        own.order = None;
-    }
-    if let Some(node) = fields.get("order") {
-        own.order = Some(word(node, &fields.what("order"), &Order::ALL, Order::name, context)?);
-    }
-    if let Some(node) = fields.get("double_dash") {
-        own.refuses_double_dash = match text(node, &fields.what("double_dash"), context)? {
-            "refuse" => true,
-            "allow" => false,
-            _ => return Err(context.value(node, &fields.what("double_dash"), "`refuse` or `allow`")),
-        };
+    own.order = fields.word("order", &Order::ALL, Order::name, context)?.or(own.order);
+    let double_dash = |node: &Node, what: &What<'_>, context: &Context<'_>| match text(node, what, context)? {
+        "refuse" => Ok(true),
+        "allow" => Ok(false),
+        _ => Err(context.value(node, what, "`refuse` or `allow`")),
+    };
+    if let Some(refuses) = fields.read("double_dash", double_dash, context)? {
+        own.refuses_double_dash = refuses;
     }
     (level.syntax, level.refuses_double_dash) = (own.syntax, own.refuses_double_dash);
     level.order = own.order.unwrap_or(own.syntax.order());
-    if let Some(node) = fields.get("insert") {
-        level.insert.extend(texts(node, &fields.what("insert"), context)?);
-    }
-    if let Some(node) = fields.get("hint") {
-        for (key, node) in entries(node, &fields.what("hint"), context)? {
-            let hint = text(node, &What::Named("the hint for", &key.text), context)?;
-            level.hints.push((key.text.clone(), hint.to_owned()));
-        }
+    level.insert.extend(fields.read("insert", texts, context)?.unwrap_or_default());
+    for (key, node) in fields.read("hint", entries, context)?.unwrap_or_default() {
+        let hint = text(node, &What::Named("the hint for", &key.text), context)?;
+        level.hints.push((key.text.clone(), hint.to_owned()));
     }
     level.arguments = arguments(&level, &fields, &own, base, context, warnings)?;
     // A command without arguments takes no `--` either.
@@ -243,24 +231,21 @@ fn arguments(
         }
         (None, None) => {}
     }
-    if let Some(node) = fields.get("subcommands") {
-        for (key, node) in entries(node, &fields.what("subcommands"), context)? {
-            if key.text.is_empty() || key.text.contains(char::is_whitespace) || key.text.starts_with('-') {
-                let (what, expected) = (format!("a subcommand of `{}`", level.title()), "one word".to_owned());
-                return Err(
-                    context.error(key.line, Problem::Value { what, expected, found: crate::policy::quoted(&key.text) })
-                );
-            }
-            let path = level.path.iter().cloned().chain([key.text.clone()]).collect();
-            // One that the profile describes too is extended as the command is.
-            let place = subcommands.iter().position(|other| other.path.last() == Some(&key.text));
-            let base = place.and_then(|place| subcommands.get(place));
-            let inherited = base.map_or_else(|| own.clone(), |base| own.with_words_of(base));
-            let read = self::level(path, key, node, &LEVEL, &inherited, base, context, warnings)?;
-            match place.and_then(|place| subcommands.get_mut(place)) {
-                Some(extended) => *extended = read,
-                None => subcommands.push(read),
-            }
+    for (key, node) in fields.read("subcommands", entries, context)?.unwrap_or_default() {
+        if key.text.is_empty() || key.text.contains(char::is_whitespace) || key.text.starts_with('-') {
+            let (what, expected) = (format!("a subcommand of `{}`", level.title()), "one word".to_owned());
+            let found = crate::policy::quoted(&key.text);
+            return Err(context.error(key.line, Problem::Value { what, expected, found }));
+        }
+        let path = level.path.iter().cloned().chain([key.text.clone()]).collect();
+        // A subcommand that the profile describes too is extended, as the command is.
+        let place = subcommands.iter().position(|other| other.path.last() == Some(&key.text));
+        let base = place.and_then(|place| subcommands.get(place));
+        let inherited = base.map_or_else(|| own.clone(), |base| own.with_words_of(base));
+        let read = self::level(path, key, node, &LEVEL, &inherited, base, context, warnings)?;
+        match place.and_then(|place| subcommands.get_mut(place)) {
+            Some(extended) => *extended = read,
+            None => subcommands.push(read),
         }
     }
     warn_of_repetition(&forms, warnings);
@@ -293,8 +278,8 @@ fn one_form(
         effect: own.effect,
         reason: own.reason.clone(),
         options: options.clone(),
-        operands: operands(fields, "operands", context)?.unwrap_or_default(),
-        after_double_dash: operands(fields, "after_double_dash", context)?,
+        operands: fields.read("operands", options::operands, context)?.unwrap_or_default(),
+        after_double_dash: fields.read("after_double_dash", options::operands, context)?,
     })
 }
 
@@ -311,24 +296,28 @@ fn form(
     context.count_options(fields.line, options.iter().count())?;
     options::add(&mut options, &fields, level.syntax, context)?;
     let mut form = one_form(context.origin(fields.line), &fields, &options, own, context)?;
-    if let Some(node) = fields.get("decision") {
-        form.effect = word(node, &fields.what("decision"), &Effect::ALL, Effect::name, context)?;
-        form.reason = None;
-    }
-    if let Some(node) = fields.get("reason") {
-        form.reason = Some(text(node, &fields.what("reason"), context)?.to_owned());
-    }
+    read_decision(&fields, (&mut form.effect, &mut form.reason), context)?;
     Ok(form)
 }
 
-fn operands(fields: &Fields<'_, '_>, key: &str, context: &Context<'_>) -> Result<Option<Vec<Operand>>, PolicyError> {
-    fields.get(key).map(|node| options::operands(node, &fields.what(key), context)).transpose()
+/// Reads `decision` and `reason` over what was inherited. A decision of its own drops the inherited reason.
+fn read_decision(
+    fields: &Fields<'_, '_>,
+    (effect, reason): (&mut Effect, &mut Option<String>),
+    context: &Context<'_>,
+) -> Result<(), PolicyError> {
+    if let Some(own) = fields.word("decision", &Effect::ALL, Effect::name, context)? {
+        (*effect, *reason) = (own, None);
+    }
+    if let Some(own) = fields.read("reason", text, context)? {
+        *reason = Some(own.to_owned());
+    }
+    Ok(())
 }
 
 /// A form that denies takes out the lines that it matches as a whole; of a list it takes out none but itself.
 fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
-    let repeats =
-        |form: &Form| form.operands.iter().chain(form.after_double_dash.iter().flatten()).any(Operand::repeats);
+    let repeats = |form: &Form| form.all_operands().any(Operand::repeats);
     for form in forms.iter().filter(|form| form.effect == Effect::Deny) {
         let other = forms.iter().find(|other| other.effect != Effect::Deny && repeats(other));
         if repeats(form) || other.is_some() {
@@ -347,9 +336,4 @@ fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
             warnings.push(PolicyWarning { origin: form.origin.clone(), text });
         }
     }
-}
-
-/// `true` or `false` of a key.
-pub(super) fn is_on(fields: &Fields<'_, '_>, key: &str, context: &Context<'_>) -> Result<Option<bool>, PolicyError> {
-    fields.get(key).map(|node| boolean(node, &fields.what(key), context)).transpose()
 }

@@ -65,6 +65,27 @@ impl<'n, 'w> Fields<'n, 'w> {
         self.entries.iter().find(|(found, _)| found.text == key).map(|(_, node)| node)
     }
 
+    /// What `read` makes of the value of a key; `None` if the key is missing.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&'n Node, &What<'_>, &Context<'_>) -> Result<T, PolicyError>,
+        context: &Context<'_>,
+    ) -> Result<Option<T>, PolicyError> {
+        self.get(key).map(|node| read(node, &self.what(key), context)).transpose()
+    }
+
+    /// The word at a key, one of `all`; `None` if the key is missing.
+    pub fn word<T: Copy>(
+        &self,
+        key: &str,
+        all: &[T],
+        name: fn(T) -> &'static str,
+        context: &Context<'_>,
+    ) -> Result<Option<T>, PolicyError> {
+        self.read(key, |node, what, context| word(node, what, all, name, context), context)
+    }
+
     /// The line of a key.
     pub fn line_of(&self, key: &str) -> usize {
         self.entries.iter().find(|(found, _)| found.text == key).map_or(self.line, |(key, _)| key.line)
@@ -132,7 +153,7 @@ pub(super) fn integer(node: &Node, what: &What<'_>, context: &Context<'_>) -> Re
 }
 
 /// One of a few words.
-pub(super) fn word<T: Copy>(
+fn word<T: Copy>(
     node: &Node,
     what: &What<'_>,
     all: &[T],

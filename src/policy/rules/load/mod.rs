@@ -6,9 +6,11 @@
 //! - `command`: commands, subcommands and forms
 //! - `lists`: commands that lists name, without a policy
 //! - `settings`: what a command sets for its calls
-//! - `pinned`: what deserves an error or a warning beyond the grammar
+//! - `pinned`: rules that the grammar allows and that deserve an error or a warning
+//! - `escapes`: options that no check of arguments can bound
 
 mod command;
+mod escapes;
 mod fields;
 mod lists;
 mod options;

@@ -84,14 +84,12 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
     } else {
         let known: Vec<&str> = types::KINDS.into_iter().chain(ATTRIBUTES).chain(["flag"]).collect();
         let fields = Fields::new(node, what, &known, context)?;
-        let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
+        let is_on = |key| fields.read(key, boolean, context).map(Option::unwrap_or_default);
         let kind = types::kind(&fields, context)?;
         let names_flag =
             fields.get("type").is_some_and(|node| matches!(&node.kind, Kind::Scalar { text, .. } if text == "flag"));
         (option.is_required, option.is_secret) = (is_on("required")?, is_on("secret")?);
-        if let Some(node) = fields.get("name") {
-            option.value_name = Some(text(node, &fields.what("name"), context)?.to_owned());
-        }
+        option.value_name = fields.read("name", text, context)?.map(str::to_owned);
         let (optional, attached) = (is_on("optional")?, is_on("attached")?);
         match kind.filter(|_| !names_flag) {
             Some(_) if fields.get("flag").is_some() => {
@@ -199,8 +197,8 @@ fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
     let known: Vec<&str> =
         types::KINDS.into_iter().chain(["name", "count", "optional", "required", "secret"]).collect();
     let fields = Fields::new(node, AN_OPERAND, &known, context)?;
-    let name = fields.get("name").map(|node| text(node, &fields.what("name"), context)).transpose()?;
-    let is_on = |key| fields.get(key).map_or(Ok(false), |node| boolean(node, &fields.what(key), context));
+    let name = fields.read("name", text, context)?;
+    let is_on = |key| fields.read(key, boolean, context).map(Option::unwrap_or_default);
     let Some(kind) = types::kind(&fields, context)? else {
         return Err(context.value(node, &AN_OPERAND, "a type: `integer`, `one_of`, `text`, `path` or `type`"));
     };
@@ -208,10 +206,7 @@ fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
         let (what, why) = ("an operand".to_owned(), why.to_owned());
         context.error(node.line, Problem::Attribute { what, attribute, why })
     };
-    let (mut least, mut most) = (1, Some(1));
-    if let Some(node) = fields.get("count") {
-        (least, most) = count(node, &fields.what("count"), context)?;
-    }
+    let (mut least, most) = fields.read("count", count, context)?.unwrap_or((1, Some(1)));
     if is_on("optional")? {
         if fields.get("count").is_some() {
             return Err(attribute("optional", "beside `count`"));

@@ -1,8 +1,10 @@
-//! What deserves an error or a warning though the grammar allows it: rules for programs that run other programs, and
-//! options that escape every check of arguments.
+//! Rules that the grammar allows and that still deserve an error or a warning, above all rules for programs that run other
+//! programs: what these run has to be pinned to a list of words.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{Access, Arguments, CommandRule, Effect, Form, Level, OptionRule, Takes, ValueType};
+use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, OptionRule, Origin, Takes, ValueType};
+use super::escapes::Escapes;
+use super::settings;
 use crate::policy::wrappers::{Reach, reach_of};
 
 /// Programs whose first operand is the program to run.
@@ -49,114 +51,31 @@ const CODE: [&str; 12] =
 /// Options of find by which it runs programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
-/// A command, an option of it, and what that does.
-type Escape = (&'static str, &'static str, &'static str);
-
-/// Options whose value names a program that the command starts, or sets something that can name one.
-const STARTS: [(&str, &[&str]); 15] = [
-    (
-        "tar",
-        &[
-            "--to-command",
-            "-I",
-            "--use-compress-program",
-            "--checkpoint-action",
-            "--rsh-command",
-            "-F",
-            "--info-script",
-            "--new-volume-script",
-        ],
-    ),
-    ("cpio", &["--rsh-command"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("fd", &["-x", "--exec", "-X", "--exec-batch"]),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
-    ("git", &["-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--open-files-in-pager"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("ssh", &["-o", "-F"]),
-    ("scp", &["-o", "-F", "-S"]),
-    ("go", &["-exec", "-toolexec", "-vettool"]),
-    ("cargo", &["--config"]),
-    ("make", &["--eval"]),
-    ("npm", &["--script-shell", "--node-options"]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
-];
-
-/// Options that follow links beneath what a call names, or read names from a file. The empty command is every one.
-const ESCAPES: [Escape; 35] = [
-    ("grep", "-R", "follows links"),
-    ("", "--dereference-recursive", "follows links"),
-    ("find", "-L", "follows links"),
-    ("find", "-H", "follows links"),
-    ("find", "-follow", "follows links"),
-    ("rg", "-L", "follows links"),
-    ("fd", "-L", "follows links"),
-    ("ls", "-L", "follows links"),
-    ("du", "-L", "follows links"),
-    ("tree", "-l", "follows links"),
-    ("cp", "-L", "follows links"),
-    ("tar", "-h", "follows links"),
-    ("rsync", "-L", "follows links"),
-    ("chmod", "-R", "works on all that lies beneath"),
-    ("chown", "-R", "works on all that lies beneath"),
-    ("rg", "--follow", "follows links"),
-    ("fd", "--follow", "follows links"),
-    ("ls", "--dereference", "follows links"),
-    ("du", "--dereference", "follows links"),
-    ("cp", "--dereference", "follows links"),
-    ("", "--files-from", "reads names from a file"),
-    ("", "--files0-from", "reads names from a file"),
-    ("", "-files0-from", "reads names from a file"),
-    ("", "--from-file", "reads names from a file"),
-    ("", "--pathspec-from-file", "reads names from a file"),
-    ("", "--exclude-from", "reads names from a file"),
-    ("tar", "-T", "reads names from a file"),
-    ("tar", "-X", "reads names from a file"),
-    ("du", "-X", "reads names from a file"),
-    ("xargs", "-a", "reads words from a file"),
-    ("grep", "-f", "reads words from a file"),
-    ("rg", "-f", "reads words from a file"),
-    ("file", "-f", "reads names from a file"),
-    ("date", "-f", "reads lines from a file"),
-    ("wget", "-i", "reads names from a file"),
-];
-
 /// Looks through the rule of a command.
 pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {
     let name = command.program.as_deref().unwrap_or(&command.name);
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let reach = reach_of(name);
-    let escaping: Vec<&Escape> =
-        ESCAPES.iter().filter(|(command, ..)| command.is_empty() || *command == base).collect();
-    let starting = STARTS.iter().find(|(command, _)| *command == base).map_or(&[][..], |(_, spellings)| spellings);
+    let escapes = Escapes::of(base);
     let first = warnings.len();
-    if command.sandbox.writes_nothing() {
-        warnings.extend(written_paths(command));
-    }
+    settings::warn_of_written_paths(command, warnings);
     for level in command.level.levels() {
-        let Arguments::Described { options, forms, .. } = &level.arguments else {
+        if let Arguments::Any { .. } = level.arguments {
             if let Some(reach) = reach.filter(|_| level.path.len() == 1) {
                 let text = format!("`{}` {}", command.name, reach.meaning());
                 warnings.push(PolicyWarning { origin: level.origin.clone(), text });
             }
-            continue;
-        };
-        let all = options.iter().chain(forms.iter().flat_map(|form| form.options.iter()));
-        for option in all {
-            escapes(&escaping, option, warnings);
-            starts(starting, option, warnings);
-            if base == "find"
-                && !is_pinned(&option.takes)
-                && option.spellings.iter().any(|spelling| ACTIONS.contains(&spelling.as_str()))
-            {
-                return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
-            }
-            if base == "find" {
-                actions(option, warnings);
+        }
+        for option in level.all_options() {
+            escapes.check(option, warnings);
+            if let Some(action) = spelling_in(option, &ACTIONS).filter(|_| base == "find") {
+                if !is_pinned(&option.takes) {
+                    return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
+                }
+                check_action(action, option, warnings);
             }
         }
-        for form in forms {
+        for form in level.forms() {
             pinned(command, base, reach, level, form, warnings)?;
         }
     }
@@ -168,56 +87,14 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     Ok(())
 }
 
-/// Paths to be written of a rule whose calls can write nothing.
-fn written_paths(command: &CommandRule) -> impl Iterator<Item = PolicyWarning> {
-    let is_written = |value: &ValueType| matches!(value, ValueType::Path(path) if path.access == Access::Write);
-    let of_form = move |form: &Form| {
-        let options = form
-            .options
-            .iter()
-            .filter(|option| matches!(&option.takes, Takes::Value { value, .. } if is_written(value)));
-        let operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
-        let operands = operands.filter(|operand| is_written(&operand.value)).map(|operand| operand.origin.clone());
-        options.map(|option| option.origin.clone()).chain(operands).collect::<Vec<_>>()
-    };
-    let origins: Vec<_> = command
-        .level
-        .levels()
-        .into_iter()
-        .filter_map(|level| match &level.arguments {
-            Arguments::Described { forms, .. } => Some(forms),
-            Arguments::Any { .. } => None,
-        })
-        .flatten()
-        .flat_map(of_form)
-        .collect();
-    let text =
-        format!("a path to be written, but `{}` says `write: none`, so its calls can write nothing", command.name);
-    origins.into_iter().map(move |origin| PolicyWarning { origin, text: text.clone() })
+/// The first spelling of an option that is in a list.
+fn spelling_in<'o>(option: &'o OptionRule, list: &[&str]) -> Option<&'o str> {
+    option.spellings.iter().map(String::as_str).find(|spelling| list.contains(spelling))
 }
 
-fn escapes(escaping: &[&Escape], option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
-    let found = escaping.iter().find(|(_, spelling, _)| option.spellings.iter().any(|own| own == spelling));
-    if let Some((_, spelling, what)) = found {
-        let text = format!(
-            "`{spelling}` {what}, so a call reaches more than its words name; no check of arguments can see that"
-        );
-        warnings.push(PolicyWarning { origin: option.origin.clone(), text });
-    }
-}
-
-fn starts(starting: &[&str], option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
-    let found = starting.iter().find(|spelling| option.spellings.iter().any(|own| own == *spelling));
-    if let Some(spelling) = found.filter(|_| option.takes != Takes::Flag && !is_pinned(&option.takes)) {
-        let text = format!("`{spelling}` can start any program that a call names; name its values with `one_of`");
-        warnings.push(PolicyWarning { origin: option.origin.clone(), text });
-    }
-}
-
-/// What find starts by its actions that runs code or starts programs itself.
-fn actions(option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
+/// Warns of an action of find that can start a program which runs code or starts programs itself.
+fn check_action(action: &str, option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
     let Takes::Value { value: ValueType::OneOf(words), .. } = &option.takes else { return };
-    let Some(action) = option.spellings.iter().find(|spelling| ACTIONS.contains(&spelling.as_str())) else { return };
     if let Some(runs) = words.iter().filter_map(|word| Runs::of(word)).max_by_key(Runs::rank) {
         let text = format!("`{action}` can start `{}`, which {}", runs.program(), runs.meaning());
         warnings.push(PolicyWarning { origin: option.origin.clone(), text });
@@ -225,7 +102,7 @@ fn actions(option: &OptionRule, warnings: &mut Vec<PolicyWarning>) {
 }
 
 /// Whether an option takes only words of a fixed list.
-fn is_pinned(takes: &Takes) -> bool {
+pub(super) fn is_pinned(takes: &Takes) -> bool {
     matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
 }
 
@@ -249,7 +126,7 @@ fn pinned(
         return Ok(());
     }
     for option in form.options.iter() {
-        let takes_code = option.spellings.iter().any(|spelling| CODE.contains(&spelling.as_str()));
+        let takes_code = spelling_in(option, &CODE).is_some();
         let is_free = matches!(&option.takes, Takes::Value { value: ValueType::Text(_) | ValueType::Path(_), .. });
         if takes_code && is_free && is_language {
             warnings.push(unpinned(command, reach, option.origin.clone(), &shown(option)).into());
@@ -259,8 +136,7 @@ fn pinned(
     }
     let mut row = Row::new(base, is_runner);
     level.insert.iter().for_each(|word| row.pass(std::slice::from_ref(word), true));
-    let operands = form.operands.iter().chain(form.after_double_dash.iter().flatten());
-    for operand in operands {
+    for operand in form.all_operands() {
         let is_text = match &operand.value {
             ValueType::OneOf(words) => {
                 row.pass(words, operand.least > 0);
@@ -297,10 +173,7 @@ fn pinned(
             Some(_) => return Err(unpinned(command, reach, operand.origin.clone(), &name)),
         }
     }
-    let has_code = form
-        .options
-        .iter()
-        .any(|option| option.is_required && option.spellings.iter().any(|spelling| CODE.contains(&spelling.as_str())));
+    let has_code = form.options.iter().any(|option| option.is_required && spelling_in(option, &CODE).is_some());
     let from_input = match &row.runs {
         _ if !command.stdin => None,
         _ if row.takes_words => {
@@ -325,6 +198,9 @@ const READS_DATA: [&str; 5] = ["sed", "awk", "gawk", "mawk", "nawk"];
 
 /// Wrappers that take words for the program from their input.
 const TAKES_WORDS: [&str; 2] = ["xargs", "parallel"];
+
+const RUNS_CODE: &str = "runs any code that it is given";
+const STARTS_PROGRAMS: &str = "starts the programs that it is told to";
 
 /// What the next word of a call decides.
 enum Runs {
@@ -356,8 +232,8 @@ impl Runs {
 
     fn meaning(&self) -> &'static str {
         match self {
-            Self::Code(_) => "runs any code that it is given",
-            Self::Programs(_) => "starts the programs that it is told to",
+            Self::Code(_) => RUNS_CODE,
+            Self::Programs(_) => STARTS_PROGRAMS,
             Self::Options(_) => "can start other programs by its own options",
         }
     }
@@ -422,10 +298,10 @@ fn shown(option: &OptionRule) -> String {
     option.spellings.first().map_or_else(String::new, |spelling| format!("`{spelling}`"))
 }
 
-fn unpinned(command: &CommandRule, reach: Reach, origin: super::super::grammar::Origin, what: &str) -> PolicyError {
+fn unpinned(command: &CommandRule, reach: Reach, origin: Origin, what: &str) -> PolicyError {
     let meaning = match reach {
-        Reach::Interpreter => "runs any code that it is given",
-        Reach::Wrapper => "starts the programs that it is told to",
+        Reach::Interpreter => RUNS_CODE,
+        Reach::Wrapper => STARTS_PROGRAMS,
     };
     let (command, meaning, what) = (command.name.clone(), meaning.to_owned(), what.to_owned());
     PolicyError { origin, problem: Problem::Unpinned { command, meaning, what } }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::error::PolicyError;
-use super::super::grammar::{CommandRule, Example, ExampleLine, Expected, SandboxWord};
+use super::super::error::{PolicyError, PolicyWarning};
+use super::super::grammar::{
+    Access, CommandRule, Example, ExampleLine, Expected, Level, OptionRule, SandboxWord, Takes, ValueType,
+};
 use super::super::yaml::{Kind, Node};
 use super::Context;
-use super::command::is_on;
-use super::fields::{Fields, What, entries, integer, items, one_or_more, text, texts, word};
+use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings over those that the command has already.
@@ -28,15 +29,13 @@ pub(super) fn read(
     }
     if let Some(node) = fields.get("cwd") {
         let cwd = Fields::new(node, fields.what("cwd"), &["under"], context)?;
-        if let Some(node) = cwd.get("under") {
-            command.cwd_under = one_or_more(node, &cwd.what("under"), context)?;
+        if let Some(under) = cwd.read("under", one_or_more, context)? {
+            command.cwd_under = under;
         }
     }
-    command.stdin = is_on(fields, "stdin", context)?.unwrap_or(command.stdin);
-    command.read_only = is_on(fields, "read_only", context)?.unwrap_or(command.read_only);
-    if let Some(node) = fields.get("timeout") {
-        command.timeout = Some(duration(node, &fields.what("timeout"), context)?);
-    }
+    command.stdin = fields.read("stdin", boolean, context)?.unwrap_or(command.stdin);
+    command.read_only = fields.read("read_only", boolean, context)?.unwrap_or(command.read_only);
+    command.timeout = fields.read("timeout", duration, context)?.or(command.timeout);
     if let Some(node) = fields.get("success_exit_codes") {
         let what = fields.what("success_exit_codes");
         let code = |node| {
@@ -61,17 +60,15 @@ pub(super) fn read(
 fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["set", "unset"], context)?;
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
-    if let Some(node) = fields.get("set") {
-        for (key, value) in entries(node, &fields.what("set"), context)? {
-            if !is_name(&key.text) {
-                return Err(context.value(value, &What::Named("the variable", &key.text), "a name without `=`"));
-            }
-            // Nothing behind the name is the empty value.
-            let value =
-                if value.is_null() { "" } else { text(value, &What::Named("the variable", &key.text), context)? };
-            command.env.unset.retain(|name| *name != key.text);
-            command.env.set.insert(key.text.clone(), value.to_owned());
+    for (key, value) in fields.read("set", entries, context)?.unwrap_or_default() {
+        let what = What::Named("the variable", &key.text);
+        if !is_name(&key.text) {
+            return Err(context.value(value, &what, "a name without `=`"));
         }
+        // A name without a value sets the empty value.
+        let value = if value.is_null() { "" } else { text(value, &what, context)? };
+        command.env.unset.retain(|name| *name != key.text);
+        command.env.set.insert(key.text.clone(), value.to_owned());
     }
     if let Some(node) = fields.get("unset") {
         for name in texts(node, &fields.what("unset"), context)? {
@@ -87,10 +84,8 @@ fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context
 
 fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["level", "exec", "network", "paths", "write"], context)?;
-    if let Some(node) = fields.get("level") {
-        let all = [SandboxWord::Off, SandboxWord::Workspace, SandboxWord::Strict];
-        command.sandbox.level = Some(word(node, &fields.what("level"), &all, SandboxWord::name, context)?);
-    }
+    let levels = [SandboxWord::Off, SandboxWord::Workspace, SandboxWord::Strict];
+    command.sandbox.level = fields.word("level", &levels, SandboxWord::name, context)?.or(command.sandbox.level);
     let is = |key: &str, wanted: &str, other: Option<&str>| {
         let Some(node) = fields.get(key) else { return Ok(None) };
         match text(node, &fields.what(key), context)? {
@@ -126,25 +121,23 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
 
 fn limits(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["memory", "cpu", "file_size", "processes", "open_files"], context)?;
-    let size = |key: &str| -> Result<Option<u64>, PolicyError> {
-        let Some(node) = fields.get(key) else { return Ok(None) };
-        let size = read_size(text(node, &fields.what(key), context)?).ok().filter(|size| *size > 0);
-        size.map(Some).ok_or_else(|| context.value(node, &fields.what(key), "a size above 0, such as `64MiB`"))
-    };
-    let count = |key: &str| -> Result<Option<u64>, PolicyError> {
-        let Some(node) = fields.get(key) else { return Ok(None) };
-        let count = u64::try_from(integer(node, &fields.what(key), context)?).ok().filter(|count| *count > 0);
-        count.map(Some).ok_or_else(|| context.value(node, &fields.what(key), "a whole number of at least 1"))
-    };
     let limits = &mut command.limits;
-    limits.memory = size("memory")?.or(limits.memory);
-    limits.file_size = size("file_size")?.or(limits.file_size);
-    limits.processes = count("processes")?.or(limits.processes);
-    limits.open_files = count("open_files")?.or(limits.open_files);
-    if let Some(node) = fields.get("cpu") {
-        limits.cpu = Some(duration(node, &fields.what("cpu"), context)?);
-    }
+    limits.memory = fields.read("memory", size, context)?.or(limits.memory);
+    limits.file_size = fields.read("file_size", size, context)?.or(limits.file_size);
+    limits.processes = fields.read("processes", count, context)?.or(limits.processes);
+    limits.open_files = fields.read("open_files", count, context)?.or(limits.open_files);
+    limits.cpu = fields.read("cpu", duration, context)?.or(limits.cpu);
     Ok(())
+}
+
+fn size(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<u64, PolicyError> {
+    let size = read_size(text(node, what, context)?).ok().filter(|size| *size > 0);
+    size.ok_or_else(|| context.value(node, what, "a size above 0, such as `64MiB`"))
+}
+
+fn count(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<u64, PolicyError> {
+    let count = u64::try_from(integer(node, what, context)?).ok().filter(|count| *count > 0);
+    count.ok_or_else(|| context.value(node, what, "a whole number of at least 1"))
 }
 
 fn duration(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Duration, PolicyError> {
@@ -155,8 +148,7 @@ fn duration(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Durat
 fn examples(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["allow", "ask", "refuse"], context)?;
     for expected in [Expected::Allow, Expected::Ask, Expected::Refuse] {
-        let Some(node) = fields.get(expected.name()) else { continue };
-        for node in items(node, &fields.what(expected.name()), context)? {
+        for node in fields.read(expected.name(), items, context)?.unwrap_or_default() {
             let what = fields.what(expected.name());
             let line = match &node.kind {
                 Kind::List(_) => ExampleLine::Words(texts(node, &what, context)?),
@@ -166,4 +158,24 @@ fn examples(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Co
         }
     }
     Ok(())
+}
+
+/// Warns of paths to be written in a rule whose calls can write nothing.
+pub(super) fn warn_of_written_paths(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) {
+    if !command.sandbox.writes_nothing() {
+        return;
+    }
+    let is_written = |value: &ValueType| matches!(value, ValueType::Path(path) if path.access == Access::Write);
+    let takes_written = |option: &OptionRule| matches!(&option.takes, Takes::Value { value, .. } if is_written(value));
+    for form in command.level.levels().into_iter().flat_map(Level::forms) {
+        let options = form.options.iter().filter(|option| takes_written(option)).map(|option| &option.origin);
+        let operands = form.all_operands().filter(|operand| is_written(&operand.value)).map(|operand| &operand.origin);
+        warnings.extend(options.chain(operands).map(|origin| PolicyWarning {
+            origin: origin.clone(),
+            text: format!(
+                "a path to be written, but `{}` says `write: none`, so its calls can write nothing",
+                command.name
+            ),
+        }));
+    }
 }

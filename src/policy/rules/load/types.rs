@@ -117,21 +117,15 @@ fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextT
     }
     let fields = Fields::new(node, what, &["chars", "first", "relative", "must_begin", "max_length"], context)?;
     let mut of = TextType::default();
-    if let Some(node) = fields.get("chars") {
-        of.chars = Some(char_set(node, &fields.what("chars"), context)?);
-    }
+    of.chars = fields.read("chars", char_set, context)?;
     if let Some(node) = fields.get("first") {
         of.first = text(node, &fields.what("first"), context)?.to_owned();
         if !of.first.chars().all(|character| "-+@".contains(character)) {
             return Err(context.value(node, &fields.what("first"), "some of `-`, `+` and `@`"));
         }
     }
-    if let Some(node) = fields.get("relative") {
-        of.relative = boolean(node, &fields.what("relative"), context)?;
-    }
-    if let Some(node) = fields.get("must_begin") {
-        of.must_begin = one_or_more(node, &fields.what("must_begin"), context)?;
-    }
+    of.relative = fields.read("relative", boolean, context)?.unwrap_or_default();
+    of.must_begin = fields.read("must_begin", one_or_more, context)?.unwrap_or_default();
     if let Some(node) = fields.get("max_length") {
         let length = integer(node, &fields.what("max_length"), context)?;
         let length = usize::try_from(length).ok().filter(|length| *length > 0);
@@ -165,18 +159,12 @@ fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathT
         let of = fields.of.to_string();
         return Err(context.error(fields.line, Problem::MissingKey { of, key: "access" }));
     };
-    let mut of = defaults(access(node, &fields.what("access"))?);
-    if let Some(node) = fields.get("under") {
-        of.under = one_or_more(node, &fields.what("under"), context)?;
-    }
-    if let Some(node) = fields.get("except") {
-        of.except = one_or_more(node, &fields.what("except"), context)?;
-    }
-    if let Some(node) = fields.get("exists") {
-        of.exists = boolean(node, &fields.what("exists"), context)?;
-    }
-    if let Some(node) = fields.get("chars") {
-        of.chars = Some(char_set(node, &fields.what("chars"), context)?);
-    }
-    Ok(of)
+    let defaults = defaults(access(node, &fields.what("access"))?);
+    Ok(PathType {
+        under: fields.read("under", one_or_more, context)?.unwrap_or_default(),
+        except: fields.read("except", one_or_more, context)?.unwrap_or(defaults.except),
+        exists: fields.read("exists", boolean, context)?.unwrap_or_default(),
+        chars: fields.read("chars", char_set, context)?,
+        access: defaults.access,
+    })
 }
