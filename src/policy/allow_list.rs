@@ -1,5 +1,5 @@
-//! The operator's list of commands, matched against the first word of a call, exactly; with the rules for the arguments
-//! of those that have some.
+//! The operator's list of allowed commands, compared exactly with the first word of a call, and the rules for their
+//! arguments.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,30 +12,30 @@ use super::windows_name;
 /// The entry that allows every command.
 const ANY: &str = "*";
 
-/// How messages list the programs of the project, behind the names.
+/// How messages list the programs of the project, after the names.
 pub(super) const OF_PROJECT: &str = "programs under the project directory by path (`./NAME`)";
 
 /// The commands that may run. Default deny: an empty list allows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowList {
-    /// What stands on the list, and behind it what only rules describe.
+    /// The entries, and after them the commands that only rules describe.
     names: Vec<String>,
     any: bool,
-    /// Whether programs of the project may run too; which directory that is, the list doesn't know.
+    /// Whether programs of the project may run too. The list does not know which directory that is.
     has_project: bool,
     rules: Arc<Rules>,
 }
 
-/// Which entry of the list let a word pass.
+/// What allows a first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
-    /// The entry that is the word itself.
+    /// The allow-list entry that is the word itself.
     Entry(String),
-    /// What a policy says of the command and its arguments.
+    /// The rule of a policy for the command, which also decides about the arguments.
     Described(Arc<CommandRule>),
     /// The entry `*`.
     Any,
-    /// The operator's word that commands under this canonical project directory are allowed.
+    /// `--allow-project-commands`, for the commands under this canonical project directory.
     Project(PathBuf),
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Rule {
 }
 
 impl AllowList {
-    /// Makes a list of the operator's entries, their order kept; `*` among them allows every command.
+    /// Makes a list of the operator's entries, in their order. An entry `*` allows every command.
     pub fn new(entries: impl IntoIterator<Item = String>) -> Self {
         let mut list = Self::default();
         for entry in entries {
@@ -66,8 +66,8 @@ impl AllowList {
         list
     }
 
-    /// The same list with these rules. Their commands are on it; an entry with several words, which is one of them, is not
-    /// one of its own.
+    /// Adds rules and the commands that they describe. An entry of several words, such as `git log`, is among the rules
+    /// already, and is no longer an entry.
     #[must_use]
     pub fn with_rules(mut self, rules: Arc<Rules>) -> Self {
         let is_rule = |entry: &String| {
@@ -80,7 +80,7 @@ impl AllowList {
         Self { rules, ..self }
     }
 
-    /// The same list for a server that also runs programs of the project.
+    /// Says whether programs of the project may run too.
     #[must_use]
     pub(crate) fn with_project(self, has_project: bool) -> Self {
         Self { has_project, ..self }
@@ -91,7 +91,7 @@ impl AllowList {
         self.has_project
     }
 
-    /// What is allowed beside `*`, for messages: the names, and the programs of the project.
+    /// What is allowed besides `*`, for messages: the names, and the programs of the project.
     pub(crate) fn listed(&self) -> Vec<String> {
         let project = self.has_project.then(|| OF_PROJECT.to_owned());
         self.names.iter().cloned().chain(project).collect()
@@ -102,11 +102,10 @@ impl AllowList {
         &self.rules
     }
 
-    /// What is said of calls whose first word is `word`; whether their arguments pass is for the rule.
+    /// Finds what allows calls whose first word is `word`. Whether their arguments are allowed is for the rule to say.
     ///
-    /// The comparison is of the whole word, byte by byte: `ls` allows neither `/bin/ls` nor `./ls` nor `LS`. On Windows an
-    /// entry also allows the words that differ from it in case, in the kind of slash, or in that one of the two has no
-    /// ending such as `.exe`.
+    /// The comparison is of the whole word, byte by byte: `ls` allows neither `/bin/ls` nor `./ls` nor `LS`. On
+    /// Windows, case and the kind of slash do not count, and an ending such as `.exe` counts only if both have one.
     pub(crate) fn find(&self, word: &str) -> Option<Rule> {
         if word.is_empty() {
             return None;
@@ -121,12 +120,12 @@ impl AllowList {
         }
     }
 
-    /// The commands beside `*`: the entries in the operator's order, and behind them those that a policy describes.
+    /// The commands besides `*`: the entries in the operator's order, and after them those that a policy describes.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether this very command is on the list, `*` aside.
+    /// Whether exactly this command is on the list; `*` does not count.
     pub fn has_entry(&self, entry: &str) -> bool {
         self.names.iter().any(|name| name == entry)
     }
@@ -136,7 +135,7 @@ impl AllowList {
         self.any
     }
 
-    /// The list as a sentence's end: the names and the programs of the project, `every command`, or `none`.
+    /// The list as the end of a sentence: the names and the programs of the project, `every command`, or `none`.
     pub fn summary(&self) -> String {
         if self.any {
             "every command".to_owned()
@@ -179,7 +178,7 @@ mod tests {
         ] {
             assert_eq!(allow.find(word), None, "{word:?}");
         }
-        // More of what Windows folds is tested in `windows_name`.
+        // `windows_name` tests more of what Windows folds.
         let folded = cfg!(windows).then(|| Rule::Entry("ls".to_owned()));
         for word in ["LS", "ls.exe"] {
             assert_eq!(allow.find(word), folded, "{word:?}");

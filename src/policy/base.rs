@@ -1,4 +1,4 @@
-//! Where calls run that name no `cwd`.
+//! Where calls without a `cwd` run.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::WorkingDirectory;
 use super::opened::Opened;
 use crate::files::Held;
 
-/// Where calls run that name no `cwd`, and what relative ones are relative to.
+/// Where calls without a `cwd` run, and what a relative `cwd` is relative to.
 #[derive(Debug, Clone)]
 pub struct Base {
     /// The directory as configured, absolute, links not resolved.
@@ -23,12 +23,12 @@ impl Base {
         Self { path: opened.given.clone(), setting, opened: opened.clone() }
     }
 
-    /// Opens a directory for calls that name none.
+    /// Opens a directory for calls without a `cwd`.
     pub fn of(path: PathBuf, setting: &'static str) -> Self {
         Self::new(&Opened::new(path), setting)
     }
 
-    /// The directory, where it could be opened when it was configured.
+    /// The directory; `None` if it could not be opened when it was configured.
     pub fn held(&self) -> Option<&Arc<Held>> {
         self.opened.held()
     }
@@ -37,10 +37,10 @@ impl Base {
         &self.opened
     }
 
-    /// The very directory that was opened when it was configured, to run in.
+    /// The directory to run in: the one that was opened when it was configured, whatever its path leads to now.
     ///
     /// # Errors
-    /// Where it could not be opened then, can't be entered, or was removed since.
+    /// If it could not be opened then, can't be entered, or was removed since.
     pub fn open(&self) -> io::Result<WorkingDirectory> {
         let held = self.opened.get().map_err(super::opened::NotOpened::to_io)?;
         WorkingDirectory::of(held.clone())

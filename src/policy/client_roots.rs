@@ -7,32 +7,32 @@ use super::file_uri::parse_file_uri;
 use super::quoted::quoted;
 use crate::files::{Ancestry, Held};
 
-/// The most roots that a client can have; of a client that names more, none is used.
+/// The most roots that a client can have. If it names more, none of them is used.
 pub const MOST_ROOTS: usize = 256;
-/// The most bytes of a root's URI: a path as long as the kernel takes one (PATH_MAX), all of it percent-encoded.
+/// The most bytes of a root's URI: the longest path that the kernel accepts (PATH_MAX), all of it percent-encoded.
 const LONGEST_URI: usize = 3 * 4096 + "file://localhost".len();
-/// How many directories a root may lie in; each is looked at to find out whether the root lies within the bounds.
+/// How many directories a root may be nested in. Each of them is looked at to find out whether the root lies within the bounds.
 const DEEPEST_ROOT: usize = 256;
 
-/// The directories that a client's roots come to, in its order; and what was dropped, one sentence each.
+/// The directories that a client's roots stand for, in the client's order, and why others are dropped.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRoots {
-    /// The directories, opened when they were compared with the operator's. Where it is empty the client is as one
-    /// without roots.
+    /// The directories, opened when they were compared with the operator's. If there are none, the client is treated as
+    /// one without roots.
     pub directories: Vec<Arc<Held>>,
-    /// Those that do not count for want of a directory of the operator's around them.
+    /// Roots that do not count, because the operator named no directory that they could lie in.
     pub unbounded: Vec<Arc<Held>>,
-    /// Why others are not among them.
+    /// Why roots were dropped, one sentence each.
     pub dropped: Vec<String>,
 }
 
-/// What roots are held to.
+/// What roots must lie in.
 pub(super) enum Bounds {
-    /// Nothing: they grant nothing.
+    /// Anything, since they grant nothing.
     Free,
     /// They would grant something, and the operator named no directory that they could lie in.
     Missing,
-    /// A directory must lie in one of each.
+    /// In a directory of each of these bounds.
     Within(Vec<Bound>),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Bound {
     directories: Vec<Placed>,
 }
 
-/// A directory, and those that it lies in.
+/// A directory, and the directories that it lies in.
 #[derive(Clone)]
 struct Placed {
     held: Arc<Held>,
@@ -63,10 +63,10 @@ impl Bound {
 }
 
 impl ClientRoots {
-    /// Reads the URIs, opens what they lead to, and cuts that to the operator's bounds.
+    /// Reads the URIs, opens what they lead to, and cuts it to the operator's bounds.
     ///
-    /// A root in a bound stays; of a root around one the bound is left; any other is dropped, as is what is no `file://`
-    /// URI, does not exist, or is no directory. What is held in `before` is not held twice.
+    /// A root inside a bound is kept. A root around a bound is replaced by the bound. Any other root is dropped, as is
+    /// anything that is not a `file://` URI, does not exist, or is not a directory. Handles in `before` are reused.
     pub(super) fn new(uris: &[String], bounds: &Bounds, before: &[Arc<Held>]) -> Self {
         let mut roots = Self::default();
         if uris.len() > MOST_ROOTS {
@@ -105,7 +105,7 @@ fn open(uri: &str, before: &[Arc<Held>]) -> Result<Arc<Held>, String> {
     }
     let path = parse_file_uri(uri).map_err(|error| error.to_string())?;
     let held = Held::open_directory(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotADirectory => "it is no directory".to_owned(),
+        std::io::ErrorKind::NotADirectory => "it is not a directory".to_owned(),
         _ => error.to_string(),
     })?;
     if is_too_deep(held.path()) {
@@ -115,7 +115,7 @@ fn open(uri: &str, before: &[Arc<Held>]) -> Result<Arc<Held>, String> {
     Ok(known.cloned().unwrap_or_else(|| Arc::new(held)))
 }
 
-/// A bound of the time that the comparison takes, so the name is believed.
+/// This only bounds the time that the comparison takes, so going by the name is enough.
 fn is_too_deep(path: &Path) -> bool {
     path.components().nth(DEEPEST_ROOT + 1).is_some()
 }
@@ -139,7 +139,7 @@ fn cut(directory: Arc<Held>, bounds: &[Bound]) -> Result<Vec<Arc<Held>>, String>
     Ok(left.into_iter().map(|placed| placed.held).collect())
 }
 
-/// What a directory and a list of them have in common.
+/// What a directory and a bound have in common: the directory itself if the bound holds it, else what it holds of the bound.
 fn common(directory: &Placed, bound: &[Placed]) -> Vec<Placed> {
     if bound.iter().any(|outer| directory.ancestry.lies_in(&outer.held)) {
         return vec![directory.clone()];

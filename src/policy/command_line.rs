@@ -1,4 +1,4 @@
-//! What a client asked for: a program's word and its arguments, without any syntax.
+//! What a client asked for: a word for the program, and its arguments, without any shell syntax.
 
 use thiserror::Error;
 
@@ -6,23 +6,24 @@ use super::quoted::quoted;
 use super::syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 use super::windows_line;
 
-/// The words of a command: the first names the program, the rest are its arguments. Never empty, never with a NUL.
+/// The words of a command: the first names the program, the rest are its arguments. There is at least one word, the first is
+/// not empty, and none holds a NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     words: Vec<String>,
-    /// What stood outside quotes and would have been expanded by a shell.
+    /// What was outside quotes and would have been expanded by a shell.
     literal_pattern: Option<&'static str>,
 }
 
-/// How quotes are balanced.
+/// What to do about quotes that are not balanced.
 const BALANCED: &str =
     if cfg!(windows) { "close every `\"`" } else { "close every `'` and `\"`, and don't end with a `\\`" };
 
-/// Why a command line is none.
+/// Why a text is not a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandLineError {
-    /// No word is left, or the first one is empty.
-    #[error("the command is empty; expected the name of an allowed command, with its arguments behind it")]
+    /// There are no words, or the first one is empty.
+    #[error("the command is empty; expected the name of an allowed command, followed by its arguments")]
     Empty,
     /// A quote or an escape has no end.
     #[error("the quotes in {} are not balanced; {BALANCED}", quoted(.line))]
@@ -41,22 +42,20 @@ pub enum CommandLineError {
         /// The whole line.
         line: String,
     },
-    /// A word holds a NUL, which no program can be given.
+    /// A word holds a NUL, which can't be passed to a program.
     #[error("{} holds a NUL character, which no argument can hold; leave it out", quoted(.word))]
     Nul {
         /// The word.
         word: String,
     },
-    /// More words than are taken.
-    #[error(
-        "the command has more than {MOST_WORDS} words, and no more are taken; pass the rest by a file or by `input`"
-    )]
+    /// More than [`MOST_WORDS`].
+    #[error("the command has more than {MOST_WORDS} words, the limit; pass the rest in a file or as `input`")]
     TooManyWords,
 }
 
 impl CommandLineError {
-    /// What was asked for, in words as a shell would split them, or the whole line as one where they can't be made out.
-    /// Empty where nothing was, or too much.
+    /// What was asked for, as words. If a line can't be split, the whole line is one word. Empty for an empty command, and
+    /// for one of too many words.
     pub fn attempted(&self) -> Vec<String> {
         match self {
             Self::Empty | Self::TooManyWords => Vec::new(),
@@ -67,7 +66,7 @@ impl CommandLineError {
     }
 }
 
-/// What those need to know who redirect standard error.
+/// What a client needs to know that tries to redirect standard error.
 fn returned_already(syntax: ShellSyntax) -> &'static str {
     match syntax {
         ShellSyntax::Operator(">&" | "&>") => {
@@ -77,7 +76,7 @@ fn returned_already(syntax: ShellSyntax) -> &'static str {
     }
 }
 
-/// The most words that a command may have. Linux takes a few more of one letter, and fewer of any that are longer.
+/// The most words that a command may have. Linux accepts slightly more words of one letter, and fewer longer ones.
 pub const MOST_WORDS: usize = 131_072;
 
 /// Why a line can't be split into words.
@@ -89,8 +88,8 @@ pub enum SplitError {
     TooMany,
 }
 
-/// Splits a line by the rules of a POSIX shell. Each word takes many times its place in the line, so no more of them are
-/// made than are taken.
+/// Splits a line by the rules of a POSIX shell. A word takes many times more memory than its text in the line, so splitting
+/// stops at [`MOST_WORDS`].
 ///
 /// # Errors
 /// [`SplitError`].
@@ -106,11 +105,10 @@ pub fn split_words(line: &str) -> Result<Vec<String>, SplitError> {
 }
 
 impl CommandLine {
-    /// Splits one line into words by the rules of a POSIX shell, without any of its expansions; on Windows by those of
-    /// its programs, where a backslash is an ordinary character and only `"` quotes.
+    /// Splits one line into words by the rules of a POSIX shell; on Windows by those of its programs, where a backslash is
+    /// an ordinary character and only `"` quotes. Nothing is expanded: variables, globs and tildes are ordinary characters.
     ///
-    /// To a POSIX shell blanks, tabs and quotes mean what they mean there; `#` at the start of a word begins a comment. Variables, globs
-    /// and tildes are ordinary characters. See [`find_syntax`] for what is refused.
+    /// On Unix `#` at the start of a word begins a comment. See [`find_syntax`] for what is refused.
     ///
     /// # Errors
     /// [`CommandLineError`], the first that applies.
@@ -132,7 +130,8 @@ impl CommandLine {
     /// Takes a program and its arguments as they are.
     ///
     /// # Errors
-    /// [`CommandLineError::Empty`] where `file` is empty, [`CommandLineError::Nul`] where a word holds a NUL.
+    /// [`CommandLineError::Empty`] if `file` is empty, [`CommandLineError::Nul`] if a word holds a NUL, and
+    /// [`CommandLineError::TooManyWords`].
     pub fn from_process(file: String, arguments: Vec<String>) -> Result<Self, CommandLineError> {
         Self::from_words(std::iter::once(file).chain(arguments).collect(), None)
     }
@@ -153,7 +152,7 @@ impl CommandLine {
 
     /// The word that names the program.
     pub fn word(&self) -> &str {
-        // `from_words` made sure of a first word.
+        // `from_words` has checked that there is a first word.
         self.words.first().map_or("", String::as_str)
     }
 
@@ -162,7 +161,7 @@ impl CommandLine {
         &self.words
     }
 
-    /// What a shell would have expanded (`*`, `?`, `~` or `$`), where the line held it outside quotes.
+    /// What a shell would have expanded, if the line had it outside quotes: `*`, `?`, `~` or `$`, and `%` on Windows.
     pub fn literal_pattern(&self) -> Option<&'static str> {
         self.literal_pattern
     }
@@ -172,7 +171,7 @@ impl CommandLine {
     }
 }
 
-// What Windows does is tested in `windows_line`.
+// `windows_line` tests the rules of Windows.
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -210,7 +209,7 @@ mod tests {
         let check = |line: &str, message: &str| {
             assert_eq!(CommandLine::parse(line).unwrap_err().to_string(), message, "{line:?}");
         };
-        let empty = "the command is empty; expected the name of an allowed command, with its arguments behind it";
+        let empty = "the command is empty; expected the name of an allowed command, followed by its arguments";
         for line in ["", "  ", "\t", "# ls", "''", "\"\" ls"] {
             check(line, empty);
         }

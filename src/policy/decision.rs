@@ -1,24 +1,18 @@
-//! The decision: one pure function, the one maker of [`AllowedCommand`], and its explanation. Only
-//! [`Policy`](super::Policy) calls it, so that the program is always the one that it found for the word and the rule.
+//! The decision: one pure function, the only one that makes an [`AllowedCommand`], and its explanation. Only
+//! [`Policy`](super::Policy) calls it, always with the program that it found itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::allow_list::OF_PROJECT;
-use super::program::is_path;
 use super::proposal::{Approved, Proposal};
-use super::quoted::quoted;
 use super::rules::{CommandRule, Expected, HeldClaim, Origin};
-use super::windows_name;
-use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Rule, WorkingDirectory};
+use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, Rule, WorkingDirectory};
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
 
-/// A command that was allowed, and has not run yet. Only [`Policy::examine`](super::Policy::examine) and
-/// [`Policy::evaluate`](super::Policy::evaluate) make one, and running it uses it up.
+/// A command that was allowed and has not run yet. Only [`Policy::examine`](super::Policy::examine) and
+/// [`Policy::evaluate`](super::Policy::evaluate) make one, and running it consumes it.
 #[derive(Debug)]
 pub struct AllowedCommand {
     program: PathBuf,
@@ -26,7 +20,7 @@ pub struct AllowedCommand {
     directory: WorkingDirectory,
     rule: Option<Arc<CommandRule>>,
     claims: Vec<HeldClaim>,
-    /// The program as a person has approved it; `None` where nobody was asked.
+    /// The program's file as a person approved it; `None` if nobody had to approve it.
     approved: Option<FileState>,
 }
 
@@ -36,7 +30,7 @@ impl AllowedCommand {
         &self.program
     }
 
-    /// `argv`: the first word as the client gave it, then the arguments, with those that the rule inserts.
+    /// `argv`: the first word as the client gave it, and the arguments, with the words that the rule inserts.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -46,18 +40,18 @@ impl AllowedCommand {
         &self.directory
     }
 
-    /// What a policy says of it, and sets for it; `None` where the allow-list has its name alone.
+    /// What a policy says about it; `None` if only its name is allowed.
     pub fn rule(&self) -> Option<&Arc<CommandRule>> {
         self.rule.as_ref()
     }
 
-    /// How long it may take: what the call says, but no longer than its rule; where the call says nothing, what the rule
-    /// says, else `otherwise`.
+    /// How long it may take: `named` by the call, but no longer than its rule allows. If the call names no timeout, the
+    /// rule's counts, else `otherwise`.
     pub fn timeout(&self, named: Option<Duration>, otherwise: Duration) -> Duration {
         bounded(named, self.rule.as_ref().and_then(|rule| rule.timeout), otherwise)
     }
 
-    /// The exit codes that its rule calls a success; none where it says nothing of them.
+    /// The exit codes that its rule calls a success; empty if it names none.
     pub fn success_exit_codes(&self) -> &[i32] {
         self.rule.as_ref().map_or(&[], |rule| &rule.success_exit_codes)
     }
@@ -67,7 +61,7 @@ impl AllowedCommand {
         self.approved.is_some()
     }
 
-    /// Whether its program was changed or replaced since a person has approved it.
+    /// Whether its program was changed or replaced after a person approved it.
     pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
         let is_same =
             |approved: &FileState| FileState::with_contents(&program.handle_path()).is_ok_and(|now| now == *approved);
@@ -80,8 +74,8 @@ impl AllowedCommand {
     }
 }
 
-/// How long a call may take: what it names, but no longer than its rule says; where it names nothing, what the rule says,
-/// else `otherwise`.
+/// How long a call may take: what it names, but no longer than its rule allows. If it names nothing, what the rule says, else
+/// `otherwise`.
 pub(crate) fn bounded(named: Option<Duration>, of_rule: Option<Duration>, otherwise: Duration) -> Duration {
     match (named, of_rule) {
         (Some(named), Some(of_rule)) => named.min(of_rule),
@@ -92,30 +86,30 @@ pub(crate) fn bounded(named: Option<Duration>, of_rule: Option<Duration>, otherw
 /// What was decided, and why.
 #[derive(Debug)]
 pub struct Decision {
-    /// What the decision rests on, as far as it came.
+    /// What the decision rests on, as far as it was reached.
     pub explanation: Explanation,
-    /// The command, to be run once, or the reason why not.
+    /// The command, to be run once, or why it does not run.
     pub outcome: Result<AllowedCommand, Refusal>,
 }
 
-/// What would be decided for a command that is not to be run, and why.
+/// What would be decided for a command that is only asked about, and why.
 #[derive(Debug)]
 pub struct Verdict {
-    /// What the decision rests on, as far as it came.
+    /// What the decision rests on, as far as it was reached.
     pub explanation: Explanation,
-    /// The reason why not; `None` where it would run.
+    /// Why it would not run; `None` if it would.
     pub refusal: Option<Refusal>,
 }
 
 /// What a decision rests on. A part that was not reached is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
-    /// The words of the command, without the values that its rule calls secret. Of what is no command line they are what was
-    /// asked for, as [`CommandLineError::attempted`] has it.
+    /// The words of the command, without the values that its rule calls secret. If it was not a command line,
+    /// [`CommandLineError::attempted`].
     pub words: Vec<String>,
-    /// The rule that lets the first word pass.
+    /// What allows the first word.
     pub rule: Option<Rule>,
-    /// Where a policy describes what the words lead to; `None` where no policy does.
+    /// Where a policy describes the call; `None` if none does.
     pub described: Option<DescribedAt>,
     /// The file that would be executed.
     pub program: Option<PathBuf>,
@@ -123,215 +117,63 @@ pub struct Explanation {
     pub directory: Option<PathBuf>,
     /// What a shell would have expanded, and is passed on literally.
     pub literal_pattern: Option<&'static str>,
-    /// The words that run of which the rest is secret, and from which byte on.
+    /// The words that would run and have a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) secrets: Vec<(usize, usize)>,
 }
 
 /// The part of a policy that a call was decided by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedAt {
-    /// The command with its subcommands, as far as the words lead.
+    /// The command and its subcommands, as far as the words name them.
     pub level: String,
-    /// The form that decided, else what describes the level.
+    /// Where the form that decided is described, else the level.
     pub origin: Origin,
-}
-
-/// Why a command does not run. Each text is one sentence for the model or the person that asked.
-#[derive(Debug, Error)]
-pub enum Refusal {
-    /// It is no command line.
-    #[error(transparent)]
-    CommandLine(#[from] CommandLineError),
-    /// No rule lets its first word pass.
-    #[error("command {} is not allowed; {}", quoted(.word), advice(.word, .allowed))]
-    NotAllowed {
-        /// The first word.
-        word: String,
-        /// What is allowed: the names of the allow-list, and the programs of the project.
-        allowed: Vec<String>,
-    },
-    /// Its rule does not take these arguments.
-    #[error("{reason}")]
-    Arguments {
-        /// Why, as a sentence.
-        reason: String,
-    },
-    /// Its rule wants a person to approve it.
-    #[error("{0}")]
-    NeedsApproval(Box<Proposal>),
-    /// A person has approved it, and it would not be the same any more.
-    #[error(
-        "{what} is not what it was when a person was asked to approve this call, so it was not run; call it again to have it \
-         approved as it is now"
-    )]
-    ChangedSinceApproval {
-        /// What differs.
-        what: &'static str,
-    },
-    /// Its rule takes no `input`.
-    #[error("{} takes no `input`: its standard input is empty; give what it needs as arguments, or in a file", quoted(.word))]
-    Input {
-        /// The first word.
-        word: String,
-    },
-    /// Its rule lets it run in other directories.
-    #[error("{} may not run in this directory: its rule names the directories of the project that it may run in ({}); choose one with `cwd`", quoted(.word), .under.join(", "))]
-    OutsideOfRule {
-        /// The first word.
-        word: String,
-        /// The directories, relative to the project.
-        under: Vec<String>,
-    },
-    /// The directory is none, or not allowed.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    /// The persistent shell must not be given it, or not in this way.
-    #[error("{reason}")]
-    InShell {
-        /// Why, as a sentence.
-        reason: String,
-    },
-    /// The rule lets it pass, but there is no such program.
-    #[error("{}", not_found(.word, .sought))]
-    ProgramNotFound {
-        /// The first word.
-        word: String,
-        /// What was looked for: a name in PATH, or the file at a path.
-        sought: String,
-    },
-    /// Its program is not one that the operator trusts.
-    #[error("command {} is not run: {source}", quoted(.word))]
-    Untrusted {
-        /// The first word.
-        word: String,
-        /// Why not.
-        source: Untrusted,
-    },
-}
-
-/// What an answer to a call ends with whose program can't be found.
-pub const NOT_FOUND_NOTE: &str = "Note: This tool does not support interactive commands. \
-     Ensure the command is non-interactive and the executable exists.";
-
-fn advice(word: &str, allowed: &[String]) -> String {
-    if allowed.is_empty() {
-        return "no command is allowed yet: the operator names them with `--allow` or `ALLOWED_COMMANDS`".to_owned();
-    }
-    let allowed_names = allowed.join(", ");
-    if word == "cd" {
-        return format!("choose the directory of each call with `cwd`; allowed commands: {allowed_names}");
-    }
-    if is_assignment(word) {
-        return format!(
-            "a call can't set variables, the operator sets them with `--env`; leave it out, and begin with an allowed command: {allowed_names}"
-        );
-    }
-    let name = word.rsplit(|c| c == '/' || (cfg!(windows) && c == '\\')).next().unwrap_or(word);
-    let is_it = |entry: &String| entry == name || (cfg!(windows) && windows_name::means(name, entry));
-    if let Some((_, advice)) = name_alone(word).filter(|(name, _)| allowed.iter().any(|entry| entry == name)) {
-        return format!("{advice}; allowed commands: {allowed_names}");
-    }
-    if name != word && allowed.iter().any(is_it) {
-        return format!("call it by its name alone, `{name}`; allowed commands: {allowed_names}");
-    }
-    if word.contains(['/', std::path::MAIN_SEPARATOR]) && allowed.iter().any(|entry| entry == OF_PROJECT) {
-        return format!("no program under the project directory has this path; allowed commands: {allowed_names}");
-    }
-    format!("allowed commands: {allowed_names}")
-}
-
-/// The name in front and what to do, where a word holds more than a name.
-fn name_alone(word: &str) -> Option<(&str, String)> {
-    let mut parts = word.split_whitespace();
-    let name = parts.next().filter(|name| *name != word)?;
-    let shown = quoted(name);
-    let advice = match parts.next() {
-        None => format!("leave out the blanks around its name {shown}"),
-        Some(_) => format!(
-            "put its arguments into `args`, apart from its name {shown}, or leave out the quotes around them all"
-        ),
-    };
-    Some((name, advice))
-}
-
-fn not_found(word: &str, sought: &str) -> String {
-    let command = quoted(word);
-    if is_path(sought) {
-        return format!(
-            "command {command} was not found: no executable file is at {}. {NOT_FOUND_NOTE}",
-            quoted(sought)
-        );
-    }
-    if word == "cd" {
-        return format!("command {command} is not a program here; choose the directory of each call with `cwd`");
-    }
-    if let Some((_, advice)) = name_alone(word) {
-        return format!("command {command} was not found; {advice}");
-    }
-    format!("command {command} was not found in the directories of the server's PATH. {NOT_FOUND_NOTE}")
-}
-
-/// Whether the word is `NAME=VALUE`, which a shell would take for a variable of the command behind it.
-fn is_assignment(word: &str) -> bool {
-    let is_name = |name: &str| {
-        let mut characters = name.chars();
-        characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
-    };
-    word.split_once('=').is_some_and(|(name, _)| is_name(name))
-}
-
-impl Refusal {
-    /// Whether the call would run if a person approved it.
-    pub fn needs_approval(&self) -> bool {
-        matches!(self, Self::NeedsApproval(_))
-    }
 }
 
 /// What was found out about a call before it is decided.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// What is said of its first word.
+    /// What allows its first word; `None` if nothing does.
     pub rule: Option<Rule>,
     /// Where it would run.
     pub directory: Result<WorkingDirectory, DirectoryError>,
-    /// The program that was found by the rule, if it was looked for.
+    /// The program, if it was looked for and found.
     pub program: Option<Program>,
-    /// What the guard has against it.
+    /// Why the guard does not trust the program.
     pub untrusted: Option<Untrusted>,
-    /// The program's file, where a person has to approve the call.
+    /// The program's file, if a person has to approve the call.
     pub state: Option<FileState>,
-    /// What the rule says of the arguments; `None` where it takes any, or where nobody could look.
+    /// What the rule says about the arguments; `None` if no rule describes them, or if they were not looked at.
     pub judged: Option<Judged>,
-    /// Whether the call brings input.
+    /// Whether the call has an `input`.
     pub has_input: bool,
-    /// Whether the directory is one of those that the rule names.
+    /// Whether the rule allows the directory.
     pub is_in_rule: bool,
 }
 
-/// What a rule says of the arguments of a call.
+/// What a rule says about the arguments of a call.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub decision: Expected,
     pub refusal: Option<String>,
     pub reason: Option<String>,
-    /// What runs: the words with those that the rule inserts.
+    /// What runs: the client's words with those that the rule inserts.
     pub words: Vec<String>,
-    /// The words without secrets.
+    /// The client's words without secrets.
     pub shown: Vec<String>,
-    /// The same with those that the rule inserts; empty where the call is refused.
+    /// The same with the words that the rule inserts; empty if the call is refused.
     pub shown_inserted: Vec<String>,
-    /// Which of the words that run are secret, and from which byte on.
+    /// The words that run and have a secret part: the number of the word, and the byte from which it is secret.
     pub secrets: Vec<(usize, usize)>,
     pub described: DescribedAt,
     pub claims: Vec<HeldClaim>,
 }
 
-/// Decides whether a command runs. Pure: what it rests on is in its arguments and in the explanation that it gives.
+/// Decides whether a command runs. Pure: everything that it rests on is in its arguments.
 ///
-/// In this order: the command line must be one, a rule must let its first word pass, the directory must be allowed, the rule
-/// must take the arguments and the input, the program must exist, and where the rule asks for a person, one must have
-/// approved the very same.
+/// It checks in this order: the text is a command line, the first word is allowed, the directory is allowed, the rule allows
+/// the arguments, the input and the directory, the program exists and is trusted, and if the rule asks for a person, one has
+/// approved exactly this call.
 pub(super) fn decide(
     allow: &AllowList,
     command: Result<CommandLine, CommandLineError>,
@@ -367,7 +209,7 @@ fn decide_in_order(
     let (rule, words, shown_inserted, claims) = match rule {
         Rule::Entry(_) | Rule::Any | Rule::Project(_) => (None, command.into_words(), Vec::new(), Vec::new()),
         Rule::Described(rule) => {
-            // Of a call whose arguments nobody looked at nothing is known that allows it.
+            // Nobody has looked at the arguments, so nothing allows them.
             let Some(judged) = judged else {
                 return Err(Refusal::NotAllowed { word, allowed: allow.listed() });
             };

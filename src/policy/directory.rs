@@ -103,7 +103,7 @@ impl Directories {
 
     /// Whether the operator named a directory that a client's roots can lie in and grant something: access in a sandbox,
     /// or the commands of a project.
-    pub fn bounds_clients_roots(&self) -> bool {
+    fn bounds_clients_roots(&self) -> bool {
         let DirectorySettings { project, workspace, roots, .. } = &*self.settings;
         project.is_some() || workspace.is_some() || *roots != Roots::Unrestricted
     }

@@ -5,7 +5,7 @@ use super::decision::{self, Facts, Judged};
 use super::proposal::Approved;
 use super::rules::{CommandRule, Expected, HIDDEN, OnDisk};
 use super::{
-    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
+    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Refusal, Rule, WorkingDirectory,
 };
 use crate::files::FileState;
 use crate::text::nearest;
@@ -52,7 +52,7 @@ impl Policy {
             is_in_rule: true,
         };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &facts.rule) {
-            facts.program = self.program(rule, command.word(), directory);
+            facts.program = self.programs.find(rule.clone(), command.word(), directory);
             facts.untrusted = facts.program.as_ref().and_then(|program| self.guard()?.glance(program.path()).err());
             if let Rule::Described(rule) = rule {
                 let judged = judged(rule, command.words(), directories, directory);
@@ -128,10 +128,6 @@ impl Policy {
             | CommandLineError::Nul { .. }
             | CommandLineError::TooManyWords => error,
         }
-    }
-
-    fn program(&self, rule: &Rule, word: &str, directory: &WorkingDirectory) -> Option<Program> {
-        self.programs.find(rule.clone(), word, directory)
     }
 }
 

@@ -1,11 +1,11 @@
 //! What may run: the allow-list, the command line, the directories, the decision and its explanation.
 //!
-//! Starts no process, and reads neither environment nor clock: what the operator said comes in as values. It asks the
-//! file system only where directories, programs and the paths among arguments really lie. [`Policy`] alone makes an
-//! [`AllowedCommand`], of the program that it found for the word by the rule that lets the word pass.
+//! It starts no process, and reads neither the environment nor a clock: the operator's settings come in as values. It
+//! asks the file system only where directories, programs and paths in arguments really are. Only [`Policy`] makes an
+//! [`AllowedCommand`], always with the program that it found itself.
 //!
-//! - [`CommandLine`] is what a client asked for, as words, without syntax.
-//! - [`Directories`] turns a `cwd` into a [`WorkingDirectory`] that was checked and is held.
+//! - [`CommandLine`] is what a client asked for, as words, without shell syntax.
+//! - [`Directories`] turns a `cwd` into a [`WorkingDirectory`], which was checked and is held open.
 //! - [`Programs`] finds a program once, in the operator's search path.
 //! - [`ShellCommand`] is a command for the persistent shell.
 //! - [`Proposal`] is what a person is asked to approve.
@@ -29,6 +29,7 @@ mod opened;
 mod program;
 mod proposal;
 mod quoted;
+mod refusal;
 pub mod rules;
 mod shell_command;
 mod syntax;
@@ -42,7 +43,7 @@ pub use base::Base;
 pub use client_roots::{ClientRoots, MOST_ROOTS};
 pub use command_line::{CommandLine, CommandLineError, MOST_WORDS, SplitError, split_words};
 pub(crate) use decision::bounded;
-pub use decision::{AllowedCommand, Decision, DescribedAt, Explanation, NOT_FOUND_NOTE, Refusal, Verdict};
+pub use decision::{AllowedCommand, Decision, DescribedAt, Explanation, Verdict};
 pub use directory::Directories;
 pub use directory_error::DirectoryError;
 pub use directory_settings::{DirectorySettings, Roots};
@@ -52,18 +53,19 @@ pub(crate) use program::is_path;
 pub use program::{Program, Programs, SearchPath};
 pub use proposal::{Approved, Proposal, ShellChange};
 pub use quoted::quoted;
+pub use refusal::{NOT_FOUND_NOTE, Refusal};
 pub(crate) use shell_command::Finder;
 pub use shell_command::ShellCommand;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use working_directory::WorkingDirectory;
 
-/// Everything that decides: made once from what the operator configured, then only asked.
+/// Everything that decisions rest on, made once from the operator's configuration.
 #[derive(Debug)]
 pub struct Policy {
     allow: AllowList,
     directories: Directories,
     programs: Programs,
-    /// What is demanded of programs; `None` for nothing.
+    /// Checks programs; `None` if nothing is demanded of them.
     guard: Option<Arc<Guard>>,
 }
 
@@ -73,13 +75,13 @@ impl Policy {
         Self { allow, directories, programs, guard: None }
     }
 
-    /// Refuses programs that the guard has something against.
+    /// Adds a guard, which refuses programs that it does not trust.
     #[must_use]
     pub fn with_guard(self, guard: Option<Arc<Guard>>) -> Self {
         Self { guard, ..self }
     }
 
-    /// What is demanded of programs; `None` for nothing.
+    /// Checks programs; `None` if nothing is demanded of them.
     pub fn guard(&self) -> Option<&Arc<Guard>> {
         self.guard.as_ref()
     }
@@ -99,8 +101,8 @@ impl Policy {
         &self.programs
     }
 
-    /// Decides for the persistent shell, which has looked at the words itself before; `finder` says who finds what the
-    /// entry means.
+    /// Decides on a command for the persistent shell, which has checked the words itself before. `finder` says whether the
+    /// shell or the policy finds the program.
     pub(crate) fn allow_in_shell(
         &self,
         entry: &str,
