@@ -306,13 +306,13 @@ mod tests {
         );
         assert_eq!(
             refusal(&["ls"], "FOO=1 ls"),
-            "command `FOO=1` is not allowed; a call can't set variables, the operator sets them with `--env`; leave it out, and \
+            "command `FOO=1` is not allowed; a call can't set variables (the operator can, with `--env`); leave it out, and \
              begin with an allowed command: ls"
         );
         assert_eq!(
             refusal(&["ls"], "\"ls -l\""),
-            "command `ls -l` is not allowed; put its arguments into `args`, apart from its name `ls`, or leave out the quotes \
-             around them all; allowed commands: ls"
+            "command `ls -l` is not allowed; put its arguments into `args`, separate from its name `ls`, or remove the quotes \
+             around the whole command; allowed commands: ls"
         );
         assert!(refusal(&["*"], "\"lx -l\"").contains("was not found; put its arguments into `args`"));
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Where a command runs: a `cwd` becomes a directory that was checked, and that is held until it is used.
+//! Where a command runs: a `cwd` becomes a directory that was checked and is held open until it is used.
 //!
-//! The operator's directories are opened once, and a client's roots when they are compared with them. What lies in what
-//! is decided by these handles and not by paths, so that nothing that is renamed or linked anew later moves a bound.
+//! The operator's directories are opened once, and a client's roots when they are compared with them. Whether one directory
+//! lies in another is decided by these handles and not by paths, so later renames and links don't move a bound.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::opened::{NotOpened, Opened};
 use super::{ClientRoots, DirectorySettings, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held};
 
-/// Where the project directory comes from where the operator named none.
+/// Where the project directory comes from if the operator named none.
 pub(super) const FIRST_ROOT: &str = "the client's first root";
 
-/// Resolves the `cwd` of calls, and says why not.
+/// The operator's directories and the client's roots. Resolves the `cwd` of calls.
 #[derive(Debug, Clone)]
 pub struct Directories {
     settings: Arc<DirectorySettings>,
@@ -28,17 +28,17 @@ pub struct Directories {
     project: Option<Opened>,
     /// Where the project directory comes from, for messages.
     project_setting: &'static str,
-    /// The client's, cut to the operator's bounds; empty where it has none.
+    /// The client's roots, cut to the operator's bounds; empty if it has none.
     client: Vec<Arc<Held>>,
-    /// Those of the client's that do not count for want of a bound.
+    /// The client's roots that do not count, because the operator named no directory that they could lie in.
     unbounded: Vec<Arc<Held>>,
 }
 
-/// The roots and the workspace, each where there is one.
+/// The roots and the workspace, as far as the operator set them.
 type UsableBounds<'a> = (Option<Vec<&'a Arc<Held>>>, Option<&'a Arc<Held>>);
 
 impl Directories {
-    /// Opens the operator's directories. One that can't be opened is no error yet: it refuses calls.
+    /// Opens the operator's directories. If one can't be opened, calls that need it are refused.
     pub fn new(settings: DirectorySettings) -> Self {
         let server = Opened::new(settings.server.clone());
         let writable = writable(&settings);
@@ -58,15 +58,15 @@ impl Directories {
         Self { settings, server, cwd, roots, workspace, project, project_setting: PROJECT, client, unbounded }
     }
 
-    /// The same, narrowed to a client's roots, of which the first is the project directory where the operator named none.
+    /// Narrows them to a client's roots. If the operator named no project directory, the first root becomes it.
     ///
-    /// In a sandbox, where a root grants something, it counts only inside the operator's directories, so it counts for
-    /// nothing where there are none.
+    /// In a sandbox roots grant access, so they count only inside the operator's directories, and not at all if there are
+    /// none.
     pub fn with_client_roots(&self, uris: &[String]) -> (Self, ClientRoots) {
         self.with_client_roots_after(uris, &[])
     }
 
-    /// The same. What is held in `before` is not held twice.
+    /// The same, but reuses the handles in `before`.
     pub(crate) fn with_client_roots_after(&self, uris: &[String], before: &[Arc<Held>]) -> (Self, ClientRoots) {
         let roots = ClientRoots::new(uris, &self.bounds(), before);
         let mut narrowed =
@@ -85,7 +85,7 @@ impl Directories {
     fn bounds(&self) -> Bounds {
         let mut bounds = Vec::new();
         if self.roots.is_some() {
-            // Roots that can't be used allow no directory at all.
+            // If the roots can't be used, no directory is allowed.
             bounds.push(Bound::new(ROOTS, self.usable_roots().ok().flatten().unwrap_or_default()));
         }
         if let Some(workspace) = &self.workspace {
@@ -101,14 +101,14 @@ impl Directories {
         }
     }
 
-    /// Whether the operator named a directory that a client's roots can lie in and grant something: access in a sandbox,
-    /// or the commands of a project.
+    /// Whether the operator named a directory inside which a client's roots can grant something: access in a sandbox, or
+    /// the commands of a project.
     fn bounds_clients_roots(&self) -> bool {
         let DirectorySettings { project, workspace, roots, .. } = &*self.settings;
         project.is_some() || workspace.is_some() || *roots != Roots::Unrestricted
     }
 
-    /// Whether a client's roots would grant something, and don't for want of a directory of the operator's around them.
+    /// Whether a client's roots could grant something, but don't because the operator named no directory around them.
     pub fn withholds_from_clients_roots(&self) -> bool {
         (self.settings.is_confined || self.settings.project_commands) && !self.bounds_clients_roots()
     }
@@ -118,17 +118,17 @@ impl Directories {
         self.settings.project.is_some()
     }
 
-    /// The client's roots that this is narrowed to; empty for none.
+    /// The client's roots that count; empty if it has none.
     pub fn client_roots(&self) -> &[Arc<Held>] {
         &self.client
     }
 
-    /// All that is held for a client.
+    /// All handles that are held for the client.
     pub(crate) fn held_for_client(&self) -> impl Iterator<Item = &Arc<Held>> {
         self.client.iter().chain(&self.unbounded)
     }
 
-    /// Where calls run that name no `cwd`.
+    /// Where calls without a `cwd` run.
     pub fn base(&self) -> Base {
         match (&self.cwd, &self.project) {
             (Some(cwd), _) => Base::new(cwd, "`--cwd`"),
@@ -137,19 +137,18 @@ impl Directories {
         }
     }
 
-    /// Whether commands of the project's are allowed, whatever the project directory is.
+    /// Whether commands of the project are allowed, whatever the project directory is.
     pub fn allow_project_commands(&self) -> bool {
         self.settings.project_commands
     }
 
-    /// The project directory, where commands of the project's are allowed: one that the client named only inside the
-    /// operator's directories.
+    /// The project directory, if its commands are allowed. A client's project counts only inside the operator's directories.
     pub fn project_for_commands(&self) -> Option<&Arc<Held>> {
         let counts = self.settings.project_commands && self.bounds_clients_roots();
         self.project.as_ref().filter(|_| counts)?.held()
     }
 
-    /// Why a command of a client's project is not allowed, where it would be if the operator bounded the client's roots.
+    /// Why a command of the client's project is not allowed, if the reason is that the operator named no directory around it.
     pub(super) fn withheld(&self, word: &str) -> Option<DirectoryError> {
         let has_roots = !self.client.is_empty() || !self.unbounded.is_empty();
         let is_withheld = self.settings.project_commands && has_roots && !self.bounds_clients_roots();
@@ -157,17 +156,17 @@ impl Directories {
         (is_withheld && in_project).then(|| DirectoryError::ProjectUnbounded { word: word.to_owned() })
     }
 
-    /// The directories of the work, where a sandbox lets commands read and write: the workspace, the project, the roots
-    /// and those of the client, as far as they could be opened.
+    /// The directories that a sandbox lets commands read and write: the workspace, the project, the operator's roots and the
+    /// client's, as far as they could be opened.
     pub fn granted(&self) -> Vec<Arc<Held>> {
         let own = self.workspace.iter().chain(&self.project).chain(self.roots.iter().flatten());
         own.filter_map(Opened::held).chain(&self.client).cloned().collect()
     }
 
-    /// The directories that the paths of a call must lie in, one of each group: the client's roots, the operator's and the
-    /// workspace, as far as there are any; else the project, else the directory of calls that name none.
+    /// The directories that the paths of a call must lie in, in one of each group: the client's roots, the operator's and
+    /// the workspace, as far as there are any; else the project, else the directory of calls without a `cwd`.
     ///
-    /// A group whose directories can't be used is empty, and nothing lies in it.
+    /// If the directories of a group can't be used, the group is empty, and nothing lies in it.
     pub(super) fn bounds_of_paths(&self) -> Vec<Vec<Arc<Held>>> {
         let mut groups: Vec<Vec<Arc<Held>>> = Vec::new();
         if !self.client.is_empty() {
@@ -189,7 +188,8 @@ impl Directories {
         groups
     }
 
-    /// Directories by their paths from the project, else from the directory of calls that name none; those that are there.
+    /// Opens directories by their paths relative to the project, or to the directory of calls without a `cwd` if there is no
+    /// project. Leaves out those that can't be opened.
     pub(super) fn beneath_project(&self, paths: &[String]) -> Vec<Arc<Held>> {
         let base = self.base();
         let Some(project) = self.project.as_ref().and_then(Opened::held).or_else(|| base.opened().held()) else {
@@ -198,14 +198,14 @@ impl Directories {
         paths.iter().filter_map(|path| project.open_directory_from(Path::new(path)).ok().map(Arc::new)).collect()
     }
 
-    /// What is wrong with the operator's directories, each as the sentence that a call would be refused with.
+    /// What is wrong with the operator's directories: the errors that calls would be refused with.
     pub fn problems(&self) -> Vec<DirectoryError> {
         let roots = self.usable_roots().err();
         let workspace = self.workspace.as_ref().and_then(|workspace| usable(workspace, WORKSPACE).err());
         roots.into_iter().chain(workspace).chain(self.resolve(None).err()).collect()
     }
 
-    /// Where the operator's directories, each sound by itself, leave nothing of one another; one sentence each.
+    /// Contradictions between the operator's directories, each of which is fine by itself; one sentence each.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let Some(workspace) = self.workspace.as_ref().and_then(Opened::held) else { return Vec::new() };
         let mut contradictions = Vec::new();
@@ -233,11 +233,12 @@ impl Directories {
 
     /// Turns the `cwd` of a call into a directory to run in.
     ///
-    /// Without a `cwd` it is [`Self::base`], unchecked: the operator chose it. A relative `cwd` is relative to that
-    /// base. A named one is opened, and the directories that it lies in then are compared with the roots, by identity.
+    /// Without a `cwd` it is [`Self::base`], which is not checked, because the operator chose it. A relative `cwd` is
+    /// relative to that base. The directory is opened first; then the directories around it are compared with the roots, by
+    /// identity.
     ///
     /// # Errors
-    /// [`DirectoryError`], each failure its own.
+    /// [`DirectoryError`].
     pub fn resolve(&self, cwd: Option<&str>) -> Result<WorkingDirectory, DirectoryError> {
         let Some(cwd) = cwd else { return self.open_base() };
         if cwd.is_empty() {
@@ -247,29 +248,29 @@ impl Directories {
         if cwd.contains('\0') {
             return Err(DirectoryError::Nul { cwd });
         }
-        // What is wrong with the configuration is said first, whatever the `cwd` is.
+        // A mistake in the configuration is reported first, whatever the `cwd` is.
         self.usable_bounds()?;
         let directory = self.open(&cwd)?;
         self.check(&cwd, directory.held())?;
         Ok(directory)
     }
 
-    /// Whether it lies outside of what a `cwd` may name.
+    /// Whether a `cwd` may not name this directory.
     pub(crate) fn is_outside(&self, directory: &Held) -> bool {
         self.usable_bounds().is_ok() && self.check("", directory).is_err()
     }
 
-    /// Whether it is the directory of calls that name none, wherever the operator has it.
+    /// Whether it is the directory of calls without a `cwd`.
     pub(crate) fn is_base(&self, directory: &Held) -> bool {
         self.base().opened().held().is_some_and(|base| base.identity() == directory.identity())
     }
 
-    /// Whether the client has no roots, or roots that count for something.
+    /// Checks that calls without a `cwd` are not meant to run in a root of the client that does not count.
     ///
     /// # Errors
-    /// [`DirectoryError::RootsUnbounded`] where calls would run in them, and must not.
+    /// [`DirectoryError::RootsUnbounded`].
     pub(crate) fn check_client_roots(&self) -> Result<(), DirectoryError> {
-        // Where the operator named a place it is that, whatever became of the client's roots.
+        // If the operator named a directory, calls run there, whatever the client's roots are.
         let is_operators = self.settings.cwd.as_ref().is_some_and(|cwd| cwd.is_absolute()) || self.project.is_some();
         match self.unbounded.first() {
             Some(root) if !is_operators => Err(DirectoryError::RootsUnbounded { root: root.path().to_owned() }),
@@ -277,7 +278,7 @@ impl Directories {
         }
     }
 
-    /// Compares the directories that one lies in with the bounds.
+    /// Compares the directories around this one with the bounds.
     fn check(&self, cwd: &str, directory: &Held) -> Result<(), DirectoryError> {
         let (roots, workspace) = self.usable_bounds()?;
         if roots.is_none() && workspace.is_none() && self.client.is_empty() && self.unbounded.is_empty() {
@@ -287,7 +288,7 @@ impl Directories {
         if let Some(root) = self.unbounded.iter().find(|root| ancestry.lies_in(root)) {
             return Err(DirectoryError::RootsUnbounded { root: root.path().to_owned() });
         }
-        // A directory around it that can't be seen could be the one that allows it.
+        // A directory around it that can't be opened could be the one that allows it.
         let unless_unseen = |refused: DirectoryError| match ancestry.error() {
             Some(error) => {
                 let source = io::Error::new(error.kind(), error.to_string());
@@ -317,7 +318,7 @@ impl Directories {
         base.open().map_err(|source| DirectoryError::BaseUnusable { setting: base.setting, path: base.path, source })
     }
 
-    /// Opens what a `cwd` leads to from the base.
+    /// Opens the directory that a `cwd` leads to.
     fn open(&self, cwd: &str) -> Result<WorkingDirectory, DirectoryError> {
         let opened = if Path::new(cwd).is_absolute() {
             Held::open_directory(Path::new(cwd))
@@ -333,14 +334,14 @@ impl Directories {
         })
     }
 
-    /// The roots and the workspace; `None` where there is no restriction.
+    /// The roots and the workspace; `None` if the operator set none.
     fn usable_bounds(&self) -> Result<UsableBounds<'_>, DirectoryError> {
         let roots = self.usable_roots()?;
         let workspace = self.workspace.as_ref().map(|workspace| usable(workspace, WORKSPACE)).transpose()?;
         Ok((roots, workspace))
     }
 
-    /// The roots; `None` where there is no restriction.
+    /// The roots; `None` if the operator set none.
     fn usable_roots(&self) -> Result<Option<Vec<&Arc<Held>>>, DirectoryError> {
         let Some(roots) = &self.roots else { return Ok(None) };
         if roots.is_empty() {
@@ -350,8 +351,8 @@ impl Directories {
     }
 }
 
-/// Where commands may have put links before this start: only a sandbox makes it matter, since without one they may write
-/// wherever the server's user may.
+/// Where commands may have put links before this start. This matters only in a sandbox: without one, commands can write
+/// wherever the server's user can.
 fn writable(settings: &DirectorySettings) -> Vec<Arc<Held>> {
     if !settings.is_confined {
         return Vec::new();
@@ -361,15 +362,15 @@ fn writable(settings: &DirectorySettings) -> Vec<Arc<Held>> {
         Roots::Within(roots) => roots,
     };
     let all = settings.workspace.iter().chain(&settings.project).chain(roots).chain(&settings.writable);
-    // Links count here: one that was put in place of a directory adds another one to the list, and takes none away that
-    // lies around it.
+    // Links are followed here. A link in place of a directory can add a directory to this list, but can't remove those around
+    // it.
     all.filter_map(|path| Held::open_directory(&settings.server.join(path)).ok()).map(Arc::new).collect()
 }
 
 fn usable<'a>(directory: &'a Opened, setting: &'static str) -> Result<&'a Arc<Held>, DirectoryError> {
     directory.get().map_err(|error| {
         let said = error.to_io();
-        // The system's errors are told by their kind, and ours by their words.
+        // For an error of the system the kind says enough; our own errors keep their text.
         let source = if said.raw_os_error().is_some() { io::Error::from(said.kind()) } else { said };
         DirectoryError::Unresolvable { setting, path: directory.given.clone(), source }
     })

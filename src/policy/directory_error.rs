@@ -32,13 +32,13 @@ pub enum DirectoryError {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// It is not a directory.
     #[error("`cwd` {} is not a directory; name an existing directory", quoted(.cwd))]
     NotADirectory {
         /// As the client gave it.
         cwd: String,
     },
-    /// It is there, but can't be entered or resolved.
+    /// It exists, but can't be entered or resolved.
     #[error("`cwd` {} can't be used: {source}; name another directory", quoted(.cwd))]
     Unusable {
         /// As the client gave it.
@@ -46,7 +46,7 @@ pub enum DirectoryError {
         /// What the system says.
         source: io::Error,
     },
-    /// It lies outside what the operator allows.
+    /// It lies outside the roots.
     #[error("`cwd` {} is not allowed: it is not inside an allowed root; allowed roots: {}", quoted(.cwd), list(.roots))]
     OutsideRoots {
         /// As the client gave it.
@@ -62,7 +62,7 @@ pub enum DirectoryError {
         /// The canonical workspace directory.
         workspace: PathBuf,
     },
-    /// A directory of the operator's can't be resolved, so that nothing can be compared with it.
+    /// One of the operator's directories can't be resolved, so nothing can be compared with it.
     #[error(
         "configuration problem with {setting}: {} can't be resolved ({}), so no call that names a `cwd` is served; \
          leave `cwd` out, or ask the operator to fix the setting",
@@ -76,13 +76,13 @@ pub enum DirectoryError {
         /// What the system says.
         source: io::Error,
     },
-    /// The operator's list of roots is set and holds none.
+    /// The operator's list of roots is set, but empty.
     #[error(
         "configuration problem with {ROOTS}: it is set but holds no directory, so no call that names a `cwd` is \
          served; leave `cwd` out, or ask the operator to fix the setting"
     )]
     NoRoots,
-    /// The client's roots do not count, and the call is about them.
+    /// The call is meant to run in a root of the client that does not count.
     #[error(
         "the client's root {} is not used: with `--sandbox` a client's roots count only inside directories that the operator \
          named, and none is named; ask the operator to {ADVICE}, or to say `--roots ignore`",
@@ -92,7 +92,7 @@ pub enum DirectoryError {
         /// The root, canonical.
         root: PathBuf,
     },
-    /// A command of the client's project, which does not count.
+    /// A command of the client's project, whose commands do not count.
     #[error(
         "command {} is not allowed: `--allow-project-commands` allows commands of a project that the client named only \
          inside directories that the operator named, and none is named; ask the operator to {ADVICE}",
@@ -117,9 +117,9 @@ pub enum DirectoryError {
         /// Where that comes from.
         project_setting: &'static str,
     },
-    /// The directory for calls that name none is not usable.
+    /// The directory of calls without a `cwd` can't be used.
     #[error(
-        "the directory {} of {setting}, where calls run that name no `cwd`, can't be used: {source}; {}",
+        "the directory {} of {setting}, where calls without a `cwd` run, can't be used: {source}; {}",
         shown(.path),
         mend(.setting)
     )]
@@ -143,7 +143,7 @@ impl DirectoryError {
             _ => return self.to_string(),
         };
         let text = self.to_string();
-        // What the model is told to do stands behind the last semicolon.
+        // What the model is told to do comes after the last semicolon.
         format!("{}; {help}", text.rsplit_once("; ").map_or(&*text, |(what, _)| what))
     }
 }
@@ -152,7 +152,7 @@ pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
 pub(super) const PROJECT: &str = "`--project-dir`";
 pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
 
-/// How a base that can't be used is mended: the operator's is opened at the start alone, a client's when it tells its roots.
+/// What to do about a base that can't be used. The operator's is opened only at the start, a client's when it sends its roots.
 fn mend(setting: &str) -> &'static str {
     if setting == FIRST_ROOT {
         "open another directory in the client"

@@ -1,26 +1,26 @@
-//! What the operator says of directories.
+//! The operator's settings about directories.
 
 use std::path::PathBuf;
 
-/// What the operator said of directories. Relative ones are relative to `cwd`, then the project, then the server's.
+/// The operator's settings about directories. Relative directories are relative to the server's own, except `cwd`.
 #[derive(Debug, Clone, Default)]
 pub struct DirectorySettings {
     /// The directory that the server was started in, absolute.
     pub server: PathBuf,
-    /// Where calls run that name no `cwd`; `None`: in the project directory, else in the server's. A relative one lies
-    /// within the project, where there is one.
+    /// Where calls without a `cwd` run; `None` for the project directory, or the server's if there is no project. A relative
+    /// one is relative to the project, and must lie in it, if there is one.
     pub cwd: Option<PathBuf>,
-    /// What relative directories are relative to.
+    /// The project directory; `None` for the client's first root, if there is one.
     pub project: Option<PathBuf>,
-    /// Outside of it no client's `cwd` may lie.
+    /// The directory that the `cwd` of every call must lie in.
     pub workspace: Option<PathBuf>,
-    /// Where a client's `cwd` must lie.
+    /// The directories of which the `cwd` of every call must lie in one.
     pub roots: Roots,
-    /// Whether a command may be given by a path under the project directory.
+    /// Whether programs under the project directory may run by their path.
     pub project_commands: bool,
-    /// What else commands may write in a sandbox; relative to the server's directory.
+    /// What else commands may write in a sandbox.
     pub writable: Vec<PathBuf>,
-    /// Whether a sandbox grants the directories of the work, those of a client among them.
+    /// Whether a sandbox confines commands, so that these directories and the client's roots grant access.
     pub is_confined: bool,
 }
 

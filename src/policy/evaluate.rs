@@ -1,5 +1,5 @@
-//! The one evaluation: what is asked for, and where, becomes a decision with the rule that it rests on. One-shot calls,
-//! `check`, `explain_refusal` and whoever embeds the crate go through it.
+//! The evaluation of a call: gathers what the decision needs, and decides. One-shot calls, `check`, `explain_refusal` and
+//! programs that embed the crate all go through it.
 
 use super::decision::{self, Facts, Judged};
 use super::proposal::Approved;
@@ -10,30 +10,29 @@ use super::{
 use crate::files::FileState;
 use crate::text::nearest;
 
-/// One call, as far as a decision needs to know it.
+/// What a decision needs to know about a call.
 #[derive(Debug)]
 pub struct Requested<'a> {
-    /// What to run, or why it is no command.
+    /// What to run, or why it is not a command line.
     pub command: Result<CommandLine, CommandLineError>,
     /// Where to run it, as the client gave it.
     pub cwd: Option<&'a str>,
-    /// Whether it brings something to read on standard input.
+    /// Whether it has an `input`.
     pub has_input: bool,
     /// What a person has approved.
     pub approved: Approved<'a>,
 }
 
 impl Policy {
-    /// Finds out what the decision needs to know about one call, and decides.
+    /// Gathers what the decision on a call needs, and decides.
     ///
-    /// The file system is asked for the directory, and for the program only where the allow-list lets the word pass:
-    /// a client learns nothing about programs that it may not run.
+    /// A program is looked for only if its word is allowed, so a client learns nothing about programs that it may not run.
     pub fn examine(&self, command: Result<CommandLine, CommandLineError>, cwd: Option<&str>) -> Decision {
         self.evaluate(&self.directories, Requested { command, cwd, has_input: false, approved: Approved::default() })
     }
 
-    /// The same with other directories than the operator's, those that a client's roots narrow them to, and for a call that
-    /// may bring input.
+    /// The same for a call with an input or an approval, and in other directories than the operator's, such as those narrowed
+    /// to a client's roots.
     pub fn evaluate(&self, directories: &Directories, asked: Requested<'_>) -> Decision {
         let Requested { command, cwd, has_input, approved } = asked;
         let command = command.map_err(|error| self.without_secrets_in(error));
@@ -67,7 +66,7 @@ impl Policy {
                 };
             }
         }
-        // By the project's word a command is allowed only where it lies there.
+        // The project allows only programs that were found in it.
         if matches!(facts.rule, Some(Rule::Project(_))) && facts.program.is_none() {
             facts.rule = None;
         }
@@ -87,8 +86,8 @@ impl Policy {
         decision
     }
 
-    /// The words of a call that is refused without what may be a secret by the rule of its first word: for who shows what was
-    /// asked. The rule counts also where the word is a path that ends with its name, or is nearly its name.
+    /// The words of a refused call, without what may be a secret according to the rule of its first word. The rule also
+    /// counts if the first word is a path that ends with its name, or is spelled almost like it.
     pub(crate) fn without_secrets(&self, words: Vec<String>) -> Vec<String> {
         let rules = self.allow.rules();
         let rule = |word: &str| {
@@ -97,7 +96,7 @@ impl Policy {
         };
         match words.as_slice() {
             [] => words,
-            // Perhaps a line that could not be split.
+            // This may be a line that could not be split.
             [line] => {
                 let parts: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
                 let first = parts.first().map(|first| first.replace(['"', '\''], ""));
@@ -113,13 +112,13 @@ impl Policy {
         }
     }
 
-    /// The error without what may be a secret, since its sentence shows what was asked for.
+    /// The error, without what may be a secret in the words that its text repeats.
     fn without_secrets_in(&self, error: CommandLineError) -> CommandLineError {
         match error {
             CommandLineError::Unbalanced { line } => {
                 CommandLineError::Unbalanced { line: self.without_secrets(vec![line]).concat() }
             }
-            // What it is an argument of is not known any more.
+            // The error does not say whose argument the word is.
             CommandLineError::Nul { .. } if self.allow.rules().written().any(|rule| rule.has_secrets()) => {
                 CommandLineError::Nul { word: HIDDEN.to_owned() }
             }
@@ -150,7 +149,7 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims }
 }
 
-/// The words of which the rest is secret, and from which byte on, by how they are shown.
+/// Compares words with how they are shown: the numbers of those with a secret part, and the byte from which it is secret.
 pub(super) fn secrets_of(words: &[String], shown: &[String]) -> Vec<(usize, usize)> {
     let both = words.iter().zip(shown).enumerate().filter(|(_, (word, shown))| word != shown);
     both.map(|(place, (_, shown))| (place, shown.strip_suffix(HIDDEN).map_or(0, str::len))).collect()

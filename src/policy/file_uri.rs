@@ -1,10 +1,10 @@
-//! A `file://` URI as a path, after RFC 8089 and RFC 3986.
+//! Turns a `file://` URI into a path, by RFC 8089 and RFC 3986.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a URI names no place that could be looked for.
+/// Why a URI is not the path of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FileUriError {
     /// It has another scheme, or no `//`.
@@ -25,15 +25,15 @@ pub enum FileUriError {
     /// A percent sign is not followed by two hexadecimal digits.
     #[error("it holds a `%` without two hexadecimal digits after it")]
     Escape,
-    /// What is encoded can't be part of a name.
-    #[error("it encodes a character that no path can hold in a name")]
+    /// It encodes a separator or a NUL, which no name can hold.
+    #[error("it encodes a character that no file name can hold")]
     Encoded,
 }
 
 /// Reads a `file://` URI.
 ///
 /// The host is empty or `localhost`; on Windows another one makes a path of the form `\\host\share`. Names are
-/// percent-decoded, and an encoded separator or NUL is refused. Nothing is looked up, and dots in the path stay.
+/// percent-decoded, and an encoded separator or NUL is refused. The file system is not asked, and `.` and `..` are kept.
 ///
 /// # Errors
 /// [`FileUriError`] for anything else.
@@ -73,7 +73,7 @@ fn decode(segment: &str) -> Result<Vec<u8>, FileUriError> {
             b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}' | b'[' | b']' | 0..=b' ' | 0x7f => {
                 return Err(FileUriError::Character);
             }
-            // `|` is no URI character either, but stands for the colon of a drive in old URIs.
+            // `|` is not allowed in URIs either, but old ones write it for the colon of a drive.
             byte => byte,
         };
         decoded.push(byte);

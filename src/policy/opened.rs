@@ -1,4 +1,4 @@
-//! A directory that was opened once, or the reason why it was not.
+//! A directory that was opened once, or why it could not be opened.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::files::Held;
 
-/// A directory of the operator's, as it was when it was opened. What could not be opened then is never tried again, so
-/// that nobody can put another directory in its place later.
+/// One of the operator's directories, as it was when it was opened. If it could not be opened, it is never tried again, so
+/// nobody can put another directory in its place later.
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
     /// The directory as configured, absolute, links not resolved.
@@ -30,30 +30,30 @@ pub(super) enum NotOpened {
         path: PathBuf,
         /// The project directory.
         project: PathBuf,
-        /// Where that comes from.
+        /// Where the project directory comes from.
         setting: &'static str,
     },
 }
 
 impl Opened {
-    /// Opens the directory that an absolute path leads to, links followed.
+    /// Opens the directory at an absolute path, and follows links.
     pub fn new(given: PathBuf) -> Self {
         Self::past(given, &[])
     }
 
-    /// The same, where commands may have prepared what lies in the `writable` directories.
+    /// The same, if commands could write in the `writable` directories before, and so may have prepared links there.
     pub fn past(given: PathBuf, writable: &[Arc<Held>]) -> Self {
         let held = Held::open_unprepared_directory(&given, writable);
         Self { given, held: held.map_err(|error| Arc::new(NotOpened::Failed(error))) }
     }
 
-    /// Takes one that was opened already.
+    /// Takes a directory that is already open.
     pub fn of(held: Arc<Held>) -> Self {
         Self { given: held.path().to_owned(), held: Ok(held) }
     }
 
-    /// Opens the directory that a relative path leads to from the project, which must lie within it; `setting` says where
-    /// the project comes from.
+    /// Opens the directory at a path relative to the project. It must lie in the project. `setting` says where the project
+    /// comes from.
     pub fn within(project: &Self, path: &Path, setting: &'static str) -> Self {
         let given = project.given.join(path);
         let held = project.held.clone().and_then(|outer| {
@@ -68,19 +68,19 @@ impl Opened {
         Self { given, held }
     }
 
-    /// The directory, where it was opened.
+    /// The directory, if it was opened.
     pub fn held(&self) -> Option<&Arc<Held>> {
         self.held.as_ref().ok()
     }
 
-    /// The directory, or why there is none.
+    /// The directory, or why it was not opened.
     pub fn get(&self) -> Result<&Arc<Held>, &NotOpened> {
         self.held.as_ref().map_err(|error| &**error)
     }
 }
 
 impl NotOpened {
-    /// The same as an error of the system's, which can be handed on.
+    /// A copy of it as an I/O error.
     pub fn to_io(&self) -> io::Error {
         match self {
             Self::Failed(error) => error

@@ -1,4 +1,4 @@
-//! Where programs are: names are looked up once, in the operator's search path, never in the current directory.
+//! Finds programs. Names are looked up once, in the operator's search path, and never in the current directory.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -9,20 +9,20 @@ use super::windows_name::{self, Endings};
 use super::{Rule, WorkingDirectory};
 use crate::files::is_executable;
 
-/// Where the system keeps its utilities, for a server that was started without `PATH`.
+/// The search path of a server that was started without `PATH`.
 const DEFAULT_PATH: &str =
     if cfg!(windows) { r"C:\Windows\System32;C:\Windows" } else { "/usr/local/bin:/usr/bin:/bin" };
 
-/// Where no program is, for commands whose server has no search path left.
+/// The `PATH` of commands if the search path is empty: a file, in which nothing can be found.
 const NOWHERE: &str = "/dev/null";
 
 /// The absolute entries of the operator's `PATH`.
 ///
-/// Empty and relative entries are dropped: they would run what lies in a directory that the client chose.
+/// Empty and relative entries are dropped: they would find programs in a directory that the client chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath {
     entries: Vec<PathBuf>,
-    /// What a name without an ending is tried with; on Windows alone.
+    /// The endings that are tried for a name without one, on Windows.
     endings: Endings,
 }
 
@@ -34,8 +34,8 @@ impl SearchPath {
         Self { entries, endings: Endings::new(None) }
     }
 
-    /// Takes the endings that Windows tries names with from `PATHEXT`, as the environment holds it; `None` means `.com`,
-    /// `.exe`, `.bat` and `.cmd`. On other platforms it means nothing.
+    /// Takes the endings to try from `PATHEXT`, as the environment holds it; `None` means `.com`, `.exe`, `.bat` and `.cmd`.
+    /// It has no effect except on Windows.
     pub fn with_endings(self, pathext: Option<&OsStr>) -> Self {
         Self { endings: Endings::new(pathext), ..self }
     }
@@ -45,17 +45,17 @@ impl SearchPath {
         &self.entries
     }
 
-    /// The value that commands get for their own `PATH`. Without entries it names a file, in which nothing is found: to a
-    /// POSIX shell and to execvp(3) the empty string is the current directory, which the client chose.
+    /// The value that commands get for their own `PATH`. If there are no entries, it is a file, in which nothing is found: to
+    /// a POSIX shell and to execvp(3) an empty `PATH` means the current directory, which the client chose.
     pub fn to_variable(&self) -> OsString {
         if self.entries.is_empty() && cfg!(unix) {
             return NOWHERE.into();
         }
-        // Joining fails for an entry that holds the separator, and splitting made sure that none does.
+        // Joining fails only if an entry holds the separator, and these come from splitting at it.
         std::env::join_paths(&self.entries).unwrap_or_default()
     }
 
-    /// The first executable file that a path means.
+    /// The first executable file that a path can mean.
     fn executable(&self, path: &Path) -> Option<PathBuf> {
         if !cfg!(windows) {
             return is_executable(path).then(|| path.to_owned());
@@ -63,19 +63,19 @@ impl SearchPath {
         self.files(path).find(|file| file.is_file())
     }
 
-    /// The files that a path can mean: itself, or on Windows, where it has no ending, itself with each ending.
+    /// The files that a path can mean: itself, or on Windows, if it has no ending, itself with each ending.
     fn files(&self, path: &Path) -> impl Iterator<Item = PathBuf> + use<> {
         let files = match path.to_str() {
             _ if !cfg!(windows) => vec![path.to_owned()],
             Some(name) if path.is_absolute() => self.endings.candidates(name).into_iter().map(PathBuf::from).collect(),
-            // What is relative to a drive's own current directory is nobody's choice.
+            // A path relative to a drive's current directory is not one that the operator or the client chose.
             Some(_) | None => Vec::new(),
         };
         files.into_iter()
     }
 }
 
-/// A file that a decision may run, with the rule that it was found by.
+/// The file of an allowed program, and what allows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
@@ -88,17 +88,17 @@ impl Program {
         &self.path
     }
 
-    /// Whether the system would execute it, as far as its modes tell; on Windows it does.
+    /// Whether the server's user may execute it; on Windows any file counts.
     pub(crate) fn is_executable(&self) -> bool {
         is_executable(&self.path)
     }
 
-    /// Whether this is the file that a word of the entry asks for: on Windows `tool.bat` does not ask for `tool.exe`.
+    /// Whether this is the file that the word asks for: on Windows `tool.bat` does not ask for `tool.exe`.
     fn answers_to(&self, word: &str) -> bool {
         !cfg!(windows) || windows_name::has_ending_of(&self.path.to_string_lossy(), word)
     }
 
-    /// The rule that it was found by: an entry of the allow-list, `*`, or the project that it lies in, links resolved.
+    /// What allows it.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
@@ -108,7 +108,7 @@ impl Program {
 #[derive(Debug)]
 pub struct Programs {
     search_path: SearchPath,
-    /// What an entry of the allow-list that is a relative path is relative to.
+    /// What relative paths in the allow-list are relative to.
     directory: PathBuf,
     found: Mutex<HashMap<String, PathBuf>>,
 }
@@ -124,15 +124,15 @@ impl Programs {
         &self.search_path
     }
 
-    /// Finds the program that `word` means by the rule that lets it pass, in a call that runs in `directory`.
+    /// Finds the program that `word` means in a call that runs in `directory`; `rule` is what allows the word.
     ///
-    /// By an entry of the allow-list it is what [`Self::find_listed`] finds. By `*` it is found in the same way, but a
-    /// relative path lies in the directory of the call. By the project's rule it is given by a path and lies, links
-    /// resolved, under the project.
+    /// For an entry of the allow-list this is what [`Self::find_listed`] finds. For `*` it is found in the same way, but a
+    /// relative path is relative to the directory of the call. For the project, the word must be a path, and the file must
+    /// lie under the project once links are resolved.
     pub(super) fn find(&self, rule: Rule, word: &str, directory: &WorkingDirectory) -> Option<Program> {
         let path = match &rule {
             Rule::Entry(entry) => return self.find_listed(entry).filter(|program| program.answers_to(word)),
-            // The file that the policy names, else what its name is looked up as.
+            // The policy may name the file, or another name to look up.
             Rule::Described(described) => {
                 let found = self.find_listed(described.sought()).filter(|program| program.answers_to(word));
                 return found.map(|program| Program { rule, ..program });
@@ -146,8 +146,8 @@ impl Programs {
 
     /// Finds the program of an entry of the allow-list.
     ///
-    /// A name is looked up among the executable files of the search path, and the first place is remembered for good.
-    /// A path is taken as it is, a relative one in the server's own directory, whatever directory a call names.
+    /// A name is looked up among the executable files of the search path, and the first match is remembered for good. A path
+    /// is taken as it is; a relative one is relative to the server's own directory, whatever directory a call names.
     pub fn find_listed(&self, entry: &str) -> Option<Program> {
         let path = if is_path(entry) { self.at(self.directory.join(entry)) } else { self.look_up(entry) }?;
         Some(Program { path, rule: Rule::Entry(entry.to_owned()) })

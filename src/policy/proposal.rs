@@ -9,13 +9,13 @@ use super::evaluate::secrets_of;
 use super::rules::{CommandRule, HeldClaim};
 use crate::files::{FileState, Held};
 
-/// A call that runs once a person has approved it: what it was resolved to, held so that nothing else can take its place
+/// A call that a person has to approve: what it was resolved to, held open so that nothing else can take its place
 /// unnoticed. Only a decision makes one.
 ///
-/// Whoever has asked a person hands it to the decision on the same call, which is made anew and must come to the same.
+/// After the approval the call is decided again, and the second proposal must be the same as the one that was approved.
 #[derive(Debug, Clone)]
 pub struct Proposal {
-    /// That it has to be approved, in a sentence.
+    /// Says in a sentence that it has to be approved.
     pub(super) sentence: String,
     /// Why, in the operator's words.
     pub(super) reason: Option<String>,
@@ -26,17 +26,18 @@ pub struct Proposal {
     pub(super) shown_inserted: Vec<String>,
     /// What runs: the client's words with those that the rule inserts.
     pub(super) words: Vec<String>,
-    /// The program with its file; `None` where the persistent shell finds what the first word means.
+    /// The program and its file; `None` if the persistent shell finds what the first word means.
     pub(super) program: Option<(PathBuf, FileState)>,
     pub(super) directory: Arc<Held>,
     /// The path that the directory had when it was decided.
     pub(super) path: PathBuf,
     pub(super) claims: Vec<HeldClaim>,
-    /// What calls before have changed in the persistent shell; empty for a process of its own.
+    /// What earlier calls have changed in the persistent shell; empty for a process of its own.
     pub(super) changes: Vec<ShellChange>,
 }
 
-/// A command that has changed, or may have, what the persistent shell gives to later ones: variables, limits, the umask.
+/// A command that has changed, or may have changed, what later commands in the persistent shell get: variables, limits, the
+/// umask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellChange {
     /// Its words.
@@ -48,19 +49,19 @@ pub struct ShellChange {
 /// What a person has approved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Approved<'a> {
-    /// Of this very call, to which the decision on it must come again.
+    /// This call; the decision must come to the same proposal again.
     pub now: Option<&'a Proposal>,
-    /// Of calls before, until the session ends.
+    /// Earlier calls, for the rest of the session.
     pub before: &'a [&'a Proposal],
 }
 
 impl Proposal {
-    /// What the operator says of it.
+    /// Why it has to be approved, in the operator's words.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// The rule that asks for a person.
+    /// The rule that asks for the approval.
     pub fn rule(&self) -> &CommandRule {
         &self.rule
     }
@@ -70,22 +71,22 @@ impl Proposal {
         &self.shown
     }
 
-    /// `argv`, with what the rule inserts, and without what it calls secret.
+    /// `argv` with the words that the rule inserts, without what it calls secret.
     pub(crate) fn shown_inserted(&self) -> &[String] {
         &self.shown_inserted
     }
 
-    /// `argv`, with what the rule inserts, and with what it calls secret.
+    /// `argv` with the words that the rule inserts, secrets included.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The words of which the rest is secret, and from which byte on.
+    /// The words with a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
         secrets_of(&self.words, &self.shown_inserted)
     }
 
-    /// The file that is executed; `None` where the persistent shell finds what the first word means.
+    /// The file that is executed; `None` if the persistent shell finds what the first word means.
     pub fn program(&self) -> Option<&Path> {
         self.program.as_ref().map(|(program, _)| program.as_path())
     }
@@ -95,12 +96,12 @@ impl Proposal {
         &self.path
     }
 
-    /// What calls before have changed in the persistent shell, the oldest first.
+    /// What earlier calls have changed in the persistent shell, the oldest first.
     pub fn changes(&self) -> &[ShellChange] {
         &self.changes
     }
 
-    /// Whether another decision came to the very same.
+    /// Whether another decision came to exactly the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.difference(other).is_none()
     }
@@ -133,13 +134,13 @@ impl Proposal {
         }
     }
 
-    /// What a call in `directory` would be.
+    /// The directory of a call, and its path now.
     pub(super) fn held_in(directory: &WorkingDirectory) -> (Arc<Held>, PathBuf) {
         (Arc::clone(directory.held()), directory.path().to_owned())
     }
 }
 
-/// The sentence that says so to a model.
+/// The sentence for the model.
 impl fmt::Display for Proposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)

@@ -1,12 +1,12 @@
-//! How a word of a client's stands in a message: in backticks, on one line, of bounded length.
+//! Quotes a client's word in a message: in backticks, on one line, of bounded length.
 
 use crate::text::is_plain;
 
-/// The most characters of a word that a message repeats.
+/// How many characters of a word a message repeats.
 const LONGEST: usize = 120;
 
-/// Puts `text` in backticks, with what is not plain text escaped and cut after 120 characters, so that no word can break
-/// a message or a line of the log in two.
+/// Puts `text` in backticks, escapes what is not plain text, and cuts it after 120 characters, so that no word can break a
+/// message or a line of the log.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("`");
     for (position, character) in text.chars().enumerate() {

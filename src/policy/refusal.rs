@@ -96,7 +96,7 @@ fn advice(word: &str, allowed: &[String]) -> String {
     }
     if is_assignment(word) {
         return format!(
-            "a call can't set variables, the operator sets them with `--env`; leave it out, and begin with an allowed command: {allowed_names}"
+            "a call can't set variables (the operator can, with `--env`); leave it out, and begin with an allowed command: {allowed_names}"
         );
     }
     let name = word.rsplit(|c| c == '/' || (cfg!(windows) && c == '\\')).next().unwrap_or(word);
@@ -121,7 +121,7 @@ fn name_alone(word: &str) -> Option<(&str, String)> {
     let advice = match parts.next() {
         None => format!("leave out the blanks around its name {shown}"),
         Some(_) => format!(
-            "put its arguments into `args`, apart from its name {shown}, or leave out the quotes around them all"
+            "put its arguments into `args`, separate from its name {shown}, or remove the quotes around the whole command"
         ),
     };
     Some((name, advice))

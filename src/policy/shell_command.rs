@@ -1,5 +1,5 @@
-//! A command for the persistent shell: allowed by the same list, and made here alone. Only [`Policy`](super::Policy)
-//! calls it, so that the program is always the one that it found for the entry.
+//! A command for the persistent shell, allowed by the same list as other commands. Only this file makes one, and only
+//! [`Policy`](super::Policy) calls it, always with the programs that it finds itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,15 @@ use super::rules::{Claim, CommandRule, Expected, HeldClaim, Judgement, OnDisk, P
 use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
 
-/// A command that may be given to the persistent shell, once, where [`check_in`](Self::check_in) has nothing against it.
-/// Only `decide` in `shell` makes one.
+/// A command that the persistent shell may run, once, if [`check_in`](Self::check_in) passes when its turn comes.
 #[derive(Debug)]
 pub struct ShellCommand {
     words: Vec<String>,
-    /// What the shell is given in place of the first word; `None` where it is left to find what the word means.
+    /// The path that replaces the first word; `None` if the shell itself finds what the word means.
     program: Option<String>,
-    /// What a policy says of it, with the words that it was judged by.
+    /// The rule for it, with the words that were judged; `None` if only its name is allowed.
     judged: Option<JudgedWords>,
-    /// What a person has approved of it.
+    /// What a person has approved, if anyone was asked.
     approved: Option<Box<Proposal>>,
 }
 
@@ -30,31 +29,31 @@ struct JudgedWords {
     words: Vec<String>,
     /// The words without what the rule calls secret.
     shown: Vec<String>,
-    /// The same with those that the rule inserts.
+    /// The same with the words that the rule inserts.
     shown_inserted: Vec<String>,
 }
 
 /// Who finds what the first word of a command means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finder {
-    /// The shell: the word is built into it, or its rules are its own.
+    /// The shell: the word is a builtin, or the shell looks words up in its own way.
     Shell,
     /// The policy.
     Policy,
 }
 
 impl ShellCommand {
-    /// The entry of the allow-list, and behind it the arguments. Never empty.
+    /// The allow-list entry and its arguments. Never empty.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The program that runs, where the policy has found it.
+    /// The program that runs; `None` if the shell finds it.
     pub fn program(&self) -> Option<&Path> {
         self.program.as_deref().map(Path::new)
     }
 
-    /// What a policy says of it.
+    /// The rule for it; `None` if only its name is allowed.
     pub fn rule(&self) -> Option<&Arc<CommandRule>> {
         self.judged.as_ref().map(|judged| &judged.rule)
     }
@@ -64,27 +63,27 @@ impl ShellCommand {
         self.judged.as_ref().map_or(&self.words, |judged| &judged.shown)
     }
 
-    /// The words of which the rest is secret, and from which byte on.
+    /// The words with a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) fn secrets(&self) -> Vec<(usize, usize)> {
         self.judged.as_ref().map_or_else(Vec::new, |judged| secrets_of(&self.words, &judged.shown_inserted))
     }
 
-    /// The same command, where a person has approved it as `proposal` says.
+    /// Adds what a person has approved.
     #[must_use]
     pub fn approved(self, proposal: Proposal) -> Self {
         Self { approved: Some(Box::new(proposal)), ..self }
     }
 
-    /// Whether a person has approved it for a shell in which earlier calls had changed something.
+    /// Whether a person has approved it for a shell that earlier calls had changed.
     pub(crate) fn relies_on_changes(&self) -> bool {
         self.approved.as_ref().is_some_and(|proposal| !proposal.changes.is_empty())
     }
 
-    /// Looks at what only the moment tells in which it runs: where the shell stands, what calls before have changed in it,
-    /// and the paths among the words; and whether a person has approved it as it is now, where its rule asks for one.
+    /// Checks what is known only when its turn comes: the shell's directory, what earlier calls have changed in the shell,
+    /// and the paths among the words. If the rule asks for a person, one must have approved the command as it is now.
     ///
     /// # Errors
-    /// [`Refusal`], where its rule does not let it run there.
+    /// [`Refusal`], if it may not run.
     pub fn check_in(
         &self,
         directories: &Directories,
@@ -131,7 +130,7 @@ impl ShellCommand {
         }
     }
 
-    /// The words that the shell is given: the program by its path, so that nothing of the shell's own stands in for it.
+    /// The words for the shell's line. The program is named by its path, so that no builtin, function or alias runs instead.
     pub(crate) fn into_shell_words(self) -> Vec<String> {
         let Self { mut words, program, judged: _, approved: _ } = self;
         if let (Some(word), Some(program)) = (words.first_mut(), program) {
@@ -141,11 +140,11 @@ impl ShellCommand {
     }
 }
 
-/// Decides whether `entry` with `arguments` may be given to the shell: only where the list holds that very entry, since
-/// the list is what the tools are made of. `*` allows nothing here.
+/// Decides whether the shell may run `entry` with `arguments`. The list must hold exactly that entry, since there is a tool for
+/// each entry. `*` allows nothing here.
 ///
 /// # Errors
-/// [`Refusal::NotAllowed`], or [`Refusal::ProgramNotFound`], also of a program whose path the shell's line can't hold.
+/// [`Refusal`]. A program whose path does not fit into the shell's line counts as not found.
 pub(super) fn allow_in_shell(
     allow: &AllowList,
     programs: &Programs,
@@ -169,7 +168,7 @@ pub(super) fn allow_in_shell(
             return Err(Refusal::InShell { reason });
         }
         let matches = match rule.level.has_paths() {
-            // Whether the paths pass is found out when its turn comes.
+            // The paths are checked when its turn comes.
             true => matcher::read(&rule.level, &words).unwrap_or_default(),
             false => {
                 let judgement = rule.judge(&words, &mut NoPaths);
@@ -178,11 +177,11 @@ pub(super) fn allow_in_shell(
             }
         };
         let Some(matched) = matches.first() else {
-            // The judge says why.
+            // No form matches. The judge says why.
             refuse(&rule.judge(&words, &mut NoPaths))?;
             return Err(Refusal::NotAllowed { word: entry.to_owned(), allowed: allow.names().to_vec() });
         };
-        // Each form that may count has its say.
+        // Which form counts is not known yet, so what any of them calls secret is hidden.
         let shown = matches.iter().fold(words.clone(), |shown, matched| matched.without_secrets(&shown));
         let (inserted, shown_inserted) = (matched.with_inserted(&words), matched.with_inserted(&shown));
         judged = Some(JudgedWords { rule: Arc::clone(rule), words, shown, shown_inserted });
@@ -204,7 +203,7 @@ pub(super) fn allow_in_shell(
     Ok(ShellCommand { words, program, judged, approved: None })
 }
 
-/// What a judgement refuses. Where it asks for a person, that is found out when its turn comes.
+/// The refusal of a judgement, if it refuses. Whether a person has approved the call is checked when its turn comes.
 fn refuse(judgement: &Judgement<'_>) -> Result<(), Refusal> {
     match judgement.decision {
         Expected::Allow | Expected::Ask => Ok(()),
@@ -212,7 +211,7 @@ fn refuse(judgement: &Judgement<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The judge of rules in which nothing is a path.
+/// A judge for rules without paths.
 struct NoPaths;
 
 impl PathJudge for NoPaths {

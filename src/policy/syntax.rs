@@ -1,18 +1,18 @@
-//! Shell syntax outside quotes: found, so that a client is told instead of surprised.
+//! Finds shell syntax outside quotes, so that a client gets an error instead of a surprise.
 //!
-//! No shell ever sees a command of `execute_command`, so nothing here keeps anything from running: `ls && rm x` would
-//! hand `&&`, `rm` and `x` to `ls`. The scanner reads quotes as the shlex crate does, which splits the words after it.
+//! This is not a security check: no shell ever sees a command of `execute_command`, so `ls && rm x` would only pass `&&`,
+//! `rm` and `x` to `ls`. The scanner reads quotes as the shlex crate does, which splits the words afterwards.
 
 use std::fmt;
 
-/// A piece of shell syntax that stands outside quotes and would have changed the meaning in a shell.
+/// A piece of shell syntax outside quotes, which would mean something else in a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellSyntax {
-    /// `&&`, `||`, `;`, `|`, `&`, `<`, `>` and their like.
+    /// `&&`, `||`, `;`, `|`, `&`, `<`, `>` and the like.
     Operator(&'static str),
     /// A backtick or `$(`.
     Substitution(&'static str),
-    /// A line break, also one behind a backslash.
+    /// A line break, even after a backslash.
     Newline,
 }
 
@@ -30,13 +30,13 @@ impl fmt::Display for ShellSyntax {
 const OPERATORS: [&str; 16] =
     ["<<<", "<<", ">>", ">&", "<&", "<>", ">|", "&&", "&>", "||", ";;", ";", "|", "&", ">", "<"];
 
-/// Finds the first shell syntax in `line` that stands outside quotes, and its byte offset.
+/// Finds the first shell syntax outside quotes in `line`, and its byte offset.
 pub fn find_syntax(line: &str) -> Option<(usize, ShellSyntax)> {
     unquoted(line).find_map(|(offset, rest)| syntax_at(rest).map(|syntax| (offset, syntax)))
 }
 
-/// Finds the first word part outside quotes that a shell would have expanded (a variable, a glob, a tilde), so that a
-/// hint can say that it was passed literally.
+/// Finds the first thing outside quotes that a shell would have expanded (a variable, a glob, a tilde), so that a hint can
+/// say that it was passed literally.
 pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
     unquoted(line).find_map(|(offset, rest)| {
         let starts_word = || line.get(..offset).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']));
@@ -51,7 +51,7 @@ pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
     })
 }
 
-/// The rest of the line from each character on that stands outside quotes, comments and escapes.
+/// The rest of the line from each character that is outside quotes, comments and escapes, with its byte offset.
 fn unquoted(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut state = State::Blank;
     line.char_indices().filter_map(move |(offset, character)| {
@@ -61,7 +61,7 @@ fn unquoted(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Where the scanner stands; each variant names what the next character is read as.
+/// The state of the scanner: how it reads the next character.
 #[derive(Clone, Copy)]
 enum State {
     /// Between words, where `#` begins a comment.
@@ -75,7 +75,7 @@ enum State {
 }
 
 impl State {
-    /// Reads one character; says whether it stood outside quotes.
+    /// Reads one character, and says whether it is outside quotes.
     fn step(self, character: char) -> (Self, bool) {
         match (self, character) {
             (Self::Blank, '#') => (Self::Comment, false),
@@ -86,7 +86,7 @@ impl State {
             (Self::Blank | Self::Word, '"') => (Self::Double, false),
             (Self::Blank | Self::Word, '\\') => (Self::Escaped, false),
             (Self::Blank | Self::Word, _) => (Self::Word, true),
-            // A line break behind a backslash joins lines in a shell; shlex makes an empty word of it.
+            // In a shell a backslash before a line break joins the lines; shlex would make an empty word of it.
             (Self::Escaped, character) => (Self::Word, character == '\n'),
             (Self::Single, '\'') | (Self::Double, '"') => (Self::Word, false),
             (Self::Single, _) => (Self::Single, false),
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-/// The syntax that `rest`, which stands outside quotes, begins with.
+/// The shell syntax that `rest` begins with; `rest` is outside quotes.
 pub(super) fn syntax_at(rest: &str) -> Option<ShellSyntax> {
     match rest.chars().next()? {
         '\n' => Some(ShellSyntax::Newline),

@@ -1,22 +1,23 @@
-//! Splitting a command line by the rules of Windows programs, where a backslash is an ordinary character.
+//! Splits a command line by the rules of Windows programs, where a backslash is an ordinary character.
 //!
-//! The rules are those by which Microsoft's C run-time, and so nearly every program, reads its own command line: only `"`
-//! quotes, and a backslash means something only before one. See "Parsing C command-line arguments" in Microsoft's
-//! documentation. One state machine splits and finds what is refused, so that the two can't disagree. Pure text, so it
-//! is tested on every platform.
+//! These are the rules by which Microsoft's C run-time, and so nearly every program, reads its own command line: only `"`
+//! quotes, and a backslash is special only before one. See "Parsing C command-line arguments" in Microsoft's
+//! documentation. One state machine both splits and finds what is refused, so that the two can't disagree. It is pure text,
+//! so it is tested on every platform.
 
 use super::CommandLineError;
 use super::command_line::MOST_WORDS;
 use super::syntax::{ShellSyntax, syntax_at};
 
-/// Splits one line into words; says too what `cmd.exe` would have expanded, and is passed on literally.
+/// Splits one line into words. Also returns what `cmd.exe` would have expanded, which is passed literally here.
 ///
-/// Blanks and tabs separate words. `"` begins and ends a quoted part; `""` within one is a quote. Before a quote, two
-/// backslashes are one, and an odd one makes the quote ordinary. Single quotes, `%`, `!` and globs are ordinary characters.
+/// Blanks and tabs separate words. `"` begins and ends a quoted part; `""` within one is a quote. Before a quote, each two
+/// backslashes become one, and one left over makes the quote an ordinary character. Single quotes, `%`, `!` and globs are
+/// ordinary characters.
 ///
 /// # Errors
-/// Outside quotes what [`find_syntax`](super::find_syntax) refuses, and `^`, by which `cmd.exe` escapes; a quote without
-/// an end.
+/// Outside quotes, what [`find_syntax`](super::find_syntax) refuses, and `^`, which is the escape character of `cmd.exe`; a
+/// quote that is not closed; too many words.
 pub(super) fn split(line: &str) -> Result<(Vec<String>, Option<&'static str>), CommandLineError> {
     let mut words = Vec::new();
     // `None` between words, so that an empty pair of quotes is a word.
@@ -71,7 +72,7 @@ fn refused_at(rest: &str) -> Option<ShellSyntax> {
     if rest.starts_with('^') { Some(ShellSyntax::Operator("^")) } else { syntax_at(rest) }
 }
 
-/// `%` where the line holds `%NAME%`, which `cmd.exe` expands within quotes too.
+/// `%` if the line holds `%NAME%`, which `cmd.exe` expands even within quotes.
 fn literal_variable(line: &str) -> Option<&'static str> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c));
     let parts: Vec<&str> = line.split('%').collect();

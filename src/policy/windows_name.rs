@@ -1,18 +1,18 @@
-//! What a program's name means to Windows: its case, its ending, and what the file system would see through.
+//! What a program's name means to Windows: case, endings, and names that Windows reads as other names.
 //!
-//! Pure text, so it is tested on every platform.
+//! It is pure text, so it is tested on every platform.
 
 use std::ffi::OsStr;
 
-/// The endings of what a process can be made of. The others that `PATHEXT` names belong to programs that open files.
+/// The endings of files that Windows can start as a process. Other endings in `PATHEXT` are of files that some program opens.
 const STARTABLE: [&str; 4] = ["com", "exe", "bat", "cmd"];
 
-/// The endings that a name without one is tried with, in their order.
+/// The endings to try for a name without one, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Endings(Vec<&'static str>);
 
 impl Endings {
-    /// Takes those of `PATHEXT` that a process can be made of, in its order; without `PATHEXT`, all of them.
+    /// Takes the endings in `PATHEXT` that can be started, in its order; without `PATHEXT`, all that can.
     pub(super) fn new(pathext: Option<&OsStr>) -> Self {
         let Some(pathext) = pathext.and_then(OsStr::to_str) else { return Self(STARTABLE.to_vec()) };
         let known = |given: &str| {
@@ -28,8 +28,8 @@ impl Endings {
         Self(endings)
     }
 
-    /// The file names that `name` can mean: itself where it has an ending that counts, else itself with each of them.
-    /// None where Windows would not read the name as it is written.
+    /// The file names that `name` can mean: itself if it has an ending that can be started, else itself with each ending.
+    /// None if Windows would read the name as another one.
     pub(super) fn candidates(&self, name: &str) -> Vec<String> {
         if !is_plain(name) {
             return Vec::new();
@@ -41,7 +41,7 @@ impl Endings {
     }
 }
 
-/// Splits off the ending where it is one that a process can be made of.
+/// Splits off the ending if it is one that can be started.
 fn split_ending(name: &str) -> (&str, Option<&str>) {
     match name.rsplit_once('.') {
         Some((stem, ending)) if STARTABLE.iter().any(|known| known.eq_ignore_ascii_case(ending)) => {
@@ -51,8 +51,8 @@ fn split_ending(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a word means the entry of an allow-list: case and the kind of slash do not count, and an ending only where
-/// both have one.
+/// Whether a word means an allow-list entry: case and the kind of slash do not count, and an ending counts only if both have
+/// one.
 pub(super) fn means(word: &str, entry: &str) -> bool {
     let ((word, word_ending), (entry, entry_ending)) = (split_ending(word), split_ending(entry));
     let same = |left: char, right: char| left.eq_ignore_ascii_case(&right) || (is_slash(left) && is_slash(right));
@@ -73,8 +73,8 @@ pub(super) fn has_ending_of(found: &str, word: &str) -> bool {
 
 /// Whether Windows reads the name of this file as it is written.
 ///
-/// It drops dots and blanks at the end of a name (`tool.bat. .` is `tool.bat`), takes what follows a colon for a stream of the
-/// file (`tool.exe:x`) or for a path on another drive's current directory (`C:tool`), and resolves control characters and
+/// Windows drops dots and blanks at the end of a name (`tool.bat. .` is `tool.bat`), takes what follows a colon for a stream of
+/// the file (`tool.exe:x`) or for a path in another drive's current directory (`C:tool`), and treats control characters and
 /// wildcards in its own ways.
 fn is_plain(path: &str) -> bool {
     let rest = match path.as_bytes() {
@@ -125,7 +125,7 @@ mod tests {
             (r"C:\bin\tool", "tool"),
             ("too", "tool"),
             ("tool:x", "tool"),
-            // The Kelvin sign is no `k` to Windows.
+            // To Windows the Kelvin sign is not a `k`.
             ("\u{212a}ill", "kill"),
         ] {
             assert!(!means(word, entry), "{word} {entry}");

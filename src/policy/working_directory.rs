@@ -1,4 +1,4 @@
-//! A directory that was checked, held so that it stays the one that was checked.
+//! A directory that was checked, and is held open so that it stays the one that was checked.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::files::Held;
 
-/// A directory to run in. On Linux it holds a handle to the very directory that was checked, so that nothing that is
-/// renamed or linked anew between the check and the use changes where a command runs.
+/// A directory to run in. On Linux it holds a handle to the directory that was checked, so renames and links after the check
+/// don't change where a command runs.
 #[derive(Debug)]
 pub struct WorkingDirectory {
     held: Arc<Held>,
@@ -15,21 +15,21 @@ pub struct WorkingDirectory {
 }
 
 impl WorkingDirectory {
-    /// Opens the directory at `path`, links followed, and finds out its canonical path.
+    /// Opens the directory at `path`, follows links, and finds out its canonical path.
     ///
     /// # Errors
-    /// What resolving, opening or entering it fails with; `NotADirectory` where it is none.
+    /// If it can't be resolved, opened or entered; `NotADirectory` if it is not a directory.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::new(Held::open_directory(path)?)
     }
 
-    /// Takes one that was just opened.
+    /// Takes a directory that was just opened.
     pub(super) fn new(held: Held) -> io::Result<Self> {
         may_be_entered(&held)?;
         Ok(Self { path: held.path().to_owned(), held: Arc::new(held) })
     }
 
-    /// Takes one that was opened some time ago, under the name that it has now.
+    /// Takes a directory that was opened some time ago, under the path that it has now.
     pub(crate) fn of(held: Arc<Held>) -> io::Result<Self> {
         if held.is_removed() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "it was removed since it was opened"));
@@ -43,12 +43,12 @@ impl WorkingDirectory {
         &self.path
     }
 
-    /// What holds it.
+    /// Its handle.
     pub fn held(&self) -> &Arc<Held> {
         &self.held
     }
 
-    /// The path to start a process in while this value lives: on Linux the held handle's, as long as `/proc` is there.
+    /// The path to start a process in while this value lives: on Linux that of the handle, if `/proc` is there.
     pub fn spawn_path(&self) -> PathBuf {
         #[cfg(windows)]
         if let Some(path) = without_verbatim_share(&self.path) {
@@ -64,7 +64,7 @@ fn may_be_entered(held: &Held) -> io::Result<()> {
     Ok(rustix::fs::accessat(held, ".", Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
-/// Elsewhere the start of the command finds out.
+/// On other platforms, starting the command finds out.
 #[cfg(not(target_os = "linux"))]
 fn may_be_entered(_held: &Held) -> io::Result<()> {
     Ok(())

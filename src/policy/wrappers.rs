@@ -1,16 +1,16 @@
-//! Programs that start other programs: allowing one allows all that it can start, and the operator is told.
+//! Programs that start other programs or run code. Allowing one allows all that it can start, so the operator is warned.
 
 /// Why a name on the allow-list deserves a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Runs code that its arguments or its input hold.
+    /// Runs code from its arguments or its input.
     Interpreter,
-    /// Starts the programs that its arguments, options or configuration name.
+    /// Starts programs that its arguments, options or configuration name.
     Wrapper,
 }
 
 impl Reach {
-    /// What allowing the program means, as a sentence's end.
+    /// What allowing the program means, as the end of a sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Interpreter => "runs any code that a call gives it, so allowing it allows everything",
@@ -179,15 +179,15 @@ const WRAPPERS: &[&str] = &[
     "zip",
 ];
 
-/// Looks up what allowing `entry` (a name or a path) means beyond itself; `None` where nothing is known against it.
+/// Looks up what else allowing `entry` (a name or a path) allows; `None` if nothing is known.
 ///
-/// A help for operators and no more: that a program is missing here does not make it harmless.
+/// This only helps operators. A program that is missing here is not therefore harmless.
 pub fn reach_of(entry: &str) -> Option<Reach> {
     let name = entry.rsplit(['/', '\\']).next().unwrap_or(entry);
     let lower = name.to_ascii_lowercase();
     let name = if cfg!(windows) { lower.as_str() } else { name };
     let name = [".exe", ".com", ".bat", ".cmd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-    // `python3.11` and `perl5.36` are what their unversioned names are.
+    // `python3.11` and `perl5.36` count as their names without the version.
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let listed = |list: &[&str]| list.contains(&name) || (!unversioned.is_empty() && list.contains(&unversioned));
     if listed(INTERPRETERS) {

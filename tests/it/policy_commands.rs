@@ -89,7 +89,7 @@ fn test_runs_every_example_and_case_and_names_what_none_uses() {
     place
         .write("odd.yaml", "commands:\n  rg:\n    options: {--pre: {text: {}}}\n    examples: {allow: [rg --pre x]}\n");
     let (status, text) = run(&place, &["policy", "test", "odd.yaml"]);
-    let warned = "odd.yaml:3: `--pre` can start any program that a call names; name its values with `one_of`";
+    let warned = "odd.yaml:3: `--pre` can start any program that a call names; list its values with `one_of`";
     assert_eq!((status, text), (0, format!("odd.yaml: 1 examples: all as expected\n  {warned}\n")));
     assert_eq!(json(&place, &["policy", "test", "odd.yaml"]).1["files"][0]["warnings"], serde_json::json!([warned]));
     let with_cases = run(&place, &["policy", "test", "--cases", "cases", "--policy", "p.yaml"]);
@@ -120,10 +120,10 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     // A line of another command is wrong whatever is expected, as it is for the server.
     place.write("foreign.yaml", "commands:\n  ls: {examples: {refuse: [cat x]}}\n  cat: {operands: [{path: read}], examples: {allow: [cat x]}}\n");
     let (status, text) = run(&place, &["policy", "test", "foreign.yaml"]);
-    let wrong = "foreign.yaml:2: `cat x`: expected refuse, came refuse: it is no call of `ls`";
+    let wrong = "foreign.yaml:2: `cat x`: expected refuse, came refuse: it does not call `ls`";
     assert!(status == 1 && text.contains(wrong), "{text}");
     let (status, text) = run(&place, &["check", "--policy", "foreign.yaml", "--", "ls"]);
-    assert!(status == 2 && text.contains("it is no call of `ls`"), "{text}");
+    assert!(status == 2 && text.contains("it does not call `ls`"), "{text}");
     for (arguments, said) in [
         (&["policy", "test"][..], "needs the file of a policy"),
         (&["policy", "test", "none.yaml"], "cannot read the policy `none.yaml`"),

@@ -1,4 +1,4 @@
-//! What can be wrong with a policy, in words for the person who wrote it.
+//! What can be wrong with a policy, in words for its author.
 
 use thiserror::Error;
 
@@ -14,12 +14,12 @@ pub struct PolicyError {
     pub problem: Problem,
 }
 
-/// A situation that is allowed and probably not meant, with its place.
+/// Something in a policy that is allowed but probably not meant, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyWarning {
     /// The file and the line.
     pub origin: Origin,
-    /// What is odd there.
+    /// What is odd, as a sentence.
     pub text: String,
 }
 
@@ -39,40 +39,40 @@ impl From<PolicyError> for PolicyWarning {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// No YAML, or more of it than is read.
+    /// It is not YAML, or too much of it.
     #[error("{why}")]
     Yaml {
-        /// As a sentence.
+        /// What is wrong, as a sentence.
         why: String,
     },
-    /// A key that means nothing here.
-    #[error("unknown key {key} of {of}{}", meant(nearest.as_deref(), &format!("known are {}", known.join(", "))))]
+    /// A key that is not known here.
+    #[error("unknown key {key} of {of}{}", meant(nearest.as_deref(), &format!("the known keys are {}", known.join(", "))))]
     UnknownKey {
-        /// As it is written, in backticks.
+        /// The key as it is written, in backticks.
         key: String,
-        /// What has keys here.
+        /// What the key belongs to.
         of: String,
         /// The one that was probably meant.
         nearest: Option<String>,
-        /// All that there are.
+        /// All keys that are known here.
         known: Vec<&'static str>,
     },
     /// A key that is missing.
     #[error("{of} needs the key `{key}`")]
     MissingKey {
-        /// What has keys here.
+        /// What the key belongs to.
         of: String,
         /// The key.
         key: &'static str,
     },
-    /// A value of the wrong shape, or one that means nothing.
+    /// A value of the wrong shape, or one that is not allowed.
     #[error("{what}: expected {expected}, found {found}")]
     Value {
         /// What it is the value of.
         what: String,
         /// What it may be.
         expected: String,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
     /// A type that is not declared.
@@ -83,13 +83,13 @@ pub enum Problem {
         /// The one that was probably meant.
         nearest: Option<String>,
     },
-    /// A type that is made of itself.
-    #[error("type `{name}` is made of itself")]
+    /// A type that is defined by itself.
+    #[error("type `{name}` is defined by itself")]
     TypeInItself {
         /// The name.
         name: String,
     },
-    /// A type of two kinds.
+    /// A value with two types.
     #[error("{what} has the two types `{first}` and `{second}`; keep one of them")]
     TwoTypes {
         /// What it is the type of.
@@ -123,10 +123,10 @@ pub enum Problem {
         /// The command.
         command: String,
     },
-    /// A set of characters that is none.
+    /// A set of characters that can't be read.
     #[error("`chars`: {}", if range.is_empty() { "the set is empty".to_owned() } else { format!("the range `{range}` runs backwards") })]
     Chars {
-        /// The range; empty where there is nothing at all.
+        /// The range that runs backwards; empty for an empty set.
         range: String,
     },
     /// Bounds the wrong way round.
@@ -139,35 +139,35 @@ pub enum Problem {
         /// The upper one.
         high: String,
     },
-    /// A spelling that the syntax can't have.
+    /// A spelling that an option can't have.
     #[error("option `{spelling}`: {why}")]
     Spelling {
-        /// As it is written.
+        /// The spelling.
         spelling: String,
         /// Why not, and what instead.
         why: String,
     },
-    /// One option in two keys.
+    /// One option under two keys.
     #[error("option `{spelling}` occurs twice in this form, first in {first}; keep one of them")]
     OptionTwice {
         /// The spelling that both have.
         spelling: String,
-        /// Where the first one stands.
+        /// Where the first one is.
         first: Origin,
     },
-    /// An attribute that means nothing with this type.
+    /// An attribute that has no meaning here.
     #[error("{what}: `{attribute}` means nothing {why}")]
     Attribute {
         /// What has it.
         what: String,
         /// The attribute.
         attribute: &'static str,
-        /// Where it means nothing.
+        /// Why, such as "with a flag".
         why: String,
     },
-    /// Two operands of variable number.
+    /// Two operands with a variable count.
     #[error(
-        "the operands {first} and {second} both have a variable number, so nobody can tell where one ends; give one of them a fixed `count`"
+        "the operands {first} and {second} both have a variable count, so it is not clear where the first one ends; give one of them a fixed `count`"
     )]
     TwoVariable {
         /// One of them.
@@ -175,8 +175,8 @@ pub enum Problem {
         /// The other.
         second: String,
     },
-    /// Operands beside forms.
-    #[error("`{key}` stands beside `forms` of `{level}`; put it into the forms that it belongs to")]
+    /// Operands next to forms.
+    #[error("`{level}` has both `{key}` and `forms`; put `{key}` into the forms that it belongs to")]
     BesideForms {
         /// The key.
         key: &'static str,
@@ -191,9 +191,9 @@ pub enum Problem {
         /// The other place.
         first: Origin,
     },
-    /// A rule for a program that runs what it is told to, and is told anything.
+    /// A rule for a program that runs code or other programs, and that lets a call choose which.
     #[error(
-        "`{command}` {meaning}, and {what} does not pin what that is: name what it may run with `one_of`, or say `{command}: any`"
+        "`{command}` {meaning}, and {what} does not limit it: list what it may run with `one_of`, or allow everything with `{command}: any`"
     )]
     Unpinned {
         /// The command.
@@ -203,14 +203,14 @@ pub enum Problem {
         /// The operand or the option.
         what: String,
     },
-    /// An example that comes out in another way.
+    /// An example that is decided in another way than expected.
     #[error("example `{line}`: expected {expected}, got {came}: {why}")]
     Example {
         /// The command line.
         line: String,
         /// What was expected.
         expected: &'static str,
-        /// What came.
+        /// What was decided.
         came: &'static str,
         /// Why, as a sentence.
         why: String,

@@ -1,4 +1,5 @@
-//! The examples of a policy: command lines with what must be decided for them, run whenever the policy is loaded.
+//! The examples of a policy: command lines and what must be decided for them. They are checked whenever a policy file is
+//! loaded.
 
 use super::error::{PolicyError, Problem};
 use super::grammar::{CommandRule, Example, ExampleLine, Expected};
@@ -8,7 +9,7 @@ use crate::policy::{CommandLine, CommandLineError};
 /// The words of an example, split as a client's line is.
 ///
 /// # Errors
-/// [`CommandLineError`], where it is no command line.
+/// [`CommandLineError`], if it is not a command line.
 pub fn words_of(line: &ExampleLine) -> Result<Vec<String>, CommandLineError> {
     let command = match line {
         ExampleLine::Line(line) => CommandLine::parse(line),
@@ -20,21 +21,21 @@ pub fn words_of(line: &ExampleLine) -> Result<Vec<String>, CommandLineError> {
     command.map(CommandLine::into_words)
 }
 
-/// What a rule decides for words, whatever lies on the disk: a relative path without `..` counts as one that lies inside.
+/// What a rule decides for words, without asking the file system: a relative path without `..` counts as inside.
 pub fn decide_example<'p>(command: &'p CommandRule, words: &[String]) -> Judgement<'p> {
     command.judge(words, &mut ByText)
 }
 
-/// What became of an example.
+/// The result of running an example.
 #[derive(Debug)]
 pub struct ExampleRun<'p> {
-    /// What is decided.
+    /// What was decided.
     pub came: Expected,
-    /// Why, as a sentence; empty where it simply runs.
+    /// Why, as a sentence; empty if the command takes anything.
     pub why: String,
-    /// Whether that is what was to be decided. A line that belongs to another command never is.
+    /// Whether this was expected. It never is for a line that calls another command.
     pub is_as_expected: bool,
-    /// What the rule decides; `None` for what is no call of the command.
+    /// What the rule says; `None` for a line that does not call the command.
     pub judgement: Option<Judgement<'p>>,
 }
 
@@ -49,7 +50,7 @@ pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRu
         Ok(words) => words,
     };
     if words.first() != Some(&command.name) {
-        return none(format!("it is no call of `{}`", command.name), true);
+        return none(format!("it does not call `{}`", command.name), true);
     }
     let judgement = decide_example(command, &words);
     let came = judgement.decision;

@@ -1,4 +1,4 @@
-//! What a rule decides for a call: the forms that match, the paths in them, and which of the forms counts.
+//! What a rule decides for a call: which forms match, where their paths lead, and which form counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,42 +10,42 @@ use super::reach::{HeldClaim, PathError};
 use super::refusal;
 use crate::text::{SHORTEST_SECRET, Secrets, escape};
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 pub(crate) const HIDDEN: &str = "***";
 
-/// Says whether a path lies where it must.
+/// Checks whether paths lie where they must.
 pub trait PathJudge {
-    /// Looks at one path.
+    /// Checks one path.
     ///
     /// # Errors
-    /// [`PathError`], why it does not.
+    /// [`PathError`], if it lies elsewhere.
     fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError>;
 }
 
-/// What a rule decides, and what that rests on.
+/// What a rule decides for a call, and why.
 #[derive(Debug)]
 pub struct Judgement<'p> {
     /// Whether it runs.
     pub decision: Expected,
-    /// The form that decides, with what each word is; `None` where none matches.
+    /// The form that decides, with what each word is; `None` if none matches.
     pub matched: Option<Match<'p>>,
-    /// The level that the words lead to.
+    /// The command or subcommand that the words name.
     pub level: &'p Level,
-    /// Why it does not run as it is, in a sentence for the model; `None` where it runs.
+    /// Why it does not run, or not without an approval, in a sentence for the model; `None` if it runs.
     pub refusal: Option<String>,
-    /// What the operator says of the form that decides.
+    /// The operator's reason for the form that decides.
     pub reason: Option<&'p str>,
-    /// The paths of the form that decides, held.
+    /// The paths of the form that decides, held open.
     pub claims: Vec<HeldClaim>,
-    /// The words of the call, without the values that the rule calls secret; where it is refused, without what may be one.
+    /// The words of the call, without the values that the rule calls secret; if it is refused, without all that may be secret.
     pub(crate) shown: Vec<String>,
 }
 
 impl CommandRule {
-    /// Decides about the words of a call, of which the first is the command.
+    /// Decides on the words of a call, of which the first is the command.
     ///
-    /// Every form is tried. Of those that match and whose paths lie where they must, deny beats ask beats allow, whatever
-    /// their order; where there are none the call is refused.
+    /// Every form is tried. Among the forms that match and whose paths lie where they must, deny beats ask and ask beats
+    /// allow, whatever their order. If there are none, the call is refused.
     pub fn judge<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let judgement = self.judge_forms(words, paths);
         let shown = match &judgement.matched {
@@ -101,7 +101,7 @@ impl CommandRule {
         }
     }
 
-    /// Whether a value of it is secret.
+    /// Whether it calls any value secret.
     pub(crate) fn has_secrets(&self) -> bool {
         self.level.levels().into_iter().any(|level| {
             let mut operands = level.forms().iter().flat_map(Form::all_operands);
@@ -109,9 +109,9 @@ impl CommandRule {
         })
     }
 
-    /// The words of a call that is refused, without whatever may be a secret if the rule has any: an option may be misspelt, and
-    /// its value stand anywhere. What stays is the names of options and subcommands, and the values of options that the rule
-    /// knows and does not call secret.
+    /// The words of a refused call, without anything that may be a secret, if the rule has secrets: an option may be misspelt, so
+    /// its value may be anywhere. What is left is the names of options and subcommands, and the values of known options that
+    /// are not secret.
     pub fn without_secrets(&self, words: &[String]) -> Vec<String> {
         let mut shown = words.to_vec();
         if !self.has_secrets() {
@@ -121,7 +121,7 @@ impl CommandRule {
         let options: Vec<&OptionRule> = levels.iter().flat_map(|level| level.all_options()).collect();
         let has_names = levels.iter().any(|level| matches!(level.syntax, Syntax::SingleDash | Syntax::Go));
         let is_long = |word: &str| has_names || word.starts_with("--");
-        // A call may have a great many words, so that none of them is compared with each option.
+        // A call may have very many words, so they are looked up here and not compared with each option.
         let mut named: HashMap<&str, (bool, bool)> = HashMap::new();
         for option in &options {
             let takes_next = matches!(option.takes, Takes::Value { place: ValuePlace::Anywhere, .. });
@@ -170,7 +170,7 @@ impl CommandRule {
                     let attached = lengths.iter().rev().copied().find(is_secret);
                     attached.or_else(|| (name != word).then_some(name.len() + 1))
                 }
-                // A letter, and what may be its value.
+                // A letter, followed by what may be its value.
                 (None, None) => word.char_indices().nth(2).map(|(at, _)| at),
             };
             if let Some(from) = from {
@@ -182,22 +182,22 @@ impl CommandRule {
     }
 }
 
-/// What the next word is.
+/// What is known about the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// The value of a secret option.
     Secret,
-    /// The value of another option.
+    /// The value of an option that is not secret.
     Plain,
-    /// Nobody knows.
+    /// Nothing is known.
     Unknown,
 }
 
-/// So many of the values are looked for in a sentence, and so much of each: a sentence holds no more of a word.
+/// How many values are looked for in a sentence, and how many characters of each: a sentence repeats no more of a word.
 const MOST_VALUES: usize = 1000;
 const LONGEST_VALUE: usize = 256;
 
-/// A sentence about a call, without what is hidden of its words.
+/// Removes from a sentence about a call what is hidden of its words.
 pub(crate) fn without_values(sentence: String, words: &[String], shown: &[String]) -> String {
     let hidden = words.iter().zip(shown).filter(|(word, shown)| word != shown);
     let values = hidden.map(|(word, shown)| word.get(shown.len().saturating_sub(HIDDEN.len())..).unwrap_or(word));
@@ -207,16 +207,15 @@ pub(crate) fn without_values(sentence: String, words: &[String], shown: &[String
     if values.len() > MOST_VALUES {
         return "the arguments are not what the rule takes; `list_commands` shows what it takes".to_owned();
     }
-    // A short value can be told from the rest of the sentence only where it is quoted.
+    // A short value is replaced only where it is quoted, since it may occur in the rest of the sentence by chance.
     let quoted = |value: String| if value.len() < SHORTEST_SECRET { format!("`{value}`") } else { value };
     let values = Secrets::new(values.into_iter().map(quoted));
     if values.are_none() { sentence } else { values.hide(&sentence).into_owned() }
 }
 
-/// Looks at the paths of a form.
+/// Checks the paths of a form.
 ///
-/// A form that denies counts unless one of its paths is known to lie elsewhere: what can't be found out takes nothing away
-/// from a refusal.
+/// A form that denies counts unless one of its paths is known to lie elsewhere: if that can't be found out, the call is refused.
 fn hold(
     matched: &Match<'_>,
     words: &[String],
@@ -249,7 +248,7 @@ fn effect_of<'p>(matched: &Match<'p>) -> (Effect, Option<&'p str>) {
 }
 
 impl Match<'_> {
-    /// The words of the call with those that the rule inserts at each level.
+    /// The words of the call with the words that the rule inserts at each level.
     pub fn with_inserted(&self, words: &[String]) -> Vec<String> {
         let mut all = Vec::with_capacity(words.len() + 8);
         let mut from = 0;
@@ -262,7 +261,7 @@ impl Match<'_> {
         all
     }
 
-    /// The words with the values that the rule calls secret replaced.
+    /// The words, with the values replaced that the rule calls secret.
     pub fn without_secrets(&self, words: &[String]) -> Vec<String> {
         let mut shown = words.to_vec();
         for reading in &self.readings {
@@ -283,7 +282,7 @@ impl Match<'_> {
     }
 }
 
-/// The judge for examples, which knows no file system: what is relative and has no `..` lies inside.
+/// The judge for examples, which does not ask the file system: a relative path without `..` lies inside.
 #[derive(Debug, Default)]
 pub(super) struct ByText;
 

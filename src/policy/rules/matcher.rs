@@ -1,7 +1,7 @@
-//! Whether the words of a call match a rule. Pure: it looks at the rule and at the words, and at nothing else.
+//! Whether the words of a call match a rule. Pure: it looks only at the rule and at the words.
 //!
-//! One principle decides what the grammar leaves open: *a word passes only where every plausible reading of it gives the
-//! same meaning.* What no rule describes does not match.
+//! One principle decides what the grammar leaves open: *a word matches only if every plausible reading of it has the same
+//! meaning.* What no rule describes does not match.
 //!
 //! # The grammar
 //!
@@ -12,28 +12,28 @@
 //! form        = (option | operand)* ["--" operand*]
 //!
 //! gnu         option = -L* | -L*Lvalue | -L*L value | --name | --name=value | --name value     (L: one letter)
-//! posix       as gnu; behind the first operand every word is an operand, `--` too
+//! posix       as gnu; after the first operand every word is an operand, `--` too
 //! single_dash option = -name | -name value
 //! go          option = (-name | --name) | (-name | --name)=value | (-name | --name) value
 //! operands    every word is an operand, `--` too
 //! ```
 //!
-//! - An option counts only by its exact spelling. Before `--`, a word that begins with `-` and is more than `-` is an
-//!   option. `-NUM` is a dash and digits. A spelling without a dash (`!`) is a flag wherever an option may stand.
-//! - A value and an operand begin with `-`, `+` or `@` only where their type says so. Two more beginnings have one reading
-//!   alone: behind `--` a text or a path may begin with `-`, and a value that is attached to its option with `-` or `+`.
-//!   With `@` many programs mean a file, wherever the value stands. A value that is attached to a letter does not begin with
-//!   `=`, since programs differ in whether that belongs to it.
-//! - An optional value is one only where it is attached.
-//! - Operands are counted. Of a row of them at most one has a variable number: those before it are counted from the
-//!   beginning, those behind it from the end.
-//! - Words behind `--` are `after_double_dash` where the form has that, else operands like the others.
+//! - An option matches only by its exact spelling. Before `--`, a word that begins with `-` and is longer than `-` is an
+//!   option. `-NUM` is a dash and digits. A spelling without a dash (`!`) is a flag wherever an option may be.
+//! - A value or an operand may begin with `-`, `+` or `@` only if its type says so. There are two exceptions, since they have
+//!   only one reading: after `--` a text or a path may begin with `-`, and a value that is attached to its option may begin
+//!   with `-` or `+`. Many programs read a value with `@` as the name of a file, wherever it is. A value that is attached to
+//!   a letter may not begin with `=`, since programs differ in whether the `=` belongs to the value.
+//! - An optional value must be attached.
+//! - Operands are counted. At most one operand of a form has a variable count: those before it are counted from the
+//!   beginning, those after it from the end.
+//! - Words after `--` are `after_double_dash` if the form has that, else operands like the others.
 //!
-//! # What comes of it
+//! # The result
 //!
-//! [`read`] tries every form of the level that the words lead to, and gives those that match with what each word is, or the
-//! failure of the form that got furthest. What a form comes to (allow, ask, deny), and whether the paths lie where they
-//! must, is decided by the caller.
+//! [`read`] tries every form of the level that the words name. It returns the forms that match, with what each word is, or
+//! the failure of the form that got furthest. The caller decides what a form means (allow, ask, deny), and whether the paths
+//! lie where they must.
 
 mod reading;
 mod value;
@@ -44,12 +44,12 @@ use super::grammar::{
     Arguments, Effect, Form, Level, NUMBER_OPTION, Operand, OptionRule, Options, Order, Syntax, Takes, ValuePlace,
     ValueType,
 };
-use value::{ValueStands, is_of};
+use value::{Position, is_of};
 
 /// Finds the forms that match the words, of which the first is the command.
 ///
 /// # Errors
-/// The failure of the form that got furthest, where none matches.
+/// The failure of the form that got furthest, if none matches.
 pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Failure<'p>> {
     let mut levels = vec![(level, 1)];
     let mut readings = vec![Reading { word: 0, from: 0, role: Role::Name(level) }];
@@ -85,7 +85,7 @@ pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Fa
                     let readings = readings.iter().cloned().chain(read).collect();
                     matches.push(Match { levels: levels.clone(), form: Some(form), readings });
                 }
-                // Without operands it is no way to call what was taken for a subcommand.
+                // A form without operands says nothing about a word that was taken for a subcommand.
                 Err(_) if is_unknown && form.operands.is_empty() => {}
                 Err(failure) => furthest = Some(further(furthest, failure)),
             }
@@ -97,7 +97,7 @@ pub fn read<'p>(level: &'p Level, words: &[String]) -> Result<Vec<Match<'p>>, Fa
     }
 }
 
-/// The one that got further. A form that only takes out values has nothing to say of what is taken.
+/// The failure that got further. A form that denies says nothing about what is allowed, so others come first.
 fn further<'p>(one: Option<Failure<'p>>, other: Failure<'p>) -> Failure<'p> {
     let rank = |failure: &Failure<'_>| (failure.form.is_none_or(|form| form.effect != Effect::Deny), failure.word);
     match one {
@@ -106,7 +106,7 @@ fn further<'p>(one: Option<Failure<'p>>, other: Failure<'p>) -> Failure<'p> {
     }
 }
 
-/// The first operand, where it is the name of a subcommand, with what stands before it.
+/// The subcommand that the first operand names, what precedes it, and its place.
 fn subcommand<'p>(
     level: &'p Level,
     options: &'p Options,
@@ -137,7 +137,7 @@ fn match_form<'p>(
 ) -> Result<Vec<Reading<'p>>, Failure<'p>> {
     let fail = |word, wrong| Failure { word, level, form: Some(form), wrong };
     let mut scanned = scan(level, Some(form), &form.options, words, start, Until::End)?;
-    // The program would take it for the subcommand.
+    // The program would take such an operand for a subcommand.
     let is_subcommand = |at: &usize| subcommands.iter().any(|level| level.path.last() == words.get(*at));
     if let Some(at) = scanned.operands.first().filter(|at| is_subcommand(at)) {
         return Err(fail(*at, Mismatch::TooMany));
@@ -172,12 +172,13 @@ enum Until {
     End,
 }
 
-/// Options and `--`, told from operands.
+/// Words that were told apart: options with their values, operands and `--`.
 struct Scanned<'p> {
+    /// The options, their values, and `--`.
     readings: Vec<Reading<'p>>,
-    /// The operands, by number.
+    /// The numbers of the operands.
     operands: Vec<usize>,
-    /// Where `--` stands.
+    /// The number of `--`.
     double_dash: Option<usize>,
     /// The first word that was not read.
     next: usize,
@@ -203,7 +204,7 @@ fn scan<'p>(
         };
         let behind = level.order == Order::OptionsFirst && !scanned.operands.is_empty();
         if word == "--" && !stopped {
-            // A program that stops at its first operand would take it for one more.
+            // A program that stops at its first operand would take `--` for another operand.
             if level.refuses_double_dash || (level.syntax == Syntax::Go && behind) {
                 return Err(fail(Mismatch::DoubleDash));
             }
@@ -212,7 +213,7 @@ fn scan<'p>(
             scanned.next += 1;
             if until == Until::End {
                 if has_option && level.order == Order::OperandsFirst && scanned.next < words.len() {
-                    return Err(Failure { word: scanned.next, level, form, wrong: Mismatch::OperandBehindOption });
+                    return Err(Failure { word: scanned.next, level, form, wrong: Mismatch::OperandAfterOption });
                 }
                 scanned.operands.extend(scanned.next..words.len());
                 scanned.next = words.len();
@@ -222,11 +223,11 @@ fn scan<'p>(
         let has_dash = word.starts_with('-') && word != "-";
         if (has_dash && (!stopped || behind)) || (!stopped && options.get(word).is_some()) {
             if behind {
-                return Err(fail(Mismatch::OptionBehindOperand));
+                return Err(fail(Mismatch::OptionAfterOperand));
             }
             has_option = true;
             read_option(level.syntax, options, words, &mut scanned).map_err(|wrong| {
-                // A value in a word of its own begins with that word.
+                // A value that is a word of its own begins at byte 0.
                 let is_alone = matches!(wrong, Mismatch::BadValue(_, _, 0));
                 Failure { word: at + usize::from(is_alone), level, form, wrong }
             })?;
@@ -236,7 +237,7 @@ fn scan<'p>(
             return Ok(scanned);
         }
         if has_option && level.order == Order::OperandsFirst {
-            return Err(fail(Mismatch::OperandBehindOption));
+            return Err(fail(Mismatch::OperandAfterOption));
         }
         scanned.operands.push(at);
         scanned.next += 1;
@@ -244,7 +245,7 @@ fn scan<'p>(
     Ok(scanned)
 }
 
-/// Reads the option in the next word, and its value in the word behind it.
+/// Reads the option in the next word, with its value, which may be the word after it.
 fn read_option<'p>(
     syntax: Syntax,
     options: &'p Options,
@@ -264,7 +265,7 @@ fn read_option<'p>(
                 Some(equals) if word.starts_with('-') => (word.get(..equals).unwrap_or_default(), Some(equals + 1)),
                 Some(_) | None => (word.as_str(), None),
             };
-            // In `go` one dash is as good as two.
+            // In `go` one dash means the same as two.
             let name = if syntax == Syntax::Go && is_long { name.get(1..).unwrap_or_default() } else { name };
             let option = options.get(name).ok_or(Mismatch::UnknownOption(None))?;
             read_value(option, words, (at, 0), value, scanned)
@@ -289,7 +290,7 @@ fn read_letters<'p>(
         scanned.readings.push(Reading { word: at, from: 0, role: Role::Option(option) });
         return match &option.takes {
             Takes::Flag => Ok(()),
-            Takes::Value { value, .. } => take(option, value, words, (at, 1), ValueStands::Attached, scanned),
+            Takes::Value { value, .. } => take(option, value, words, (at, 1), Position::Attached, scanned),
         };
     }
     let is_alone = word.chars().count() == 2;
@@ -302,7 +303,7 @@ fn read_letters<'p>(
         let behind = word.get(rest..).unwrap_or_default();
         match &option.takes {
             Takes::Flag => scanned.readings.push(Reading { word: at, from: place, role: Role::Option(option) }),
-            Takes::Value { .. } if behind.starts_with('=') => return Err(Mismatch::EqualsBehindLetter(option)),
+            Takes::Value { .. } if behind.starts_with('=') => return Err(Mismatch::EqualsAfterLetter(option)),
             Takes::Value { .. } => {
                 return read_value(option, words, (at, place), (!behind.is_empty()).then_some(rest), scanned);
             }
@@ -311,7 +312,8 @@ fn read_letters<'p>(
     Ok(())
 }
 
-/// Reads the value of an option that stands in the word `at`, from the byte `begins` on: attached from a byte on, or in the next word.
+/// Reads the value of the option that begins at the byte `begins` of the word `at`. The value is attached and begins at the byte
+/// `attached`, or it is the next word.
 fn read_value<'p>(
     option: &'p OptionRule,
     words: &[String],
@@ -323,9 +325,7 @@ fn read_value<'p>(
     match (&option.takes, attached) {
         (Takes::Flag, None) => Ok(()),
         (Takes::Flag, Some(_)) => Err(Mismatch::TakesNoValue(option)),
-        (Takes::Value { value, .. }, Some(from)) => {
-            take(option, value, words, (at, from), ValueStands::Attached, scanned)
-        }
+        (Takes::Value { value, .. }, Some(from)) => take(option, value, words, (at, from), Position::Attached, scanned),
         (Takes::Value { place: ValuePlace::Optional, .. }, None) => Ok(()),
         (Takes::Value { place: ValuePlace::Attached, .. }, None) => Err(Mismatch::NeedsValue(option)),
         (Takes::Value { value, place: ValuePlace::Anywhere }, None) => {
@@ -333,7 +333,7 @@ fn read_value<'p>(
                 return Err(Mismatch::NeedsValue(option));
             }
             scanned.next = at + 2;
-            take(option, value, words, (at + 1, 0), ValueStands::Alone, scanned)
+            take(option, value, words, (at + 1, 0), Position::Alone, scanned)
         }
     }
 }
@@ -343,18 +343,18 @@ fn take<'p>(
     value: &'p ValueType,
     words: &[String],
     (word, from): (usize, usize),
-    stands: ValueStands,
+    position: Position,
     scanned: &mut Scanned<'p>,
 ) -> Result<(), Mismatch<'p>> {
     let text = words.get(word).and_then(|word| word.get(from..)).unwrap_or_default();
-    if !is_of(value, text, stands) {
+    if !is_of(value, text, position) {
         return Err(Mismatch::BadValue(option, value, from));
     }
     scanned.readings.push(Reading { word, from, role: Role::Value(option, value) });
     Ok(())
 }
 
-/// Gives each word its operand. Those before the one of variable number are counted from the beginning, the others from
+/// Assigns words to operands. Operands before the one with a variable count are counted from the beginning, those after it from
 /// the end.
 fn assign<'p>(
     operands: &'p [Operand],
@@ -367,12 +367,12 @@ fn assign<'p>(
     let spare = given.len().checked_sub(least);
     let mut left = given.iter();
     for operand in operands {
-        // One of a fixed number has no room for more than that.
+        // An operand with a fixed count takes no more than that.
         let most = operand.most.unwrap_or(usize::MAX);
         let taken = operand.least.saturating_add(spare.unwrap_or_default()).min(most);
         for at in left.by_ref().take(taken) {
-            let stands = if *at > double_dash { ValueStands::BehindDoubleDash } else { ValueStands::Alone };
-            if !words.get(*at).is_some_and(|word| is_of(&operand.value, word, stands)) {
+            let position = if *at > double_dash { Position::AfterDoubleDash } else { Position::Alone };
+            if !words.get(*at).is_some_and(|word| is_of(&operand.value, word, position)) {
                 return Err((*at, Mismatch::BadOperand(operand)));
             }
             readings.push(Reading { word: *at, from: 0, role: Role::Operand(operand) });
@@ -381,7 +381,7 @@ fn assign<'p>(
     if let Some(at) = left.next() {
         return Err((*at, Mismatch::TooMany));
     }
-    // The first one that the words do not reach to.
+    // There were too few words: find the first operand that got none.
     let mut count = given.len();
     for operand in operands {
         if count < operand.least {

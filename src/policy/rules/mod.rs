@@ -1,18 +1,18 @@
-//! Rules for arguments: which words a command may be called with, by a policy file.
+//! Rules for arguments: the words that a command may be called with, as policies describe them.
 //!
-//! Everything undescribed is refused. The language is taught in `spec/guide/policy.md`. [`Rules::load`] makes the rules of
-//! texts; what they say of a call is found out by [`judge`](CommandRule::judge), for calls, for the persistent shell, for
-//! `check` and for the examples of the policy itself.
+//! What is not described is refused. `spec/guide/policy.md` teaches the language. [`Rules::load`] makes rules from texts, and
+//! [`judge`](CommandRule::judge) applies one to a call. Calls, the persistent shell, `check` and the examples of a policy all
+//! use it.
 //!
 //! - `grammar`: what rules are
-//! - `yaml`, `load`, `error`: from text to rules, or to the mistake and its line
-//! - `matcher`: whether words match, purely
-//! - `judge`: the decision: forms that match, their paths, and which of them counts
-//! - `reach`: where the paths of a call lead, through handles
-//! - `refusal`: why not, in words for a model
-//! - `synopsis`: what a command takes, in a line
-//! - `profiles`: the policies that are shipped
-//! - `examples`: the lines of a policy that say what it must decide
+//! - `yaml`, `load`, `error`: from text to rules, or to a mistake and its line
+//! - `matcher`: whether words match a form; pure
+//! - `judge`: the decision: which forms match, where their paths lead, and which form counts
+//! - `reach`: where the paths of a call lead, by handles
+//! - `refusal`: why a call is refused, in words for a model
+//! - `synopsis`: what a command takes, in one line
+//! - `profiles`: the policies that are shipped with the binary
+//! - `examples`: the command lines in a policy that say what it must decide
 
 mod error;
 mod examples;
@@ -71,9 +71,9 @@ pub struct Rules {
 /// What describes a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum DescribedBy {
-    /// A file or the allow-list.
+    /// A policy file, the allow-list or the list of commands that a person approves.
     Source(Arc<CommandRule>),
-    /// A shipped profile, which is read when a rule of it is asked for; the place among its commands.
+    /// A shipped profile, which is read when one of its rules is asked for; with the command's place among its commands.
     Profile(&'static Profile, usize),
 }
 
@@ -99,7 +99,8 @@ impl DescribedBy {
 }
 
 impl Rules {
-    /// The rule for a command of exactly this name. The first one of a shipped profile takes some milliseconds.
+    /// The rule for the command of exactly this name. The first rule that is asked for from a shipped profile takes a few
+    /// milliseconds.
     pub fn get(&self, name: &str) -> Option<&Arc<CommandRule>> {
         self.commands.get(*self.by_name.get(name)?)?.rule()
     }
@@ -119,7 +120,7 @@ impl Rules {
         self.commands.iter().filter_map(DescribedBy::rule)
     }
 
-    /// Those that the operator wrote, in the order of the files. Reads no profile.
+    /// The rules that the operator wrote, in the order of the files. Reads no profile.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
         self.commands.iter().filter_map(|command| match command {
             DescribedBy::Source(rule) => Some(rule),
@@ -127,17 +128,17 @@ impl Rules {
         })
     }
 
-    /// Whether some of them stand in shipped profiles.
+    /// Whether any of them come from shipped profiles.
     pub fn have_profiles(&self) -> bool {
         self.commands.iter().any(|command| matches!(command, DescribedBy::Profile(..)))
     }
 
-    /// Whether nothing is described.
+    /// Whether no command is described.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// What the operator should know.
+    /// Warnings to the operator.
     pub fn warnings(&self) -> &[PolicyWarning] {
         &self.warnings
     }

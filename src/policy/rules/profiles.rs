@@ -1,7 +1,7 @@
-//! The policies that are shipped with the binary. Each is a file of `src/policy/profiles`.
+//! The policies that are shipped with the binary, from the files in `src/policy/profiles`.
 //!
-//! A profile is read when the first of its commands is asked for, once a process. What it describes is known before by its
-//! table here. Its examples are run by a test and not again at every start: its text is a part of the binary.
+//! A profile is read when one of its commands is asked for, once in each process. The table here says before that which
+//! commands it describes. A test runs its examples, so they are not run again at each start.
 //!
 //! - `plain`: reads the part of YAML that they are written in
 
@@ -33,7 +33,7 @@ macro_rules! profiles {
     };
 }
 
-/// In the order in which they are listed.
+/// The profiles, in the order in which they are listed.
 static PROFILES: [Profile; 12] = profiles! {
     "git-readonly": "git";
     "coreutils-readonly":
@@ -86,7 +86,6 @@ impl Profile {
                 Some(document) => load::describe_document(&document, &source, &mut Vec::new()),
                 None => load::describe(self.text, &source, &mut Vec::new()),
             };
-            // A test reads every profile and compares its commands with the table.
             #[expect(clippy::expect_used, reason = "the text is a part of the binary, and a test reads it")]
             let described = described.expect("a shipped profile has no mistake");
             described.into_rules()
@@ -94,7 +93,7 @@ impl Profile {
     }
 }
 
-/// By the name alone: the rest belongs to it.
+/// Compares only the names, since they are unique.
 impl PartialEq for Profile {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -109,7 +108,7 @@ impl fmt::Debug for Profile {
     }
 }
 
-/// The names.
+/// The names of the profiles.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|profile| profile.name)
 }
@@ -119,7 +118,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     Profile::find(name).map(|profile| profile.text)
 }
 
-// Their lines are split by the rules of a POSIX shell.
+// The lines of examples are split by the rules of a POSIX shell.
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {

@@ -1,11 +1,12 @@
-//! What holds for every line: nothing panics, a wider policy allows what a narrower one does, and what matches is described.
+//! Properties of every line: nothing panics, a wider policy allows what a narrower one allows, and each word that matches is
+//! described.
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::*;
 
-/// Options, each with what it takes, of which a policy has some.
+/// Options, with what they take. Each policy has some of them.
 const OPTIONS: [&str; 8] = [
     r#""-a": flag"#,
     r#""-b, --bee": flag"#,

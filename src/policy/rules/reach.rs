@@ -1,5 +1,5 @@
-//! Where the paths of a call lead: through handles, links followed part by part, compared with the allowed directories by
-//! identity. Without a sandbox this is checked and not held: the program opens the path again.
+//! Where the paths of a call lead. Links are followed part by part, through handles, and directories are compared with the
+//! allowed ones by identity. Without a sandbox a path is only checked: the program opens it again.
 
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -17,38 +17,38 @@ pub use crate::files::Reached;
 pub struct HeldClaim {
     /// What the program does with it.
     pub access: Access,
-    /// Where it leads; `None` where the file system was not asked.
+    /// Where it leads; `None` if the file system was not asked.
     pub reached: Option<Reached>,
 }
 
 /// Why a path does not lie where it must.
 #[derive(Debug)]
 pub enum PathError {
-    /// It leads out of the allowed directories, or to what the kernel makes.
+    /// It leads out of the allowed directories, or into `/proc`, `/dev` or `/sys`.
     Outside {
-        /// Directories of which it had to lie in one, as far as they are known.
+        /// The directories in one of which it must lie, as far as they are known.
         allowed: Vec<String>,
     },
-    /// A part has a name that no part may have.
+    /// One of its parts has a name that is not allowed.
     Except {
         /// The name.
         name: String,
     },
-    /// It is a whole allowed directory, and is to be written.
+    /// It is to be written, and is an allowed directory itself.
     Root,
-    /// It is not there, and must be.
+    /// It must exist, but does not.
     Missing,
-    /// The directory that it is to be made in is not there.
+    /// It is to be written, and its directory does not exist.
     NoDirectory,
-    /// The system can't say.
+    /// The system reported another error.
     Failed {
-        /// What it says.
+        /// What the system says.
         why: String,
     },
 }
 
 impl PathError {
-    /// Whether it is known to be another path than the rule means.
+    /// Whether it is certain that the rule does not mean this path.
     pub(super) fn is_elsewhere(&self) -> bool {
         match self {
             Self::Outside { .. } | Self::Except { .. } | Self::Root => true,
@@ -56,7 +56,7 @@ impl PathError {
         }
     }
 
-    /// The sentence for the model. Where a path leads is never said.
+    /// The sentence for the model. It never says where a path leads.
     pub(super) fn sentence(&self, text: &str, access: Access) -> String {
         let text = crate::policy::quoted(text);
         let done = match access {
@@ -82,7 +82,7 @@ impl PathError {
 pub struct OnDisk<'a> {
     directories: &'a Directories,
     directory: &'a WorkingDirectory,
-    /// Found out with the first path: it must lie in one directory of each group.
+    /// The directories that paths must lie in, in one of each group; `None` until the first path is checked.
     bounds: Option<Vec<Vec<Arc<Held>>>>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> OnDisk<'a> {
         Self { directories, directory, bounds: None }
     }
 
-    /// The directories that a path of this type must lie in, one of each group.
+    /// The directories that a path of this type must lie in, in one of each group.
     fn bounds(&mut self, path: &PathType) -> Vec<Vec<Arc<Held>>> {
         if !path.under.is_empty() {
             return vec![self.directories.beneath_project(&path.under)];
@@ -101,13 +101,13 @@ impl<'a> OnDisk<'a> {
     }
 }
 
-/// The first directory of each group that this one lies in.
+/// The first directory of each group that this one lies in; `None` if it lies in no directory of some group.
 fn lies_in<'b>(directory: &Held, bounds: &'b [Vec<Arc<Held>>]) -> Option<Vec<&'b Arc<Held>>> {
     let ancestry = Ancestry::of(directory);
     bounds.iter().map(|group| group.iter().find(|root| ancestry.lies_in(root))).collect()
 }
 
-/// The refusal of what lies in no directory of some group, with those of the first such group.
+/// The error for a directory that lies in no directory of some group; it names those of the first such group.
 fn outside(directory: &Held, bounds: &[Vec<Arc<Held>>]) -> PathError {
     let ancestry = Ancestry::of(directory);
     let missed = bounds.iter().find(|group| !group.iter().any(|root| ancestry.lies_in(root)));
@@ -124,13 +124,13 @@ impl PathJudge for OnDisk<'_> {
         }
         let reached = Reached::from(self.directory.held(), Path::new(text)).map_err(|error| match error {
             NotReached::Special => PathError::Outside { allowed: Vec::new() },
-            // Of what lies outside nothing is said but that.
+            // A client must learn nothing else about what lies outside.
             NotReached::Failed { directory, .. } if lies_in(&directory, &bounds).is_none() => {
                 outside(&directory, &bounds)
             }
             NotReached::Failed { source, .. } => PathError::Failed { why: source.to_string() },
         })?;
-        // A directory lies in itself, a file where it was found.
+        // A directory counts as lying in itself, a file in its directory.
         let place = match &reached {
             Reached::There { held, is_directory: true, .. } => held,
             Reached::There { directory, .. } | Reached::Missing { directory, .. } => directory,

@@ -1,5 +1,5 @@
-//! Why a rule does not let a call pass, in words for the model that made it: the word, the level and what stands there
-//! instead. Never another way in, and nothing of the file system.
+//! Why a rule refuses a call, in words for the model that made it: the word, the command and what it takes instead. The texts
+//! never show a way around the rule, and nothing about the file system.
 
 use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, Syntax, Takes, TextType, ValuePlace, ValueType};
 use super::matcher::{Failure, Match, Mismatch};
@@ -8,24 +8,24 @@ use crate::policy::quoted;
 
 /// How many names a refusal lists.
 const MOST_NAMES: usize = 16;
-/// How long a synopsis may be that stands in a refusal, in characters.
+/// How long a synopsis in a refusal may be, in characters.
 const LONGEST_USAGE: usize = 240;
 
-/// Words as one writes them in a command line.
+/// Joins words to a command line, with quotes.
 pub fn written(words: &[String]) -> String {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // It fails for a word with a NUL, which no command line holds.
+    // This fails only for a word with a NUL, which no command line holds.
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The sentence for words that no form matches. `root` is the level of the command.
+/// The sentence for words that match no form. `root` is the level of the command.
 pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) -> String {
     let way = way_to(root, failure.level);
     let title = format!("`{}`", failure.level.title());
     let word = words.get(failure.word).map_or("", String::as_str);
     let sentence = match &failure.wrong {
         Mismatch::UnknownOption(None) => {
-            // The operator's own words say it better.
+            // The operator's hint is better.
             let has_hint = hint_of(way.iter().copied(), word).is_some();
             let instead = if has_hint { String::new() } else { instead_of(name_of(word), failure, &way) };
             format!("{title} does not take {}{instead}", quoted(name_of(word)))
@@ -47,7 +47,7 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
                 Takes::Flag => format!("{spelled} needs a value"),
             }
         }
-        Mismatch::EqualsBehindLetter(option) => {
+        Mismatch::EqualsAfterLetter(option) => {
             format!("{} takes its value without `=`, in the same word or in the next one", spelled(option, word))
         }
         Mismatch::BadValue(option, value, from) => {
@@ -75,20 +75,23 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
         Mismatch::TooMany => format!("{} is one word too many for {title}", quoted(word)),
         Mismatch::TooFew(operand) => match &operand.name {
             Some(name) => format!("{title} needs {name}: {}", described(&operand.value)),
-            None => format!("{title} needs one word more: {}", described(&operand.value)),
+            None => format!("{title} needs one more word: {}", described(&operand.value)),
         },
         Mismatch::MissingOption(option) => {
             let names: Vec<String> = option.spellings.iter().map(|name| quoted(name)).collect();
             format!("{title} needs {}", alternatives(&names))
         }
-        Mismatch::OptionBehindOperand => {
+        Mismatch::OptionAfterOperand => {
             format!(
-                "{} stands behind an operand, and {title} takes options first; put it in front",
+                "{} comes after an operand, but {title} takes options first; move it to the front",
                 quoted(name_of(word))
             )
         }
-        Mismatch::OperandBehindOption => {
-            format!("{} stands behind an option, and {title} takes its operands first; put it in front", quoted(word))
+        Mismatch::OperandAfterOption => {
+            format!(
+                "{} comes after an option, but {title} takes its operands first; move it to the front",
+                quoted(word)
+            )
         }
         Mismatch::DoubleDash => format!("{title} does not take `--` here; leave it out"),
         Mismatch::UnknownSubcommand => {
@@ -108,7 +111,7 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
     hinted(sentence, way.into_iter().rev(), word)
 }
 
-/// The levels from the one of the command to this one.
+/// The levels from that of the command down to this one.
 fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
     let mut way = vec![root];
     for name in level.path.iter().skip(root.path.len()) {
@@ -124,12 +127,12 @@ fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
     way
 }
 
-/// What to do where an option is not taken, as a sentence's end; empty where there is nothing to say but the usage.
+/// What to do about an option that is not taken, as the end of a sentence; empty if only the usage helps.
 fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
     let has = |level: &Level, is_it: &dyn Fn(&str) -> bool| {
         level.all_options().flat_map(|option| &option.spellings).any(|spelling| is_it(spelling))
     };
-    // Programs of the other syntaxes take no abbreviations: for find, `-exec` is not `-executable`.
+    // Programs with other syntaxes take no abbreviations: to find, `-exec` is not `-executable`.
     let is_abbreviated = |spelling: &str| name.len() > 2 && name.starts_with("--") && spelling.starts_with(name);
     if has(failure.level, &is_abbreviated) {
         return "; write options in full".to_owned();
@@ -143,23 +146,23 @@ fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
     };
     let below = way.windows(2).find(is_before).and_then(|pair| pair.get(1)?.path.last());
     if let Some(below) = below {
-        return format!("; put it in front of `{below}`");
+        return format!("; put it before `{below}`");
     }
     let Arguments::Described { options, subcommands, .. } = &failure.level.arguments else { return String::new() };
     if failure.form.is_some() || subcommands.is_empty() {
         return String::new();
     }
     if subcommands.iter().any(|level| has(level, &|spelling| spelling == name)) {
-        return "; put it behind the subcommand that takes it".to_owned();
+        return "; put it after the subcommand that takes it".to_owned();
     }
     let names: Vec<String> = options.iter().flat_map(|option| &option.spellings).map(|name| quoted(name)).collect();
     match alternatives(names.get(..names.len().min(MOST_NAMES)).unwrap_or_default()).as_str() {
-        "" => "; no option may stand in front of its subcommand".to_owned(),
-        names => format!("; only {names} may stand in front of its subcommand"),
+        "" => "; no option may come before its subcommand".to_owned(),
+        names => format!("; only {names} may come before its subcommand"),
     }
 }
 
-/// An option with a value in the same word, in backticks.
+/// An option and its value in one word, in backticks.
 fn attached(spelled: &str, value: &str, syntax: Syntax) -> String {
     let name = spelled.trim_matches('`');
     let between = if name.starts_with("--") || syntax == Syntax::Go { "=" } else { "" };
@@ -175,7 +178,7 @@ fn alternatives(names: &[String]) -> String {
     }
 }
 
-/// The sentence for a path that lies elsewhere, with the hint for its word.
+/// Adds the operator's hint for one of the words to a sentence about a path.
 pub(super) fn with_hint(sentence: String, matched: &Match<'_>, words: &[String]) -> String {
     let levels: Vec<&Level> = matched.levels.iter().rev().map(|(level, _)| *level).collect();
     let hint = levels.iter().flat_map(|level| &level.hints).find(|(key, _)| words.contains(key));
@@ -188,7 +191,7 @@ pub(super) fn needs_a_person(level: &Level, reason: Option<&str>) -> String {
     reason.map_or_else(|| sentence.clone(), |reason| format!("{sentence}: {reason}"))
 }
 
-/// The sentence for a call that a form takes out; `shown` are its words without secrets.
+/// The sentence for a call that a form denies; `shown` are its words without secrets.
 pub(super) fn denied(level: &Level, words: &[String], shown: &[String], reason: Option<&str>) -> String {
     let sentence = format!("the operator does not allow {}", quoted(&written(shown)));
     let sentence = match reason {
@@ -198,7 +201,7 @@ pub(super) fn denied(level: &Level, words: &[String], shown: &[String], reason: 
     hinted(sentence, [level], words.last().map_or("", String::as_str))
 }
 
-/// Adds what the operator has to say about a word.
+/// Adds the operator's hint for a word, if there is one.
 fn hinted<'p>(sentence: String, levels: impl IntoIterator<Item = &'p Level>, word: &str) -> String {
     match hint_of(levels, word) {
         Some(hint) => format!("{sentence}; {hint}"),
@@ -206,7 +209,7 @@ fn hinted<'p>(sentence: String, levels: impl IntoIterator<Item = &'p Level>, wor
     }
 }
 
-/// What the operator has to say about a word, by the first of the levels that says something.
+/// The operator's hint for a word, from the first level that has one.
 fn hint_of<'p>(levels: impl IntoIterator<Item = &'p Level>, word: &str) -> Option<&'p str> {
     let is_meant = |key: &str| {
         let is_attached = key.starts_with('-') && key.chars().count() == 2 && !word.starts_with("--");
@@ -221,7 +224,7 @@ fn name_of(word: &str) -> &str {
     if word.starts_with('-') { word.split('=').next().unwrap_or(word) } else { word }
 }
 
-/// The spelling by which an option stands in a word, in backticks.
+/// The spelling of an option that a word uses, in backticks.
 fn spelled(option: &OptionRule, word: &str) -> String {
     let name = name_of(word);
     let is_it = |spelling: &&String| *spelling == name || name.strip_prefix('-') == Some(spelling.as_str());
@@ -241,7 +244,7 @@ fn subcommands(level: &Level) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What a value may be, as a part of a sentence.
+/// What a value may be, as part of a sentence.
 pub fn described(value: &ValueType) -> String {
     match value {
         ValueType::Integer { low, high } if low == high => format!("the number {low}"),
@@ -281,7 +284,7 @@ fn described_text(text: &TextType) -> String {
     parts.join(" ")
 }
 
-/// The value that is not of a type, with what is wrong where the type alone does not tell.
+/// A value that is not of a type, and what is wrong with it, unless the type makes that obvious.
 fn why_not(value: &ValueType, given: &str) -> String {
     let shown = quoted(given);
     if given.is_empty() {

@@ -1,4 +1,4 @@
-//! What a command takes, in a line that is made from its grammar: for the tools' descriptions, for `list_commands` and for
+//! What a command takes, in one line that is made from its rule: for the descriptions of tools, for `list_commands` and for
 //! refusals.
 
 use super::grammar::{
@@ -57,8 +57,8 @@ pub(super) fn of_form(level: &Level, form: &Form) -> String {
     parts.join(" ")
 }
 
-/// Flags of one letter stand together: `[-alR]`. Their long names stand behind them, but not the one long name of one
-/// letter, which nearly always means the same.
+/// Flags of one letter are shown together, as `[-alR]`, and their long names after them. A long name is left out if it is the only
+/// one of a single letter, since it nearly always means the same.
 fn options(options: &Options, syntax: Syntax) -> Vec<String> {
     let has_bundles = matches!(syntax, Syntax::Gnu | Syntax::Posix);
     let mut letters = String::new();

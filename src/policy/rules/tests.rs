@@ -445,8 +445,8 @@ fn what_a_refusal_says_is_enough_to_do_better() {
     }
     check("git log --onelin", "`git log` does not take `--onelin`; write options in full");
     check("git log --output=/etc/x", "`git log` does not take `--output`");
-    check("git log --no-pager", "`git log` does not take `--no-pager`; put it in front of `log`");
-    check("git --oneline log", "`git` does not take `--oneline`; put it behind the subcommand that takes it");
+    check("git log --no-pager", "`git log` does not take `--no-pager`; put it before `log`");
+    check("git --oneline log", "`git` does not take `--oneline`; put it after the subcommand that takes it");
     check("git log -zF", "`git log` does not take `-F`, a letter of `-zF`");
     check("git log -n 5000", "`-n` takes a whole number from 1 to 1000, not `5000`");
     check("git log -zn5000", "`-n` takes a whole number from 1 to 1000, not `5000`");
@@ -462,7 +462,7 @@ fn what_a_refusal_says_is_enough_to_do_better() {
     check("git", "`git` needs a subcommand: status, log, push");
     check(
         "git --bad log",
-        "`git` does not take `--bad`; only `--no-pager`, `-P` or `--super-prefix` may stand in front of its subcommand",
+        "`git` does not take `--bad`; only `--no-pager`, `-P` or `--super-prefix` may come before its subcommand",
     );
     // A form without operands says nothing of a subcommand that there is not.
     let versions =

@@ -1,7 +1,7 @@
-//! YAML as a tree in which everything knows its line, read within bounds.
+//! Reads YAML into a tree in which everything knows its line, within bounds.
 //!
-//! Every scalar is the text that stands in the file: what it means is for the key that it belongs to. The events come one
-//! by one, so a file that nests too deep or stands for too much is left as soon as it does.
+//! Every scalar is kept as text: its key decides what it means. The parser returns events one by one, so reading stops as soon
+//! as a file nests too deeply or expands to too much.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
 /// The largest policy in bytes.
 pub const LARGEST: u64 = 256 * 1024;
-/// How deep lists and mappings may lie in each other.
+/// How deeply lists and mappings may be nested.
 const DEEPEST: usize = 32;
-/// The most values, with each alias counted as all that it stands for.
+/// The most values, with aliases followed.
 const MOST_VALUES: usize = 50_000;
-/// The most text in bytes, with each alias counted as all that it stands for. Without aliases no file comes near it.
+/// The most text in bytes, with aliases followed. No file without aliases comes near it.
 const MOST_TEXT: usize = 1024 * 1024;
 
 /// A value, and the line that it begins on.
@@ -26,7 +26,7 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Text, as it stands there; quotes are gone.
+    /// Text, without the quotes around it.
     Scalar {
         text: String,
         is_quoted: bool,
@@ -42,7 +42,7 @@ pub(super) struct Key {
     pub line: usize,
 }
 
-/// Why there is no tree: the line, and a sentence.
+/// What is wrong: the line, and a sentence.
 pub(super) type Wrong = (usize, String);
 
 impl Node {
@@ -56,13 +56,13 @@ impl Node {
         }
     }
 
-    /// Whether it is no value at all.
+    /// Whether it is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, is_quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
     }
 }
 
-/// Reads the one document of a text; `None` where it holds none.
+/// Reads the one document of a text; `None` if there is none.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
     if u64::try_from(text.len()).is_ok_and(|length| length > LARGEST) {
         return Err((0, format!("it is larger than {LARGEST} bytes, the most that is read")));
@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
         match reader.next()? {
             Event::StreamEnd => return Ok(document),
             Event::DocumentStart(_) if document.is_some() => {
-                return Err((reader.line, "a second document begins here; expected one policy a file".to_owned()));
+                return Err((reader.line, "a second document begins here; expected one policy per file".to_owned()));
             }
             Event::DocumentStart(_) => {
                 let first = reader.next()?;
@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Wrong> {
     }
 }
 
-/// How much there is, with aliases followed.
+/// How much was read, with aliases followed.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     values: usize,
@@ -110,10 +110,10 @@ impl Sum {
 
 struct Reader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
-    /// What aliases stand for, with what is in it.
+    /// What aliases stand for, and how much it is.
     anchors: HashMap<usize, (Node, Sum)>,
     sum: Sum,
-    /// That of the last event.
+    /// The line of the last event.
     line: usize,
 }
 
@@ -160,9 +160,9 @@ impl<'a> Reader<'a> {
             }
             Event::Alias(anchor) => {
                 let Some((node, sum)) = self.anchors.get(&anchor) else {
-                    return Err((line, "an alias stands for something that it lies in".to_owned()));
+                    return Err((line, "an alias refers to a value that contains it".to_owned()));
                 };
-                // Before it is copied.
+                // This must happen before the copy.
                 self.sum.add(*sum).map_err(|why| (line, why))?;
                 return Ok(Node { line, kind: node.kind.clone() });
             }
@@ -193,11 +193,11 @@ impl<'a> Reader<'a> {
             };
             let line = self.line;
             let Kind::Scalar { text, .. } = self.node(event, depth + 1)?.kind else {
-                return Err((line, "a key is no text; put it in quotes".to_owned()));
+                return Err((line, "a key is not text; put it in quotes".to_owned()));
             };
             if let Some(first) = lines.insert(text.clone(), line) {
                 let key = crate::policy::quoted(&text);
-                return Err((line, format!("key {key} stands twice, first on line {first}; keep one of them")));
+                return Err((line, format!("key {key} occurs twice, first on line {first}; keep one of them")));
             }
             let event = self.next()?;
             let value = self.node(event, depth + 1)?;
@@ -207,17 +207,13 @@ impl<'a> Reader<'a> {
 }
 
 fn refuse_tag(has_tag: bool, line: usize) -> Result<(), Wrong> {
-    if has_tag {
-        Err((line, "a tag (`!…`) stands here, and a policy has none; leave it out".to_owned()))
-    } else {
-        Ok(())
-    }
+    if has_tag { Err((line, "a policy can't have tags (`!…`); leave it out".to_owned())) } else { Ok(()) }
 }
 
-/// The scanner notices a bracket or a quote without an end further down: `read` is the line that was read last.
+/// The scanner notices an open bracket or quote only further down; `read` is the line of the last event, where it may be.
 fn no_yaml(error: &ScanError, read: usize) -> Wrong {
     let line = error.marker().line();
     let since =
-        if read < line { format!("; a bracket or a quote of line {read} may lack its end") } else { String::new() };
-    (line, format!("no YAML: {}{since}", error.info()))
+        if read < line { format!("; a bracket or quote on line {read} may not be closed") } else { String::new() };
+    (line, format!("not valid YAML: {}{since}", error.info()))
 }

@@ -1,36 +1,36 @@
-//! A command, with what holds for every call of it.
+//! The rule for a command, with the settings for all its calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Arguments, Effect, Example, Level, Origin};
 
-/// A command, with what holds for every call of it.
+/// The rule for a command: its arguments, and the settings for all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRule {
     /// The first word of a call.
     pub name: String,
     /// Where it is described.
     pub origin: Origin,
-    /// The program, where it is not the one that the name is looked up as.
+    /// The program to look for; `None` if it has the command's name.
     pub program: Option<String>,
     /// Its arguments.
     pub level: Level,
     /// The environment of its calls.
     pub env: EnvRule,
-    /// Where its calls may run: beneath one of these directories, which are relative to the project; anywhere where empty.
+    /// The directories under which its calls may run, relative to the project; empty for anywhere.
     pub cwd_under: Vec<String>,
-    /// Whether a call may give it `input`.
+    /// Whether its calls may have an `input`.
     pub stdin: bool,
-    /// How long a call may take, where the rule says so.
+    /// How long a call may take; `None` for the server's timeout.
     pub timeout: Option<Duration>,
-    /// The exit codes that are no error with `--exit-error`; `0` alone where empty.
+    /// The exit codes that are not an error with `--exit-error`; empty for `0` only.
     pub success_exit_codes: Vec<i32>,
     /// The sandbox of its calls.
     pub sandbox: SandboxRule,
-    /// What the kernel keeps its calls to.
+    /// The resource limits of its calls.
     pub limits: LimitsRule,
-    /// Whether what it can run changes nothing.
+    /// Whether no allowed call changes anything.
     pub read_only: bool,
     /// Command lines with what is decided for them.
     pub examples: Vec<Example>,
@@ -56,7 +56,7 @@ impl CommandRule {
         }
     }
 
-    /// Whether it says nothing beyond the name: what `--allow NAME` means.
+    /// Whether it allows anything and sets nothing, as `--allow NAME` does.
     pub fn is_plain_any(&self) -> bool {
         matches!(self.level.arguments, Arguments::Any { effect: Effect::Allow, .. })
             && self.level.insert.is_empty()
@@ -77,43 +77,43 @@ impl CommandRule {
         })
     }
 
-    /// What its program is looked for as: the file that the policy names, else its name.
+    /// The name or path by which its program is looked for.
     pub(crate) fn sought(&self) -> &str {
         self.program.as_ref().unwrap_or(&self.name)
     }
 
-    /// Whether its calls get the sandbox, the environment and the limits of all commands.
+    /// Whether its calls have the same sandbox, environment and limits as those of other commands.
     pub fn has_no_settings(&self) -> bool {
         self.env == EnvRule::default() && self.sandbox == SandboxRule::default() && self.limits == LimitsRule::default()
     }
 }
 
-/// Variables of one command's calls. They hold whatever else the environment is made of.
+/// Environment variables for one command's calls. They take precedence over all other settings of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvRule {
-    /// Set to these values.
+    /// Variables to set, with their values.
     pub set: BTreeMap<String, String>,
-    /// Taken out.
+    /// Variables to remove.
     pub unset: Vec<String>,
 }
 
-/// The sandbox of one command's calls. What is `None` is as the server's settings have it.
+/// The sandbox of one command's calls. `None` leaves a setting as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxRule {
     /// The level: `off`, `workspace` or `strict`.
     pub level: Option<SandboxWord>,
-    /// Whether the rule's own program is all that its calls may execute.
+    /// Whether calls may execute only the rule's own program.
     pub exec_own: bool,
-    /// Whether they have a network.
+    /// Whether calls may use the network.
     pub network: Option<bool>,
-    /// Whether the files that a call names are all of the project that it may touch.
+    /// Whether a call may access only those files of the project that its words name.
     pub paths_claimed: bool,
-    /// Whether they may write what the level lets them write; `false` for nothing at all, whatever the server's level is.
+    /// Whether calls may write what the level allows; `false` for nothing at all, whatever the level is.
     pub writes: Option<bool>,
 }
 
 impl SandboxRule {
-    /// Whether it confines calls by itself to the directories of the work.
+    /// Whether it names a level that confines calls.
     pub fn is_confining(&self) -> bool {
         self.level.is_some_and(|level| level != SandboxWord::Off)
     }
@@ -127,11 +127,11 @@ impl SandboxRule {
 /// A level of the sandbox, as a policy names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxWord {
-    /// Not at all.
+    /// No sandbox.
     Off,
-    /// To the system, read-only, and the directories of the work.
+    /// Calls may read the system, and read and write the operator's directories.
     Workspace,
-    /// And to the allowed programs.
+    /// The same, and calls may execute only allowed programs.
     Strict,
 }
 
@@ -146,17 +146,17 @@ impl SandboxWord {
     }
 }
 
-/// The kernel's limits for one command's calls. What is `None` is as the server's settings have it.
+/// The resource limits of one command's calls. `None` leaves a limit as the server has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LimitsRule {
     /// Bytes of memory.
     pub memory: Option<u64>,
-    /// Bytes of the longest file.
+    /// The largest file that a call may write, in bytes.
     pub file_size: Option<u64>,
     /// Processor time.
     pub cpu: Option<Duration>,
     /// Processes and threads.
     pub processes: Option<u64>,
-    /// Files that are open at once.
+    /// Open files of each process.
     pub open_files: Option<u64>,
 }

@@ -1,26 +1,26 @@
-//! Command lines of a policy with what is to be decided for them.
+//! The examples in a policy: command lines, and what must be decided for them.
 
 use std::fmt;
 
 use super::Origin;
 
-/// A command line with what is to be decided for it.
+/// A command line, and what must be decided for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// Where it stands.
+    /// Where it is in the policy.
     pub origin: Origin,
     /// The command line.
     pub line: ExampleLine,
-    /// What is to be decided.
+    /// What must be decided.
     pub expected: Expected,
 }
 
 /// How an example is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExampleLine {
-    /// As a line, which is split as a client's is.
+    /// As a line, which is split like a client's.
     Line(String),
-    /// As words.
+    /// As a list of words.
     Words(Vec<String>),
 }
 
@@ -33,14 +33,14 @@ impl fmt::Display for ExampleLine {
     }
 }
 
-/// What is decided for a command line.
+/// A decision, as examples name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// It runs.
     Allow,
-    /// A person decides.
+    /// A person has to approve it.
     Ask,
-    /// It does not.
+    /// It does not run.
     Refuse,
 }
 

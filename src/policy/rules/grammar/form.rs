@@ -1,4 +1,4 @@
-//! One way to call a command: options, and what the other words are.
+//! One way to call a command: its options and operands.
 
 use super::{Effect, Options, Origin, ValueType};
 
@@ -7,15 +7,15 @@ use super::{Effect, Options, Origin, ValueType};
 pub struct Form {
     /// Where it is described.
     pub origin: Origin,
-    /// What it comes to.
+    /// What is decided if it matches.
     pub effect: Effect,
     /// Why, in the operator's words.
     pub reason: Option<String>,
     /// The level's options, those of the sets that it uses, and its own.
     pub options: Options,
-    /// What the other words are.
+    /// The other words.
     pub operands: Vec<Operand>,
-    /// What the words behind `--` are; `None` where they are operands like the others.
+    /// The words after `--`; `None` if they are operands like the others.
     pub after_double_dash: Option<Vec<Operand>>,
 }
 
@@ -26,30 +26,30 @@ impl Form {
     }
 }
 
-/// What a word after the options is.
+/// A word that is not an option, or several of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
     /// What it is called in messages.
     pub name: Option<String>,
     /// Where it is described.
     pub origin: Origin,
-    /// What it is.
+    /// Its type.
     pub value: ValueType,
-    /// The fewest of them.
+    /// The fewest words.
     pub least: usize,
-    /// The most of them; `None` for any number.
+    /// The most words; `None` for any number.
     pub most: Option<usize>,
-    /// Whether it is hidden in the log.
+    /// Whether it is hidden in logs and messages.
     pub is_secret: bool,
 }
 
 impl Operand {
-    /// Whether there are always as many of them.
+    /// Whether the number of words is fixed.
     pub fn is_fixed(&self) -> bool {
         self.most == Some(self.least)
     }
 
-    /// Whether there may be more than one.
+    /// Whether there may be more than one word.
     pub fn repeats(&self) -> bool {
         self.most.is_none_or(|most| most > 1)
     }

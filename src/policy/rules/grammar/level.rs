@@ -2,15 +2,15 @@
 
 use super::{Form, OptionRule, Options, Origin, Takes, ValueType};
 
-/// What a form that matches comes to. The order is that in which they beat each other: deny beats ask beats allow.
+/// What is decided if a form matches. They are ordered by precedence: deny beats ask, and ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Effect {
     /// The command runs.
     #[default]
     Allow,
-    /// A person decides.
+    /// A person has to approve the command.
     Ask,
-    /// The command is refused, though another form allows it.
+    /// The command is refused, even if another form allows it.
     Deny,
 }
 
@@ -31,31 +31,31 @@ impl Effect {
 /// One command or subcommand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {
-    /// The command and the subcommands down to this one: `git`, `log`.
+    /// The command and its subcommands down to this one: `git`, `log`.
     pub path: Vec<String>,
     /// Where it is described.
     pub origin: Origin,
     /// How its program reads words.
     pub syntax: Syntax,
-    /// Where options may stand.
+    /// Where options may be.
     pub order: Order,
     /// Whether `--` is refused.
     pub refuses_double_dash: bool,
-    /// Words that are put in front of the client's, behind the name of this level.
+    /// Words that are inserted after the name of this level, before the client's.
     pub insert: Vec<String>,
     /// What may follow.
     pub arguments: Arguments,
-    /// What else a model is told where a refusal is about the word before it.
+    /// Words, and what else a model is told if a refusal is about that word.
     pub hints: Vec<(String, String)>,
 }
 
 impl Level {
-    /// The command with its subcommands, as one writes it.
+    /// The command and its subcommands, as they are written.
     pub fn title(&self) -> String {
         self.path.join(" ")
     }
 
-    /// Whether a word of it may be a path.
+    /// Whether any word, of subcommands too, may be a path.
     pub fn has_paths(&self) -> bool {
         let is_path = |value: &ValueType| matches!(value, ValueType::Path(_));
         self.levels().into_iter().any(|level| {
@@ -99,16 +99,16 @@ impl Level {
 pub enum Arguments {
     /// Anything.
     Any {
-        /// What that comes to.
+        /// What is decided.
         effect: Effect,
         /// Why, in the operator's words.
         reason: Option<String>,
     },
-    /// What matches.
+    /// Only what is described.
     Described {
-        /// The options of this level, which may stand before a subcommand.
+        /// The options of this level, which may precede a subcommand.
         options: Options,
-        /// The alternatives without a subcommand.
+        /// The ways to call it without a subcommand.
         forms: Vec<Form>,
         /// The subcommands.
         subcommands: Vec<Level>,
@@ -118,10 +118,10 @@ pub enum Arguments {
 /// How a program reads its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Syntax {
-    /// `-a`, `-abc` as a bundle, `--name`, `--name=value`; options go on behind operands.
+    /// `-a`, `-abc` as a bundle, `--name`, `--name=value`; options may follow operands.
     #[default]
     Gnu,
-    /// The same, but everything behind the first operand is an operand.
+    /// The same, but everything after the first operand is an operand.
     Posix,
     /// Whole names: `-name VALUE`.
     SingleDash,
@@ -146,7 +146,7 @@ impl Syntax {
         }
     }
 
-    /// The order of options and operands where a policy names none.
+    /// The order of options and operands if a policy names none.
     pub fn order(self) -> Order {
         match self {
             Self::Gnu | Self::Posix | Self::SingleDash | Self::Operands => Order::Any,
@@ -155,14 +155,14 @@ impl Syntax {
     }
 }
 
-/// Where options may stand.
+/// Where options may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Anywhere before `--`.
     Any,
     /// Before the operands.
     OptionsFirst,
-    /// Behind the operands.
+    /// After the operands.
     OperandsFirst,
 }
 

@@ -1,15 +1,15 @@
-//! The types of a policy: what the loader makes of a file, and what the matcher reads words by.
+//! The types of a policy: the loader makes them from a file, and the matcher reads words by them.
 //!
 //! A command is a [`CommandRule`] with a tree of [`Level`]s, one for the command itself and one for each subcommand. A
 //! level describes its arguments by one or more [`Form`]s, each with options and operands of a [`ValueType`].
 //!
-//! - `command`: what holds for every call of a command
+//! - `command`: the rule for a command, with the settings for its calls
 //! - `level`: a command or a subcommand
 //! - `form`: one way to call it
 //! - `option`: options by their spelling
 //! - `value`: the types of values
-//! - `example`: what a policy says that it decides
-//! - `source`: where it stands
+//! - `example`: command lines, and what must be decided for them
+//! - `source`: where something is described: the file and the line
 
 mod command;
 mod example;

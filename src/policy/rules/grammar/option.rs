@@ -8,12 +8,16 @@ use super::{Origin, ValueType};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     all: Vec<Arc<OptionRule>>,
-    /// Which option, and which of its spellings, in the order of the spellings. Each form has its own, so it holds numbers.
+    /// The number of an option and of one of its spellings, sorted by the text of the spelling. Each form has its own list, so it
+    /// holds numbers and not text.
     by_spelling: Vec<(u32, u32)>,
 }
 
 impl Options {
-    /// Adds one. A spelling that stands in another option already is an error: the other one is given back.
+    /// Adds an option.
+    ///
+    /// # Errors
+    /// A spelling that another option has already, and that option.
     pub(in crate::policy::rules) fn add(&mut self, option: Arc<OptionRule>) -> Result<(), (String, Arc<OptionRule>)> {
         for spelling in &option.spellings {
             if let Some(other) = self.get(spelling) {
@@ -24,7 +28,7 @@ impl Options {
         Ok(())
     }
 
-    /// Puts one in place of those with which it has a spelling in common.
+    /// Adds an option, and removes those that share a spelling with it.
     pub(in crate::policy::rules) fn replace(&mut self, option: &Arc<OptionRule>) {
         let is_other = |other: &Arc<OptionRule>| !other.spellings.iter().any(|own| option.spellings.contains(own));
         let others = std::mem::take(self).all.into_iter().filter(is_other);
@@ -32,9 +36,9 @@ impl Options {
         self.put(Arc::clone(option));
     }
 
-    /// Adds one none of whose spellings is there.
+    /// Adds an option whose spellings are all new.
     fn put(&mut self, option: Arc<OptionRule>) {
-        // Few enough for 32 bits: a policy is at most 256 KiB long.
+        // They fit into 32 bits: a policy is at most 256 KiB long.
         let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         self.all.push(Arc::clone(&option));
         for (which, spelling) in (0..).zip(&option.spellings) {
@@ -48,7 +52,7 @@ impl Options {
         option.spellings.get(usize::try_from(which).ok()?).map(String::as_str)
     }
 
-    /// Where a spelling stands, or where it would.
+    /// Where a spelling is in the list, or where it would be inserted.
     fn place(&self, spelling: &str) -> Result<usize, usize> {
         self.by_spelling.binary_search_by(|entry| self.spelling(*entry).unwrap_or_default().cmp(spelling))
     }
@@ -65,24 +69,24 @@ impl Options {
     }
 }
 
-/// The spelling that stands for a dash with a number behind it.
+/// The spelling that stands for a dash and a number.
 pub const NUMBER_OPTION: &str = "-NUM";
 
 /// One option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionRule {
-    /// How it is written, with its dashes; `-NUM` is a dash with a number, and a word without a dash is a flag. In the
-    /// syntax `go` each has one dash here and may have two.
+    /// How it is written, with its dashes; `-NUM` is a dash and a number, and a spelling without a dash is a flag. In the syntax
+    /// `go` each spelling has one dash here, and may have two in a call.
     pub spellings: Vec<String>,
     /// Where it is described.
     pub origin: Origin,
     /// What it takes.
     pub takes: Takes,
-    /// What its value is called in messages, where the policy says so.
+    /// What its value is called in messages; `None` for a name that follows from its type.
     pub value_name: Option<String>,
-    /// Whether a form matches only with it.
+    /// Whether a form matches only if the option is there.
     pub is_required: bool,
-    /// Whether its value is hidden in the log.
+    /// Whether its value is hidden in logs and messages.
     pub is_secret: bool,
 }
 
@@ -93,20 +97,20 @@ pub enum Takes {
     Flag,
     /// A value.
     Value {
-        /// What it is.
+        /// Its type.
         value: ValueType,
-        /// Where it stands.
+        /// Where it is.
         place: ValuePlace,
     },
 }
 
-/// Where the value of an option stands.
+/// Where the value of an option is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValuePlace {
     /// In the same word, or in the next one.
     Anywhere,
     /// In the same word.
     Attached,
-    /// In the same word, if there is one at all.
+    /// In the same word, or left out.
     Optional,
 }

@@ -1,4 +1,4 @@
-//! Where rules come from: a file, a profile or a flag, and the line.
+//! Where rules come from: a file, profile or flag, and a line.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Where a policy comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PolicySource {
-    /// A file of the operator's, as it was named.
+    /// A file of the operator's, by the path that was given.
     File(PathBuf),
     /// A profile that is shipped with the binary.
     Profile(String),
@@ -28,7 +28,7 @@ impl fmt::Display for PolicySource {
     }
 }
 
-/// The place that describes something: a source and a line of it, counted from 1; 0 where the source has no lines.
+/// Where something is described: a source and a line, counted from 1; 0 if the source has no lines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
     /// The file, profile or flag.

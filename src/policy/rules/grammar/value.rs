@@ -1,9 +1,9 @@
 //! What a value may be.
 
-/// The longest text where the type names no other length, in characters.
+/// The longest text in characters, if its type sets no other length, and the longest path in bytes.
 pub const DEFAULT_LENGTH: usize = 4096;
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueType {
     /// A decimal number within these bounds, without leading zeros and without `+`.
@@ -24,13 +24,13 @@ pub enum ValueType {
 /// What a text may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextType {
-    /// The characters that it may hold; any where there are none.
+    /// The characters that it may hold; `None` for any.
     pub chars: Option<CharSet>,
-    /// Those of `-`, `+` and `@` that it may begin with.
+    /// Which of `-`, `+` and `@` it may begin with.
     pub first: String,
     /// Whether a leading `/` and a part `..` are refused.
     pub relative: bool,
-    /// What it begins with, one of these; anything where empty.
+    /// It must begin with one of these; empty for anything.
     pub must_begin: Vec<String>,
     /// The most characters.
     pub max_length: usize,
@@ -45,15 +45,15 @@ impl Default for TextType {
 /// What a path may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathType {
-    /// What is done with it.
+    /// What the program does with it.
     pub access: Access,
-    /// Where it must lie, relative to the project; in the allowed roots where empty.
+    /// The directories in one of which it must lie, relative to the project; empty for the allowed directories.
     pub under: Vec<String>,
     /// Names that no part of it may have.
     pub except: Vec<String>,
-    /// Whether it must be there.
+    /// Whether it must exist.
     pub exists: bool,
-    /// The characters that it may hold; any where there are none.
+    /// The characters that it may hold; `None` for any.
     pub chars: Option<CharSet>,
 }
 
@@ -62,7 +62,7 @@ pub struct PathType {
 pub enum Access {
     /// Reads it.
     Read,
-    /// Writes, makes or removes it.
+    /// Writes, creates or removes it.
     Write,
 }
 
@@ -87,7 +87,7 @@ impl CharSet {
     /// Reads a set.
     ///
     /// # Errors
-    /// The range that runs backwards, or nothing at all for an empty set.
+    /// The range that runs backwards; empty for an empty set.
     pub(in crate::policy::rules) fn parse(text: &str) -> Result<Self, String> {
         let characters: Vec<char> = text.chars().collect();
         let mut ranges = Vec::new();
@@ -116,7 +116,7 @@ impl CharSet {
         self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&character))
     }
 
-    /// As the policy has it.
+    /// The text in the policy.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,4 +1,4 @@
-//! Commands, their subcommands and their forms.
+//! Reads commands, their subcommands and their forms.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
@@ -23,7 +23,7 @@ const LEVEL: [&str; 13] = [
     "hint",
 ];
 
-/// The keys of a command alone.
+/// The keys that only a command has.
 const COMMAND: [&str; 11] = [
     "program",
     "extends",
@@ -41,7 +41,7 @@ const COMMAND: [&str; 11] = [
 /// The keys of a form.
 const FORM: [&str; 6] = ["options", "use", "operands", "after_double_dash", "decision", "reason"];
 
-/// What a subcommand has from its command where it says nothing itself.
+/// What a subcommand inherits from its command if it does not set it itself.
 #[derive(Clone)]
 struct Inherited {
     effect: Effect,
@@ -52,14 +52,14 @@ struct Inherited {
 }
 
 impl Inherited {
-    /// The same where a level is extended, whose program reads words as it did.
+    /// The same for a level that extends `base`: its words are read as those of `base`.
     fn with_words_of(&self, base: &Level) -> Self {
         let (syntax, order, refuses_double_dash) = (base.syntax, Some(base.order), base.refuses_double_dash);
         Self { syntax, order, refuses_double_dash, ..self.clone() }
     }
 }
 
-/// Reads a command; over what a profile has, where it extends that.
+/// Reads a command. If it extends a profile, `base` is the profile's rule.
 pub(super) fn read(
     key: &Key,
     node: &Node,
@@ -87,7 +87,7 @@ pub(super) fn read(
     let base = base.unwrap_or_else(|| CommandRule::new(name.clone(), context.origin(key.line), level.clone()));
     let mut command = CommandRule { level, origin: context.origin(key.line), examples: Vec::new(), ..base };
     match node.kind {
-        // What `--allow` means, input included.
+        // The same as `--allow`, which allows input too.
         Kind::Scalar { .. } => command.stdin = true,
         Kind::Map(_) | Kind::List(_) => {
             let fields = Fields::new(node, What::Named("command", name), &known, context)?;
@@ -163,7 +163,8 @@ fn level(
     Ok(level)
 }
 
-/// Whether nothing may follow, however that is described: by no key at all, `operands: []`, `options: {}` or a form of neither.
+/// Whether nothing may follow, in whatever way the policy says so: by no key at all, `operands: []`, `options: {}` or an empty
+/// form.
 fn takes_nothing(arguments: &Arguments) -> bool {
     let has_none = |options: &Options| options.iter().next().is_none();
     match arguments {
@@ -197,7 +198,7 @@ fn arguments(
         arguments
     });
     let (base_options, mut forms, mut subcommands) = match base {
-        // A rule that extends a profile and describes no arguments keeps them as they are.
+        // A rule that extends a profile and describes no arguments keeps the profile's.
         Some(arguments) if !describes_arguments(fields) => return Ok(arguments),
         Some(Arguments::Described { options, forms, subcommands }) => (Some(options), forms, subcommands),
         Some(Arguments::Any { .. }) | None => (None, Vec::new(), Vec::new()),
@@ -206,7 +207,7 @@ fn arguments(
     options::add(&mut options, fields, level.syntax, context)?;
     let of_level = options.clone();
     if let Some(base) = base_options {
-        // The file's own description of an option stands in place of the profile's.
+        // The file's own description of an option replaces the profile's.
         options = base;
         of_level.iter().for_each(|option| options.replace(option));
         // Options that the file adds belong to the profile's forms as well.
@@ -252,7 +253,7 @@ fn arguments(
     Ok(Arguments::Described { options, forms, subcommands })
 }
 
-/// Has all that a profile describes come to what the rule says that extends it.
+/// Gives all forms of a profile the decision of the rule that extends it.
 fn decide_all(arguments: &mut Arguments, own: &Inherited) {
     match arguments {
         Arguments::Any { effect, reason } => (*effect, *reason) = (own.effect, own.reason.clone()),
@@ -315,7 +316,8 @@ fn read_decision(
     Ok(())
 }
 
-/// A form that denies takes out the lines that it matches as a whole; of a list it takes out none but itself.
+/// Warns of a `deny` that can be evaded. It refuses only calls that match it as a whole, so where an operand repeats, a call with
+/// one more operand does not match it.
 fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
     let repeats = |form: &Form| form.all_operands().any(Operand::repeats);
     for form in forms.iter().filter(|form| form.effect == Effect::Deny) {
@@ -323,12 +325,12 @@ fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
         if repeats(form) || other.is_some() {
             let text = match other {
                 Some(other) if !repeats(form) => format!(
-                    "this `deny` takes nothing out of the form on line {}, where an operand repeats: a call with one \
-                     operand more passes it; describe what is allowed instead",
+                    "this `deny` does not limit the form on line {}, where an operand repeats: a call with one more \
+                     operand gets past it; describe what is allowed instead",
                     other.origin.line
                 ),
                 Some(_) | None => {
-                    "an operand of this `deny` repeats, so a call with one other operand passes it; describe \
+                    "an operand of this `deny` repeats, so a call with one other operand gets past it; describe \
                      what is allowed instead"
                         .to_owned()
                 }

@@ -105,7 +105,7 @@ impl Escapes {
         }
         let starting = self.starting.iter().find(|spelling| is_spelled(spelling));
         if let Some(spelling) = starting.filter(|_| option.takes != Takes::Flag && !is_pinned(&option.takes)) {
-            warn(format!("`{spelling}` can start any program that a call names; name its values with `one_of`"));
+            warn(format!("`{spelling}` can start any program that a call names; list its values with `one_of`"));
         }
     }
 }

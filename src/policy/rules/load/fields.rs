@@ -1,4 +1,4 @@
-//! A mapping of a policy, read key by key, so that no key goes unread.
+//! Reads a mapping of a policy key by key. Unknown keys are errors.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use super::Context;
 use crate::policy::quoted;
 use crate::text::nearest;
 
-/// What a part of a policy is called in messages. The text is only made if there is a message, as most parts are right.
+/// What a part of a policy is called in messages. The text is made only if there is a message.
 #[derive(Clone, Copy)]
 pub(super) enum What<'w> {
     /// These words.
     Words(&'static str),
-    /// Only a name: `git`.
+    /// Only a name, such as "`git`".
     Name(&'w str),
-    /// A kind of thing and its name: command `git`.
+    /// A kind of thing and its name, such as "command `git`".
     Named(&'static str, &'w str),
-    /// The value of a key: `env` of command `git`.
+    /// The value of a key, such as "`env` of command `git`".
     Key(&'w str, &'w What<'w>),
 }
 
@@ -33,16 +33,16 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// The entries of a mapping, of which all are known.
+/// A mapping whose keys are all known.
 pub(super) struct Fields<'n, 'w> {
-    /// What it describes.
+    /// What the mapping describes, for messages.
     pub of: What<'w>,
     pub line: usize,
     entries: &'n [(Key, Node)],
 }
 
 impl<'n, 'w> Fields<'n, 'w> {
-    /// Takes a mapping whose keys are all among `known`.
+    /// Checks that a node is a mapping, and that its keys are all among `known`.
     pub fn new(
         node: &'n Node,
         of: What<'w>,
@@ -86,7 +86,7 @@ impl<'n, 'w> Fields<'n, 'w> {
         self.read(key, |node, what, context| word(node, what, all, name, context), context)
     }
 
-    /// The line of a key.
+    /// The line of a key, or of the mapping if the key is missing.
     pub fn line_of(&self, key: &str) -> usize {
         self.entries.iter().find(|(found, _)| found.text == key).map_or(self.line, |(key, _)| key.line)
     }
@@ -97,7 +97,7 @@ impl<'n, 'w> Fields<'n, 'w> {
     }
 }
 
-/// The entries of a mapping, whatever their keys are.
+/// The entries of a mapping with any keys.
 pub(super) fn entries<'n>(
     node: &'n Node,
     what: &What<'_>,
@@ -117,7 +117,7 @@ pub(super) fn items<'n>(node: &'n Node, what: &What<'_>, context: &Context<'_>) 
     }
 }
 
-/// A text, as it stands in the file.
+/// A text, as the file has it.
 pub(super) fn text<'n>(node: &'n Node, what: &What<'_>, context: &Context<'_>) -> Result<&'n str, PolicyError> {
     match &node.kind {
         Kind::Scalar { text, .. } if !node.is_null() => Ok(text),
@@ -166,7 +166,7 @@ fn word<T: Copy>(
 }
 
 impl Context<'_> {
-    /// The place of a line.
+    /// A line of this source.
     pub fn origin(&self, line: usize) -> Origin {
         Origin { source: self.source.clone(), line }
     }
@@ -176,7 +176,7 @@ impl Context<'_> {
         PolicyError { origin: self.origin(line), problem }
     }
 
-    /// A value that is not what it should be.
+    /// A value of another kind than expected.
     pub(super) fn value(&self, node: &Node, what: &What<'_>, expected: &str) -> PolicyError {
         let (what, expected, found) = (what.to_string(), expected.to_owned(), node.described());
         self.error(node.line, Problem::Value { what, expected, found })

@@ -1,5 +1,5 @@
-//! Commands that stand on a list without a policy: those of the allow-list with a subcommand, and those that a person
-//! approves.
+//! Makes rules for commands that are only on a list, without a policy: allow-list entries with a subcommand, and commands that
+//! a person has to approve.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::super::grammar::{Arguments, CommandRule, Effect, Level, Options, Orig
 use super::super::profiles::Profile;
 use super::{Described, ListEntry};
 
-/// The words behind the name of a level, and what calls of that come to.
+/// The words after the name of a level, and what is decided for such calls.
 type Entry<'e> = (Vec<&'e str>, Effect);
 
-/// Makes a rule of each command that the entries name. An entry takes any arguments. Where one stands beneath another, the
-/// stricter of the two holds for both: a list can't tell what of `git stash` is no `git stash drop`.
+/// Makes a rule for each command that the entries name. An entry takes any arguments. If one entry begins with another, the
+/// stricter decision holds for both: a list can't describe calls of `git stash` that are not `git stash drop`.
 pub(super) fn described(entries: &[ListEntry]) -> Described {
     let mut commands: Vec<(&str, Vec<Entry<'_>>)> = Vec::new();
     for entry in entries {
-        // A blank behind a separator is part of a path.
+        // A path may hold blanks, so it is not split.
         let is_path = entry.text.contains(std::path::is_separator);
         let mut words = entry.text.split_whitespace().filter(|_| !is_path);
         let name = if is_path { &*entry.text } else { words.next().unwrap_or_default() };
@@ -36,7 +36,7 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
         if let Some(profile) = Profile::describing(name).filter(|_| allows_one) {
             let second = entries.iter().find_map(|(words, _)| words.first());
             let text = match second.filter(|second| profile.commands().contains(second)) {
-                // A blank in place of a comma.
+                // The operator probably typed a blank instead of a comma.
                 Some(second) => format!(
                     "`{second}` is taken for a subcommand of `{name}`; to allow both commands, put a comma between them"
                 ),
@@ -53,7 +53,7 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
     described
 }
 
-/// The level with these subcommands; any arguments where one of the entries ends here.
+/// The level with these subcommands. It takes any arguments if an entry ends here.
 fn level_of(path: Vec<String>, origin: &Origin, entries: &[Entry<'_>]) -> Level {
     let effect = entries.iter().map(|(_, effect)| *effect).max().unwrap_or_default();
     let mut arguments = Arguments::Any { effect, reason: None };

@@ -1,11 +1,11 @@
-//! Makes rules of policies: YAML in, [`Rules`] or the first mistake with its line out. Reads no file.
+//! Makes rules from policies: takes YAML, and returns [`Rules`] or the first mistake with its line. It reads no file.
 //!
 //! - `fields`: a mapping, key by key
 //! - `types`: the types of values
 //! - `options`: options and operands
 //! - `command`: commands, subcommands and forms
-//! - `lists`: commands that lists name, without a policy
-//! - `settings`: what a command sets for its calls
+//! - `lists`: commands that `--allow` and `--ask` name, without a policy
+//! - `settings`: the settings of a command for its calls
 //! - `pinned`: rules that the grammar allows and that deserve an error or a warning
 //! - `escapes`: options that no check of arguments can bound
 
@@ -37,22 +37,22 @@ use fields::{Fields, What, entries, one_or_more, text};
 /// A policy file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyText {
-    /// As it was named.
+    /// The path that was given.
     pub file: PathBuf,
-    /// What stands in it.
+    /// The contents.
     pub text: String,
 }
 
-/// An entry of a list of commands: the command, or the command and its subcommands, with blanks between.
+/// An entry of a list of commands: a command, or a command and its subcommands, separated by blanks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListEntry {
-    /// As it was given.
+    /// The entry as it was given.
     pub text: String,
-    /// What calls of it come to.
+    /// What is decided for its calls.
     pub effect: Effect,
 }
 
-/// The options of sets, by the name of the set and the syntax for which it was read.
+/// The options of sets, by the name of the set and the syntax that it was read for.
 type KnownSets<'n> = HashMap<(&'n str, Syntax), Vec<Arc<OptionRule>>>;
 
 /// What all descriptions of one source share.
@@ -60,15 +60,15 @@ pub(super) struct Context<'n> {
     source: Arc<PolicySource>,
     types: &'n [(Key, Node)],
     sets: &'n [(Key, Node)],
-    /// The types that were looked up so far, by name.
+    /// The types that were read so far, by name.
     known_types: RefCell<HashMap<&'n str, ValueType>>,
-    /// The sets that were read so far: many forms use the same one.
+    /// The sets that were read so far, since many forms use the same one.
     known_sets: RefCell<KnownSets<'n>>,
-    /// How many options its forms have.
+    /// How many options all forms have so far.
     options: Cell<usize>,
 }
 
-/// The most options of a source, with those of a set in each form that uses it.
+/// The most options in one source. The options of a set count in each form that uses it.
 const MOST_OPTIONS: usize = 100_000;
 
 impl<'n> Context<'n> {
@@ -83,7 +83,7 @@ impl<'n> Context<'n> {
         }
     }
 
-    /// Counts options of a form.
+    /// Adds to the count of options.
     fn count_options(&self, line: usize, more: usize) -> Result<(), PolicyError> {
         self.options.set(self.options.get().saturating_add(more));
         if self.options.get() <= MOST_OPTIONS {
@@ -98,7 +98,7 @@ impl<'n> Context<'n> {
 #[derive(Default)]
 pub(super) struct Described {
     commands: Vec<Arc<CommandRule>>,
-    /// The shipped commands that it uses: the profile, and the place among its commands.
+    /// The commands of shipped profiles that it uses: the profile, and the command's place among its commands.
     shipped: Vec<(&'static Profile, usize)>,
     warnings: Vec<PolicyWarning>,
 }
@@ -109,13 +109,13 @@ impl Described {
         self.commands
     }
 
-    /// What the operator should know.
+    /// Warnings to the operator.
     #[cfg(all(test, unix))]
     pub fn warnings(&self) -> &[PolicyWarning] {
         &self.warnings
     }
 
-    /// Uses the commands of a profile, but for those that the source describes itself.
+    /// Uses the commands of a profile, except those that the source describes itself.
     fn use_profile(&mut self, profile: &'static Profile, is_own: impl Fn(&str) -> bool) {
         let others = profile.commands().iter().enumerate().filter(|(_, name)| !is_own(name));
         self.shipped.extend(others.map(|(place, _)| (profile, place)));
@@ -125,8 +125,8 @@ impl Described {
 const KEYS: [&str; 5] = ["version", "profiles", "types", "sets", "commands"];
 
 impl Rules {
-    /// Makes rules of files, of shipped profiles, and of entries of lists, and runs the examples. The entries are those of the
-    /// allow-list that have several words, and all of the list of commands that a person approves.
+    /// Makes rules from files, shipped profiles and entries of lists, and checks the examples. The entries are those of the
+    /// allow-list with several words, and all commands that a person has to approve.
     ///
     /// # Errors
     /// The first mistake.
@@ -135,14 +135,14 @@ impl Rules {
         for command in &rules.commands {
             match command {
                 DescribedBy::Source(command) => examples::check(command)?,
-                // Those of a profile are checked before it is shipped.
+                // A test checks the examples of shipped profiles.
                 DescribedBy::Profile(..) => {}
             }
         }
         Ok(rules)
     }
 
-    /// The same without running the examples, for those who want to know of each that comes out in another way.
+    /// The same without checking the examples, for callers that report every example that fails.
     ///
     /// # Errors
     /// The first mistake.
@@ -176,7 +176,7 @@ impl Rules {
 
     fn add(&mut self, command: DescribedBy) -> Result<(), PolicyError> {
         let name = command.name().to_owned();
-        // Only for the message a profile is read here.
+        // A profile is read here only for the message.
         let first = self.by_name.get(&name).and_then(|place| self.commands.get(*place));
         if let Some(first) = first.map(DescribedBy::origin) {
             let problem = Problem::CommandTwice { command: name, first };
@@ -188,7 +188,7 @@ impl Rules {
     }
 }
 
-/// A shipped profile.
+/// Finds a shipped profile.
 fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyError> {
     Profile::find(name).ok_or_else(|| {
         let nearest = nearest(name, profiles::names()).map(str::to_owned);
@@ -197,7 +197,7 @@ fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyErro
     })
 }
 
-/// The commands of one text. A profile that was used already is not used again.
+/// Reads what one text describes. A profile in `used` is not used again.
 pub(super) fn describe(
     text: &str,
     source: &Arc<PolicySource>,
@@ -208,7 +208,7 @@ pub(super) fn describe(
     document.map_or_else(|| Ok(Described::default()), |document| describe_document(&document, source, used))
 }
 
-/// The commands of a policy that was read as YAML.
+/// The same, for a policy that is already parsed as YAML.
 pub(super) fn describe_document(
     document: &Node,
     source: &Arc<PolicySource>,
@@ -218,7 +218,7 @@ pub(super) fn describe_document(
     let fields = Fields::new(document, What::Words("a policy"), &KEYS, &nothing)?;
     if let Some(node) = fields.get("version") {
         if text(node, &What::Name("version"), &nothing)? != "1" {
-            return Err(nothing.value(node, &What::Name("version"), "`1`, the only one that there is"));
+            return Err(nothing.value(node, &What::Name("version"), "`1`, the only version"));
         }
     }
     let declared = |key: &str| {
@@ -259,13 +259,13 @@ pub(super) fn describe_document(
             }
             let from = profile(&name, &context.origin(node.line))?;
             used.push(name);
-            // What the file describes itself stands in place of the profile's.
+            // The file's own description of a command replaces the profile's.
             for (place, name) in from.commands().iter().enumerate() {
                 let own =
                     described.commands.iter().find(|own| own.name == *name && !extending.contains(&own.name.as_str()));
                 if let (Some(own), Some(other)) = (own, from.rule(place)) {
                     let text = format!(
-                        "`{name}` replaces the rule in {}, so nothing of that rule holds; to add to it instead, say \
+                        "`{name}` replaces the rule in {}, which no longer applies; to add to it instead, say \
                          `extends: {}`",
                         other.origin,
                         from.name()
@@ -279,7 +279,7 @@ pub(super) fn describe_document(
     Ok(described)
 }
 
-/// The profile's description of a command that says `extends`.
+/// The profile's rule for a command that says `extends`; `None` if it does not.
 fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<CommandRule>, PolicyError> {
     let yaml::Kind::Map(entries) = &node.kind else { return Ok(None) };
     let Some((_, node)) = entries.iter().find(|(key, _)| key.text == "extends") else { return Ok(None) };

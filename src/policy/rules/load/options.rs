@@ -1,4 +1,4 @@
-//! Options and operands.
+//! Reads options and operands.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{Context, types};
 use crate::policy::quoted;
 use crate::text::nearest;
 
-/// Adds the options of a level or a form, by its keys `options` and `use`.
+/// Adds the options that the keys `options` and `use` of a level or a form name.
 pub(super) fn add(
     options: &mut Options,
     fields: &Fields<'_, '_>,
@@ -48,7 +48,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Reads a set that may be used with any syntax, for its mistakes.
+/// Checks a set for mistakes, whatever syntax it will be used with.
 pub(super) fn check_set(key: &Key, set: &Node, context: &Context<'_>) -> Result<(), PolicyError> {
     for (option_key, value) in entries(set, &What::Named("set", &key.text), context)? {
         option(option_key, value, None, context)?;
@@ -93,7 +93,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         let (optional, attached) = (is_on("optional")?, is_on("attached")?);
         match kind.filter(|_| !names_flag) {
             Some(_) if fields.get("flag").is_some() => {
-                return Err(attribute("flag", "beside a type"));
+                return Err(attribute("flag", "next to a type"));
             }
             None => {
                 let meaningless =
@@ -127,10 +127,10 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
     Ok(option)
 }
 
-/// The spellings in a key, as the matcher looks them up.
+/// The spellings in the key of an option, as the matcher looks them up.
 fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
     let mut spellings: Vec<String> = Vec::new();
-    // The comma of find is an operator, and no separator where it stands alone.
+    // A comma alone is not a separator, but an operator of find.
     let written: Vec<&str> = if key.text == "," { vec![","] } else { key.text.split(',').map(str::trim).collect() };
     for spelling in written {
         let wrong = |why: &str| {
@@ -141,11 +141,11 @@ fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result
         let is_long = spelling.starts_with("--") && spelling.len() > 2;
         match syntax {
             _ if spelling.is_empty() => return Err(wrong("a spelling is empty; write `\"-n, --name\"`")),
-            _ if spelling == "-" || spelling == "--" => return Err(wrong("it is no option")),
+            _ if spelling == "-" || spelling == "--" => return Err(wrong("it is not an option")),
             _ if spelling.contains(|c: char| c.is_whitespace() || c == '=' || c.is_control()) => {
                 return Err(wrong("a spelling holds neither blanks nor `=`; the value is described after the `:`"));
             }
-            // Only signs, as the `!` and `(` of find: a word would pass wherever an option may stand.
+            // Only signs are allowed, such as `!` and `(` of find: a word would match wherever an option may be.
             _ if !spelling.starts_with('-') && spelling.chars().any(char::is_alphanumeric) => {
                 return Err(wrong(
                     "an option begins with `-`; write `-x` or `--name`, and describe a word without a dash as an operand, \
@@ -154,7 +154,7 @@ fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result
             }
             Some(Syntax::Operands) => return Err(wrong("the syntax `operands` has no options")),
             Some(Syntax::SingleDash | Syntax::Go) if spelling == NUMBER_OPTION => {
-                return Err(wrong("`-NUM` stands for a number in the syntaxes `gnu` and `posix` alone"));
+                return Err(wrong("`-NUM` stands for a number only in the syntaxes `gnu` and `posix`"));
             }
             Some(Syntax::Gnu | Syntax::Posix)
                 if spelling.starts_with('-') && !is_letter && !is_long && spelling != NUMBER_OPTION =>
@@ -171,7 +171,7 @@ fn spellings(key: &Key, syntax: Option<Syntax>, context: &Context<'_>) -> Result
             Some(_) | None => spelling,
         };
         if spellings.iter().any(|other| other == spelling) {
-            return Err(wrong("it stands twice in its key"));
+            return Err(wrong("it occurs twice in its key"));
         }
         spellings.push(spelling.to_owned());
     }
@@ -209,12 +209,12 @@ fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
     let (mut least, most) = fields.read("count", count, context)?.unwrap_or((1, Some(1)));
     if is_on("optional")? {
         if fields.get("count").is_some() {
-            return Err(attribute("optional", "beside `count`"));
+            return Err(attribute("optional", "next to `count`"));
         }
         least = 0;
     }
     if is_on("required")? && least == 0 {
-        return Err(attribute("required", "where there may be none of it"));
+        return Err(attribute("required", "with a count that may be 0"));
     }
     Ok(Operand {
         name: name.map(str::to_owned),

@@ -7,7 +7,7 @@ use super::escapes::Escapes;
 use super::settings;
 use crate::policy::wrappers::{Reach, reach_of};
 
-/// Programs whose first operand is the program to run.
+/// Programs that run the program which their first operand names.
 const RUNNERS: [&str; 30] = [
     "env",
     "xargs",
@@ -41,17 +41,17 @@ const RUNNERS: [&str; 30] = [
     "busybox",
 ];
 
-/// Interpreters whose code is mostly harmless, and can start a program all the same.
+/// Interpreters whose code is mostly harmless, but can start programs.
 const LANGUAGES: [&str; 8] = ["sed", "awk", "gawk", "mawk", "nawk", "m4", "sqlite3", "psql"];
 
-/// Options by which interpreters take code.
+/// Options of interpreters that take code.
 const CODE: [&str; 12] =
     ["-c", "-e", "-E", "-m", "-r", "-p", "--eval", "--execute", "--command", "-pe", "-ne", "--print"];
 
-/// Options of find by which it runs programs.
+/// Options of find that run programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
-/// Looks through the rule of a command.
+/// Checks the rule of a command.
 pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {
     let name = command.program.as_deref().unwrap_or(&command.name);
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
@@ -79,7 +79,7 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
             pinned(command, base, reach, level, form, warnings)?;
         }
     }
-    // An option of the level stands in each of its forms.
+    // The options of a level are also in each of its forms.
     let mut seen = warnings.split_off(first);
     seen.sort_by(|one, other| (&one.origin, &one.text).cmp(&(&other.origin, &other.text)));
     seen.dedup();
@@ -101,12 +101,12 @@ fn check_action(action: &str, option: &OptionRule, warnings: &mut Vec<PolicyWarn
     }
 }
 
-/// Whether an option takes only words of a fixed list.
+/// Whether an option takes only words from a fixed list.
 pub(super) fn is_pinned(takes: &Takes) -> bool {
     matches!(takes, Takes::Value { value: ValueType::OneOf(_), .. })
 }
 
-/// Whether what an interpreter or a wrapper is told to run is one of a few words.
+/// Checks that a form limits what an interpreter or a wrapper runs to a fixed list of words.
 fn pinned(
     command: &CommandRule,
     base: &str,
@@ -121,7 +121,7 @@ fn pinned(
     if form.effect == Effect::Deny {
         return Ok(());
     }
-    // What switches off that such a program starts others.
+    // With `--sandbox`, sed and awk start no programs.
     if level.insert.iter().any(|word| word == "--sandbox") {
         return Ok(());
     }
@@ -134,12 +134,12 @@ fn pinned(
             return Err(unpinned(command, reach, option.origin.clone(), &shown(option)));
         }
     }
-    let mut row = Row::new(base, is_runner);
-    level.insert.iter().for_each(|word| row.pass(std::slice::from_ref(word), true));
+    let mut walk = Walk::new(base, is_runner);
+    level.insert.iter().for_each(|word| walk.pass(std::slice::from_ref(word), true));
     for operand in form.all_operands() {
         let is_text = match &operand.value {
             ValueType::OneOf(words) => {
-                row.pass(words, operand.least > 0);
+                walk.pass(words, operand.least > 0);
                 continue;
             }
             ValueType::Integer { .. } => continue,
@@ -148,20 +148,20 @@ fn pinned(
         };
         let name = operand.name.as_ref().map_or("an operand".to_owned(), |name| format!("`{name}`"));
         let mut warn = |text| warnings.push(PolicyWarning { origin: operand.origin.clone(), text });
-        match &row.runs {
+        match &walk.runs {
             None => break,
             Some(Runs::Options(_)) if !is_text => {}
             Some(Runs::Code(program)) if !is_text => {
-                let program = if row.is_through { program } else { &command.name };
+                let program = if walk.is_through { program } else { &command.name };
                 warn(format!(
-                    "`{program}` runs whatever stands in the file that a call names as {name}; name the files with `one_of`"
+                    "`{program}` runs whatever is in the file that a call names as {name}; list the files with `one_of`"
                 ));
                 break;
             }
-            Some(runs) if row.is_through => {
+            Some(runs) if walk.is_through => {
                 let (program, meaning) = (runs.program(), runs.meaning());
                 warn(format!(
-                    "`{}` starts `{program}`, which {meaning}, and {name} does not pin what that is; name it with `one_of`",
+                    "`{}` starts `{program}`, which {meaning}, and {name} does not limit it; list what it may be with `one_of`",
                     command.name
                 ));
                 break;
@@ -174,12 +174,12 @@ fn pinned(
         }
     }
     let has_code = form.options.iter().any(|option| option.is_required && spelling_in(option, &CODE).is_some());
-    let from_input = match &row.runs {
+    let from_input = match &walk.runs {
         _ if !command.stdin => None,
-        _ if row.takes_words => {
+        _ if walk.takes_words => {
             Some("adds words of its input to those of the call, and no check of arguments sees them".to_owned())
         }
-        Some(Runs::Code(program)) if !has_code && !READS_DATA.contains(&program.as_str()) => Some(if row.is_through {
+        Some(Runs::Code(program)) if !has_code && !READS_DATA.contains(&program.as_str()) => Some(if walk.is_through {
             format!("starts `{program}`, which runs any code in its input")
         } else {
             "runs any code in its input".to_owned()
@@ -193,16 +193,16 @@ fn pinned(
     Ok(())
 }
 
-/// Interpreters whose input is data and no code.
+/// Interpreters whose input is data, not code.
 const READS_DATA: [&str; 5] = ["sed", "awk", "gawk", "mawk", "nawk"];
 
-/// Wrappers that take words for the program from their input.
+/// Wrappers that pass words from their input to the program.
 const TAKES_WORDS: [&str; 2] = ["xargs", "parallel"];
 
 const RUNS_CODE: &str = "runs any code that it is given";
 const STARTS_PROGRAMS: &str = "starts the programs that it is told to";
 
-/// What the next word of a call decides.
+/// What the next word of a call chooses.
 enum Runs {
     /// The code that this interpreter runs.
     Code(String),
@@ -238,7 +238,7 @@ impl Runs {
         }
     }
 
-    /// How much a call decides by a word that is free here.
+    /// How much a call can choose by a word that is not limited here.
     fn rank(&self) -> u8 {
         match self {
             Self::Options(_) => 0,
@@ -248,28 +248,28 @@ impl Runs {
     }
 }
 
-/// The words of a call from the first to the last: wrappers may start wrappers, and these an interpreter.
-struct Row {
-    /// `None` where what follows is for a program that starts nothing, or a script.
+/// Follows the words of a call from first to last: a wrapper may start another wrapper, and that one an interpreter.
+struct Walk {
+    /// `None` if what follows is for a script, or for a program that starts nothing.
     runs: Option<Runs>,
-    /// Whether that program is started by the command, and is not the command.
+    /// Whether that program is started by the command, and is not the command itself.
     is_through: bool,
     /// Whether one of the wrappers takes words from its input.
     takes_words: bool,
 }
 
-impl Row {
+impl Walk {
     fn new(base: &str, is_runner: bool) -> Self {
         let name = base.to_owned();
         let runs = Some(if is_runner { Runs::Programs(name) } else { Runs::Code(name) });
         Self { runs, is_through: false, takes_words: TAKES_WORDS.contains(&base) }
     }
 
-    /// Goes past a word that is one of these, if there always is one.
+    /// Goes past a word that is one of these; `is_always` says that the word can't be left out.
     fn pass(&mut self, words: &[String], is_always: bool) {
         match &self.runs {
             None | Some(Runs::Options(_)) => {}
-            // Behind the name of a script stands what is for the script.
+            // The words after the name of a script are for the script.
             Some(Runs::Code(_)) => {
                 if is_always && !words.iter().any(|word| word.starts_with('-')) {
                     self.runs = None;

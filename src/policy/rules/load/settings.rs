@@ -1,4 +1,4 @@
-//! What a command sets for its calls.
+//! Reads the settings of a command for its calls.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::Context;
 use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
 use crate::text::{read_duration, read_size};
 
-/// Reads the settings over those that the command has already.
+/// Reads the settings. Those that are not given stay as the command has them.
 pub(super) fn read(
     fields: &Fields<'_, '_>,
     command: &mut CommandRule,
@@ -105,12 +105,12 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
     let needs_one = sandbox.exec_own || sandbox.paths_claimed || sandbox.network == Some(false);
     match sandbox.level {
         Some(SandboxWord::Off) if needs_one || sandbox.writes_nothing() => {
-            Err(context.value(node, &fields.of, "a level that can hold the rest, `workspace` or `strict`"))
+            Err(context.value(node, &fields.of, "a level that can enforce the rest, `workspace` or `strict`"))
         }
         Some(SandboxWord::Workspace) if sandbox.exec_own => {
-            Err(context.value(node, &fields.of, "the level `strict`, the only one at which `exec: own` holds"))
+            Err(context.value(node, &fields.of, "the level `strict`, the only one that can enforce `exec: own`"))
         }
-        // The level that keeps what was asked for, whatever the server's is.
+        // Without a level of its own the rule gets the one that enforces these settings, whatever the server's level is.
         None if needs_one => {
             command.sandbox.level = Some(SandboxWord::Strict);
             Ok(())

@@ -24,17 +24,17 @@ fn warnings(text: &str) -> Vec<String> {
 fn what_is_no_policy_is_named_with_its_line() {
     for (text, line) in [("commands: [", 2), ("a: b: c", 1), ("commands:\n  ls: \"any", 2), ("a: *b", 1)] {
         let error = load(text).unwrap_err();
-        assert!(error.starts_with(&format!("p.yaml:{line}: no YAML: ")), "{error}");
+        assert!(error.starts_with(&format!("p.yaml:{line}: not valid YAML: ")), "{error}");
     }
     check("- ls", "1: a policy: expected a mapping, found a list");
     check("ls", "1: a policy: expected a mapping, found `ls`");
-    check("version: 2", "1: `version`: expected `1`, the only one that there is, found `2`");
-    check("version: 1\n---\nversion: 1", "2: a second document begins here; expected one policy a file");
-    check("commands:\n  ls: any\n  ls: any", "3: key `ls` stands twice, first on line 2; keep one of them");
-    check("commands:\n  ls: !any x", "2: a tag (`!…`) stands here, and a policy has none; leave it out");
-    check("? [a]\n: b", "1: a key is no text; put it in quotes");
+    check("version: 2", "1: `version`: expected `1`, the only version, found `2`");
+    check("version: 1\n---\nversion: 1", "2: a second document begins here; expected one policy per file");
+    check("commands:\n  ls: any\n  ls: any", "3: key `ls` occurs twice, first on line 2; keep one of them");
+    check("commands:\n  ls: !any x", "2: a policy can't have tags (`!…`); leave it out");
+    check("? [a]\n: b", "1: a key is not text; put it in quotes");
     check("command:\n  ls: any", "1: unknown key `command` of a policy; did you mean `commands`?");
-    check("zzz: 1", "1: unknown key `zzz` of a policy; known are version, profiles, types, sets, commands");
+    check("zzz: 1", "1: unknown key `zzz` of a policy; the known keys are version, profiles, types, sets, commands");
     assert!(load("").is_ok() && load("# nothing\n").is_ok() && load("version: 1").is_ok());
 }
 
@@ -63,17 +63,17 @@ fn a_command_says_what_it_takes_and_nothing_unknown() {
     command("subcommands: {a b: any}", "3: a subcommand of `x`: expected one word, found `a b`");
     command(
         "subcommands: {a: {timeout: 3s}}",
-        "3: unknown key `timeout` of subcommand `x a`; known are options, use, operands, after_double_dash, forms, subcommands, insert, decision, reason, syntax, order, double_dash, hint",
+        "3: unknown key `timeout` of subcommand `x a`; the known keys are options, use, operands, after_double_dash, forms, subcommands, insert, decision, reason, syntax, order, double_dash, hint",
     );
     command("insert: -c", "3: `insert` of command `x`: expected a list, found `-c`");
     command("forms: {}", "3: `forms` of command `x`: expected a list, found a mapping");
     command(
         "forms: [{operands: []}]\n    operands: []",
-        "4: `operands` stands beside `forms` of `x`; put it into the forms that it belongs to",
+        "4: `x` has both `operands` and `forms`; put `operands` into the forms that it belongs to",
     );
     command(
         "forms: [{syntax: go}]",
-        "3: unknown key `syntax` of a form of `x`; known are options, use, operands, after_double_dash, decision, reason",
+        "3: unknown key `syntax` of a form of `x`; the known keys are options, use, operands, after_double_dash, decision, reason",
     );
     command("use: [paging]", "3: unknown set `paging`; declare it under `sets`");
     command("extends: nothing", "3: unknown profile `nothing`; `allowexec policy show` lists them");
@@ -99,7 +99,7 @@ fn a_command_sets_for_its_calls_what_means_something() {
     command("env: {sets: {}}", "3: unknown key `sets` of `env` of command `x`; did you mean `set`?");
     command("env: {set: {'A=B': c}}", "3: the variable `A=B`: expected a name without `=`, found `c`");
     command("env: {unset: ['']}", "3: `unset` of `env` of command `x`: expected names without `=`, found a list");
-    command("cwd: {in: [.]}", "3: unknown key `in` of `cwd` of command `x`; known are under");
+    command("cwd: {in: [.]}", "3: unknown key `in` of `cwd` of command `x`; the known keys are under");
     command("program: ''", "3: `program` of command `x`: expected a name or a path, found ``");
     command(
         "sandbox: {level: tight}",
@@ -112,11 +112,11 @@ fn a_command_sets_for_its_calls_what_means_something() {
     );
     command(
         "sandbox: {level: off, exec: own}",
-        "3: `sandbox` of command `x`: expected a level that can hold the rest, `workspace` or `strict`, found a mapping",
+        "3: `sandbox` of command `x`: expected a level that can enforce the rest, `workspace` or `strict`, found a mapping",
     );
     command(
         "sandbox: {level: workspace, exec: own}",
-        "3: `sandbox` of command `x`: expected the level `strict`, the only one at which `exec: own` holds, found a mapping",
+        "3: `sandbox` of command `x`: expected the level `strict`, the only one that can enforce `exec: own`, found a mapping",
     );
     command(
         "limits: {memory: 0}",
@@ -128,9 +128,12 @@ fn a_command_sets_for_its_calls_what_means_something() {
     );
     command(
         "limits: {disk: 1}",
-        "3: unknown key `disk` of `limits` of command `x`; known are memory, cpu, file_size, processes, open_files",
+        "3: unknown key `disk` of `limits` of command `x`; the known keys are memory, cpu, file_size, processes, open_files",
     );
-    command("examples: {deny: []}", "3: unknown key `deny` of `examples` of command `x`; known are allow, ask, refuse");
+    command(
+        "examples: {deny: []}",
+        "3: unknown key `deny` of `examples` of command `x`; the known keys are allow, ask, refuse",
+    );
     command("examples: {allow: x}", "3: `allow` of `examples` of command `x`: expected a list, found `x`");
     command("hint: [x]", "3: `hint` of command `x`: expected a mapping, found a list");
 }
@@ -145,10 +148,10 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
         "\"-n\": flag\n      \"-n, --max\": flag",
         "5: option `-n` occurs twice in this form, first in p.yaml:4; keep one of them",
     );
-    options("\"-n, -n\": flag", "4: option `-n`: it stands twice in its key");
+    options("\"-n, -n\": flag", "4: option `-n`: it occurs twice in its key");
     options("\"-n,, -m\": flag", "4: option ``: a spelling is empty; write `\"-n, --name\"`");
-    options("\"-\": flag", "4: option `-`: it is no option");
-    options("\"--\": flag", "4: option `--`: it is no option");
+    options("\"-\": flag", "4: option `-`: it is not an option");
+    options("\"--\": flag", "4: option `--`: it is not an option");
     for word in ["verbose", "n", "xf"] {
         let expected = format!(
             "4: option `{word}`: an option begins with `-`; write `-x` or `--name`, and describe a word without a dash as an operand, with `one_of`"
@@ -172,7 +175,7 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
     options("-n: number", "4: unknown type `number`; declare it under `types`");
     options(
         "-n: {kind: flag}",
-        "4: unknown key `kind` of option `-n`; known are integer, one_of, text, path, type, name, optional, attached, required, secret, flag",
+        "4: unknown key `kind` of option `-n`; the known keys are integer, one_of, text, path, type, name, optional, attached, required, secret, flag",
     );
     options(
         "-n: {integer: [1, 2], text: {}}",
@@ -197,8 +200,8 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
         "-n: {integer: [1, 2], optional: true}",
         "5: option `-n`: `optional` means nothing in the syntax `single_dash`, where every value is a word of its own",
     );
-    syntax("go", "-NUM: flag", "5: option `-NUM`: `-NUM` stands for a number in the syntaxes `gnu` and `posix` alone");
-    syntax("go", "\"-n, --n\": flag", "5: option `--n`: it stands twice in its key");
+    syntax("go", "-NUM: flag", "5: option `-NUM`: `-NUM` stands for a number only in the syntaxes `gnu` and `posix`");
+    syntax("go", "\"-n, --n\": flag", "5: option `--n`: it occurs twice in its key");
     check(
         "sets:\n  a: {-n: flag}\ncommands:\n  x:\n    use: [a]\n    options: {-n: flag}",
         "2: option `-n` occurs twice in this form, first in p.yaml:6; keep one of them",
@@ -218,9 +221,9 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
 fn a_type_is_declared_once_and_means_something() {
     let declared = |text: &str, expected: &str| check(&format!("types:\n  t: {text}"), expected);
     declared("{}", "2: type `t`: expected one of `integer`, `one_of`, `text`, `path`, found a mapping");
-    declared("{type: t}", "2: type `t` is made of itself");
-    declared("{type: u}\n  u: {type: t}", "2: type `t` is made of itself");
-    declared("{regex: x}", "2: unknown key `regex` of type `t`; known are integer, one_of, text, path, type");
+    declared("{type: t}", "2: type `t` is defined by itself");
+    declared("{type: u}\n  u: {type: t}", "2: type `t` is defined by itself");
+    declared("{regex: x}", "2: unknown key `regex` of type `t`; the known keys are integer, one_of, text, path, type");
     declared(
         "{integer: [1]}",
         "2: `integer` of type `t`: expected the lowest and the highest number, such as `[1, 1000]`, found a list",
@@ -239,13 +242,13 @@ fn a_type_is_declared_once_and_means_something() {
     );
     declared(
         "{text: {regex: x}}",
-        "2: unknown key `regex` of `text` of type `t`; known are chars, first, relative, must_begin, max_length",
+        "2: unknown key `regex` of `text` of type `t`; the known keys are chars, first, relative, must_begin, max_length",
     );
     declared("{path: append}", "2: `path` of type `t`: expected `read` or `write`, found `append`");
     declared("{path: {under: [a]}}", "2: `path` of type `t` needs the key `access`");
     declared(
         "{path: {access: read, below: [a]}}",
-        "2: unknown key `below` of `path` of type `t`; known are access, under, except, exists, chars",
+        "2: unknown key `below` of `path` of type `t`; the known keys are access, under, except, exists, chars",
     );
     check(
         "types:\n  flag: {integer: [1, 2]}",
@@ -273,18 +276,18 @@ fn operands_have_a_type_and_one_variable_number() {
         "[{text: {}, count: 0}]",
         "3: `count` of an operand: expected `1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`, found `0`",
     );
-    operands("[{text: {}, count: \"0..\", optional: true}]", "3: an operand: `optional` means nothing beside `count`");
+    operands("[{text: {}, count: \"0..\", optional: true}]", "3: an operand: `optional` means nothing next to `count`");
     operands(
         "[{text: {}, count: \"0..\", required: true}]",
-        "3: an operand: `required` means nothing where there may be none of it",
+        "3: an operand: `required` means nothing with a count that may be 0",
     );
     operands(
         "[{text: {}, attached: true}]",
-        "3: unknown key `attached` of an operand; known are integer, one_of, text, path, type, name, count, optional, required, secret",
+        "3: unknown key `attached` of an operand; the known keys are integer, one_of, text, path, type, name, count, optional, required, secret",
     );
     operands(
         "[{name: A, text: {}, count: \"0..\"},\n      {text: {}, count: \"0..1\"}]",
-        "4: the operands `A` and without a name both have a variable number, so nobody can tell where one ends; give one of them a fixed `count`",
+        "4: the operands `A` and without a name both have a variable count, so it is not clear where the first one ends; give one of them a fixed `count`",
     );
 }
 
@@ -298,7 +301,7 @@ fn a_wrong_example_stops_the_start_and_says_what_came_and_why() {
         "7: example `x a`: expected refuse, got allow: the form in p.yaml:2 matches",
     );
     example("ask: [[x, a]]", "5: example `x a`: expected ask, got allow: the form in p.yaml:2 matches");
-    example("refuse: [y b]", "5: example `y b`: expected refuse, got refuse: it is no call of `x`");
+    example("refuse: [y b]", "5: example `y b`: expected refuse, got refuse: it does not call `x`");
     assert!(load(&format!("{policy}allow: [x a, [x, a]]\n      refuse: [x, x b, 'x | y']")).is_ok());
 }
 
@@ -390,26 +393,26 @@ fn what_is_asked_for_is_asked_for_whatever_a_list_allows_beneath_or_above_it() {
 fn programs_that_run_others_are_pinned_or_told_of() {
     check(
         "commands:\n  sh:\n    options:\n      -c: {text: {}}",
-        "4: `sh` runs any code that it is given, and `-c` does not pin what that is: name what it may run with `one_of`, or say `sh: any`",
+        "4: `sh` runs any code that it is given, and `-c` does not limit it: list what it may run with `one_of`, or allow everything with `sh: any`",
     );
     check(
         "commands:\n  env:\n    operands: [{name: WORD, text: {}, count: \"0..\"}]",
-        "3: `env` starts the programs that it is told to, and `WORD` does not pin what that is: name what it may run with `one_of`, or say `env: any`",
+        "3: `env` starts the programs that it is told to, and `WORD` does not limit it: list what it may run with `one_of`, or allow everything with `env: any`",
     );
     check(
         "commands:\n  x:\n    program: /usr/bin/python3.11\n    operands: [{text: {}}]",
-        "4: `x` runs any code that it is given, and an operand does not pin what that is: name what it may run with `one_of`, or say `x: any`",
+        "4: `x` runs any code that it is given, and an operand does not limit it: list what it may run with `one_of`, or allow everything with `x: any`",
     );
     check(
         "commands:\n  find:\n    syntax: single_dash\n    options:\n      -exec: {text: {}}",
-        "5: `find` starts the programs that it is told to, and `-exec` does not pin what that is: name what it may run with `one_of`, or say `find: any`",
+        "5: `find` starts the programs that it is told to, and `-exec` does not limit it: list what it may run with `one_of`, or allow everything with `find: any`",
     );
     assert!(load("commands:\n  find:\n    syntax: single_dash\n    options: {-exec: {one_of: [wc]}, ;: flag}").is_ok());
     assert_eq!(
         warnings(
             "commands:\n  tar:\n    options:\n      -t: flag\n      -I, --use-compress-program: {text: {}}\n      --to-command: {one_of: [wc]}"
         ),
-        ["p.yaml:5: `-I` can start any program that a call names; name its values with `one_of`"]
+        ["p.yaml:5: `-I` can start any program that a call names; list its values with `one_of`"]
     );
     assert_eq!(
         warnings("commands:\n  x:\n    options: {-I: {text: {}}}\n  go: {syntax: go, options: {-exec: flag}}"),
@@ -418,23 +421,19 @@ fn programs_that_run_others_are_pinned_or_told_of() {
     assert!(load("commands:\n  sh:\n    operands: [{one_of: [build.sh]}, {integer: [1, 9]}]").is_ok());
     check(
         "commands:\n  timeout:\n    operands: [{integer: [1, 9]}, {name: COMMAND, text: {}}]",
-        "3: `timeout` starts the programs that it is told to, and `COMMAND` does not pin what that is: name what it may run \
-         with `one_of`, or say `timeout: any`",
+        "3: `timeout` starts the programs that it is told to, and `COMMAND` does not limit it: list what it may run \
+         with `one_of`, or allow everything with `timeout: any`",
     );
     assert_eq!(
         warnings("commands:\n  sed:\n    operands: [{name: SCRIPT, text: }, {path: read}]"),
-        [
-            "p.yaml:3: `sed` runs any code that it is given, and `SCRIPT` does not pin what that is: name what it may run with \
-          `one_of`, or say `sed: any`"
-        ]
+        ["p.yaml:3: `sed` runs any code that it is given, and `SCRIPT` does not limit it: list what it may run with \
+          `one_of`, or allow everything with `sed: any`"]
     );
     assert!(load("commands:\n  timeout:\n    operands: [{integer: [1, 9]}, {one_of: [make]}, {text: {}}]").is_ok());
     assert!(load("commands:\n  sed:\n    insert: [--sandbox]\n    operands: [{text: {}}]").is_ok());
     assert_eq!(
         warnings("commands:\n  python3:\n    operands: [{name: FILE, path: read}]"),
-        [
-            "p.yaml:3: `python3` runs whatever stands in the file that a call names as `FILE`; name the files with `one_of`"
-        ]
+        ["p.yaml:3: `python3` runs whatever is in the file that a call names as `FILE`; list the files with `one_of`"]
     );
     assert_eq!(
         warnings("commands:\n  bash: any"),
@@ -447,7 +446,7 @@ fn what_a_wrapper_starts_is_pinned_as_it_would_be_alone() {
     let of = |command: &str, rule: &str| warnings(&format!("commands:\n  {command}:\n    {rule}"));
     let code = |wrapper: &str, program: &str, word: &str| {
         vec![format!(
-            "p.yaml:3: `{wrapper}` starts `{program}`, which runs any code that it is given, and {word} does not pin what that is; name it with `one_of`"
+            "p.yaml:3: `{wrapper}` starts `{program}`, which runs any code that it is given, and {word} does not limit it; list what it may be with `one_of`"
         )]
     };
     for wrapper in ["env", "nice", "xargs"] {
@@ -459,7 +458,7 @@ fn what_a_wrapper_starts_is_pinned_as_it_would_be_alone() {
     assert_eq!(
         of("timeout", "operands: [{integer: [1, 9]}, {one_of: [git]}, {name: ARG, text: {}}]"),
         [
-            "p.yaml:3: `timeout` starts `git`, which can start other programs by its own options, and `ARG` does not pin what that is; name it with `one_of`"
+            "p.yaml:3: `timeout` starts `git`, which can start other programs by its own options, and `ARG` does not limit it; list what it may be with `one_of`"
         ]
     );
     // A script, or a program that starts nothing, may have any words behind it.
@@ -474,7 +473,7 @@ fn what_a_wrapper_starts_is_pinned_as_it_would_be_alone() {
         check(
             &format!("commands:\n  {command}:\n    {rule}"),
             &format!(
-                "{line}: `{command}` {meaning}, and an operand does not pin what that is: name what it may run with `one_of`, or say `{command}: any`"
+                "{line}: `{command}` {meaning}, and an operand does not limit it: list what it may run with `one_of`, or allow everything with `{command}: any`"
             ),
         );
     };
@@ -537,13 +536,13 @@ fn what_no_check_of_arguments_can_see_is_told_of() {
             "commands:\n  x:\n    forms:\n      - operands: [{text: {}, count: \"1..\"}]\n      - {decision: deny, operands: [{one_of: [main]}]}"
         ),
         [
-            "p.yaml:5: this `deny` takes nothing out of the form on line 4, where an operand repeats: a call with one operand more passes it; describe what is allowed instead"
+            "p.yaml:5: this `deny` does not limit the form on line 4, where an operand repeats: a call with one more operand gets past it; describe what is allowed instead"
         ]
     );
     assert_eq!(
         warnings("commands:\n  x:\n    forms:\n      - {decision: deny, operands: [{one_of: [main], count: \"0..\"}]}"),
         [
-            "p.yaml:4: an operand of this `deny` repeats, so a call with one other operand passes it; describe what is allowed instead"
+            "p.yaml:4: an operand of this `deny` repeats, so a call with one other operand gets past it; describe what is allowed instead"
         ]
     );
 }
@@ -552,7 +551,7 @@ fn what_no_check_of_arguments_can_see_is_told_of() {
 fn a_rule_that_writes_nothing_has_no_path_to_be_written_and_no_level_off() {
     check(
         "commands:\n  x:\n    sandbox: {level: off, write: none}",
-        "3: `sandbox` of command `x`: expected a level that can hold the rest, `workspace` or `strict`, found a mapping",
+        "3: `sandbox` of command `x`: expected a level that can enforce the rest, `workspace` or `strict`, found a mapping",
     );
     check(
         "commands:\n  x:\n    sandbox: {write: all}",
@@ -581,7 +580,7 @@ fn a_rule_that_replaces_one_of_a_profile_is_warned_of_with_both_places() {
     assert_eq!(
         warnings("profiles: [go-check]\ncommands:\n  gofmt: {}"),
         [format!(
-            "p.yaml:3: `gofmt` replaces the rule in {of_profile}, so nothing of that rule holds; to add to it instead, say `extends: go-check`"
+            "p.yaml:3: `gofmt` replaces the rule in {of_profile}, which no longer applies; to add to it instead, say `extends: go-check`"
         )]
     );
     assert_eq!(warnings("profiles: [go-check]\ncommands:\n  gofmt: {extends: go-check}"), [""; 0]);
@@ -657,7 +656,7 @@ fn what_stands_for_too_much_is_left_as_soon_as_it_does() {
     let types: String = (1..100).map(|number| format!("  t{number}: {{type: t{}}}\n", number - 1)).collect();
     check(
         &format!("types:\n  t0: {{text: {{}}}}\n{types}"),
-        "2: type `t0`: expected a type that is reached by 32 names at most, found a mapping",
+        "2: type `t0`: expected a type that is reached by at most 32 names, found a mapping",
     );
     let options: String = (0..500).map(|number| format!("\"--o{number}\": flag, ")).collect();
     let forms = "      - {}\n".repeat(1000);

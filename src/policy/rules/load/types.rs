@@ -1,4 +1,4 @@
-//! The types of values: those that a policy declares, and those that stand where a value is described.
+//! Reads the types of values: those that a policy declares, and those that are written out where they are used.
 
 use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{Access, CharSet, PathType, TextType, ValueType};
@@ -7,13 +7,13 @@ use super::Context;
 use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
 use crate::text::nearest;
 
-/// The keys that say which type a value is of.
+/// The keys that give a value its type.
 pub(super) const KINDS: [&str; 5] = ["integer", "one_of", "text", "path", "type"];
 
-/// How many names may lead to a type.
+/// How many names may refer to each other before a type.
 const DEEPEST: usize = 32;
 
-/// The type that is declared under a name.
+/// The type of this name.
 pub(super) fn named(name: &str, line: usize, context: &Context<'_>) -> Result<ValueType, PolicyError> {
     if let Some(known) = context.known_types.borrow().get(name) {
         return Ok(known.clone());
@@ -40,7 +40,7 @@ fn follow<'c>(
     seen.push(&key.text);
     let what = What::Named("type", name);
     if seen.len() > DEEPEST {
-        return Err(context.value(node, &what, &format!("a type that is reached by {DEEPEST} names at most")));
+        return Err(context.value(node, &what, &format!("a type that is reached by at most {DEEPEST} names")));
     }
     let fields = Fields::new(node, what, &KINDS, context)?;
     match kind(&fields, context)? {
@@ -53,7 +53,7 @@ fn follow<'c>(
     }
 }
 
-/// Which type a mapping is of; `None` where it says nothing of that.
+/// The key that gives a mapping its type; `None` if there is none.
 pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
     let mut found = KINDS.into_iter().filter(|kind| fields.get(kind).is_some());
     match (found.next(), found.next()) {
@@ -65,7 +65,7 @@ pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Opt
     }
 }
 
-/// The type of a mapping, by the key that says it.
+/// The type that this key of a mapping gives.
 pub(super) fn of(kind: &'static str, fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
     read(kind, fields, context, &mut Vec::new())
 }
@@ -111,7 +111,7 @@ fn char_set(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<CharS
 }
 
 fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextType, PolicyError> {
-    // `{text}` is any text.
+    // `{text}` without a value means any text.
     if node.is_null() {
         return Ok(TextType::default());
     }
@@ -134,7 +134,7 @@ fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextT
     Ok(of)
 }
 
-/// What no part of a path to be written may be called, where the policy does not say.
+/// The name that no part of a path to be written may have, unless the policy says otherwise.
 const EXCEPT: &str = ".git";
 
 fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathType, PolicyError> {

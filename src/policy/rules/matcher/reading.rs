@@ -1,13 +1,13 @@
-//! What the matcher finds: what each word is, or what is wrong with one.
+//! What the matcher finds: what each word is, or which word is wrong and why.
 
 use crate::policy::rules::grammar::{Form, Level, Operand, OptionRule, PathType, ValueType};
 
-/// What a word, or the part of it from a byte on, is.
+/// What a word is, or the rest of a word from some byte.
 #[derive(Debug, Clone)]
 pub struct Reading<'p> {
-    /// The word, counted from the command, which is 0.
+    /// The number of the word. The command is word 0.
     pub word: usize,
-    /// The byte of it where the part begins.
+    /// The byte of the word from which this holds.
     pub from: usize,
     /// What it is.
     pub role: Role<'p>,
@@ -33,20 +33,20 @@ pub enum Role<'p> {
 /// A form that matches.
 #[derive(Debug, Clone)]
 pub struct Match<'p> {
-    /// The levels from the command down, each with the number of the first word behind its name.
+    /// The levels from the command down, each with the number of the first word after its name.
     pub levels: Vec<(&'p Level, usize)>,
-    /// The form; `None` at a level that takes anything.
+    /// The form; `None` for a level that takes anything.
     pub form: Option<&'p Form>,
     /// What each word is.
     pub readings: Vec<Reading<'p>>,
 }
 
-/// A word that a form says is a path, for the file system to be asked.
+/// A path among the words, which has to be checked in the file system.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'p, 'w> {
-    /// The word, counted from the command.
+    /// The number of the word. The command is word 0.
     pub word: usize,
-    /// The path, as it stands in the word.
+    /// The path, as the word has it.
     pub text: &'w str,
     /// What it must be.
     pub path: &'p PathType,
@@ -72,11 +72,11 @@ impl<'p> Match<'p> {
 /// Why a form does not match.
 #[derive(Debug, Clone)]
 pub struct Failure<'p> {
-    /// The word that is wrong, counted from the command; the number of words where one is missing.
+    /// The number of the word that is wrong; the number of words if one is missing.
     pub word: usize,
     /// The level that was reached.
     pub level: &'p Level,
-    /// The form; `None` where it is about the subcommand.
+    /// The form; `None` if the subcommand is wrong.
     pub form: Option<&'p Form>,
     /// What is wrong.
     pub wrong: Mismatch<'p>,
@@ -85,32 +85,32 @@ pub struct Failure<'p> {
 /// What can be wrong with a word.
 #[derive(Debug, Clone)]
 pub enum Mismatch<'p> {
-    /// No such option; the letter where it is one of a bundle.
+    /// There is no such option; the letter if it is one of a bundle.
     UnknownOption(Option<char>),
     /// A flag with a value.
     TakesNoValue(&'p OptionRule),
     /// An option without the value that it needs.
     NeedsValue(&'p OptionRule),
-    /// `=` behind a letter.
-    EqualsBehindLetter(&'p OptionRule),
-    /// Not what the option takes; the byte where the value begins.
+    /// `=` after a letter.
+    EqualsAfterLetter(&'p OptionRule),
+    /// A value that the option does not take, and the byte where it begins.
     BadValue(&'p OptionRule, &'p ValueType, usize),
-    /// Not what stands in this place.
+    /// A word that this operand does not take.
     BadOperand(&'p Operand),
-    /// One operand more than there may be.
+    /// One operand too many.
     TooMany,
     /// An operand is missing.
     TooFew(&'p Operand),
     /// An option is missing.
     MissingOption(&'p OptionRule),
-    /// An option behind an operand.
-    OptionBehindOperand,
-    /// An operand behind an option.
-    OperandBehindOption,
+    /// An option after an operand.
+    OptionAfterOperand,
+    /// An operand after an option.
+    OperandAfterOption,
     /// `--` where it is refused.
     DoubleDash,
-    /// No subcommand of this name.
+    /// There is no subcommand of this name.
     UnknownSubcommand,
-    /// No subcommand at all.
+    /// The subcommand is missing.
     NoSubcommand,
 }

@@ -2,37 +2,37 @@
 
 use crate::policy::rules::grammar::{DEFAULT_LENGTH, TextType, ValueType};
 
-/// Where a value stands, which decides what it may begin with.
+/// Where a value is, which decides what it may begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueStands {
+pub(super) enum Position {
     /// In the word of its option.
     Attached,
     /// In a word of its own.
     Alone,
-    /// The same, behind `--`.
-    BehindDoubleDash,
+    /// In a word of its own after `--`.
+    AfterDoubleDash,
 }
 
 /// Whether a value is of a type.
-pub(super) fn is_of(value: &ValueType, text: &str, stands: ValueStands) -> bool {
+pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
     match value {
         ValueType::Integer { low, high } => is_integer(text, *low, *high),
         ValueType::OneOf(words) => words.iter().any(|word| word == text),
-        ValueType::Text(of) => may_begin(text, &of.first, stands) && is_text(text, of),
+        ValueType::Text(of) => may_begin(text, &of.first, position) && is_text(text, of),
         ValueType::Path(of) => {
             !text.is_empty()
                 && text != "-"
                 && text.len() <= DEFAULT_LENGTH
-                && may_begin(text, "", stands)
+                && may_begin(text, "", position)
                 && of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))
         }
     }
 }
 
-fn may_begin(text: &str, first: &str, stands: ValueStands) -> bool {
+fn may_begin(text: &str, first: &str, position: Position) -> bool {
     match text.chars().next() {
-        Some('-') if stands == ValueStands::BehindDoubleDash => true,
-        Some('-' | '+') if stands == ValueStands::Attached => true,
+        Some('-') if position == Position::AfterDoubleDash => true,
+        Some('-' | '+') if position == Position::Attached => true,
         Some(character @ ('-' | '+' | '@')) => first.contains(character),
         Some(_) | None => true,
     }
@@ -50,7 +50,7 @@ fn is_slash(character: char) -> bool {
     character == '/' || (cfg!(windows) && character == '\\')
 }
 
-/// A decimal number in one spelling alone: no `+`, no leading zero, no `-0`.
+/// A decimal number in its only spelling: no `+`, no leading zero, no `-0`.
 fn is_integer(text: &str, low: i64, high: i64) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = digits == "0" && digits == text || !digits.starts_with('0');

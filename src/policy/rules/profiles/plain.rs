@@ -1,12 +1,12 @@
-//! Reads the part of YAML that the shipped profiles are written in, in a quarter of the time that the full parser takes: with
-//! `--profile`, the first request after the start waits for it.
+//! Reads the part of YAML that the shipped profiles use, in a quarter of the time that the full parser takes. With `--profile`, the
+//! first request after the start waits for this.
 //!
-//! A test also reads each profile with the full parser, and compares the trees. A profile that used other YAML would be read
-//! by the full parser.
+//! A test also reads each profile with the full parser, and compares the trees. If a profile used other YAML, the full parser
+//! would read it.
 
 use crate::policy::rules::yaml::{Key, Kind, Node};
 
-/// Parses a shipped profile; `None` if it uses anything that is not in this part of YAML.
+/// Parses a shipped profile; `None` if it uses anything else of YAML.
 pub(super) fn parse(text: &str) -> Option<Node> {
     let mut reader = Reader { rest: text, line: 1, column: 0 };
     reader.next_token();
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Option<Node> {
 struct Reader<'a> {
     rest: &'a str,
     line: usize,
-    /// How many bytes of the line were read.
+    /// How many bytes of the line have been read.
     column: usize,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         has
     }
 
-    /// A list or a mapping with one entry a line, all at the same indentation.
+    /// A list or a mapping in block style, whose entries all have the same indentation.
     fn block(&mut self) -> Option<Node> {
         let (line, column) = (self.line, self.column);
         let is_list = self.rest.starts_with("- ");
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         Some(Node { line, kind })
     }
 
-    /// The value after a key or a dash: on the same line, or below and indented further than the column.
+    /// The value after a key or a dash: on the same line, or below it and indented further than `column`.
     fn value(&mut self, column: usize) -> Option<Node> {
         let line = self.line;
         self.next_token();
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             '\'' => {
                 let end = self.rest.get(1..)?.find(['\'', '\n'])? + 1;
                 let text = self.skip(end).get(1..)?;
-                // Two of them stand for one; no profile has that.
+                // Two quotes would mean one quote character; no profile uses that.
                 (self.has('\'') && !self.rest.starts_with('\'')).then(|| (text.to_owned(), true))
             }
             '"' => {
