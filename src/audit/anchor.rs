@@ -1,4 +1,4 @@
-//! Heads of a log that were kept elsewhere: what shows that its end was cut off, or that all of it was written anew.
+//! Heads of a log that were kept elsewhere. They show if the end of the log was cut off, or if all of it was rewritten.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::verify::LinePlace;
 use crate::files::Sha256;
 
-/// A head: the hash of the line that was the last one, and the number of that line where it is known.
+/// A head that was kept: the hash of the last line at that time, and the number of records, if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub sha256: Sha256,
@@ -15,7 +15,7 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// Reads a head alone: what `audit head` prints, or the hash without the number.
+    /// Reads a head and nothing else: what `audit head` prints, or only the hash.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -26,7 +26,7 @@ impl Anchor {
     }
 }
 
-/// What holds no head.
+/// Why a text holds no heads.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum NoAnchor {
     #[error("line {line} holds no head; expected what `allowexec audit head` prints: a number and a SHA-256")]
@@ -35,7 +35,7 @@ pub(crate) enum NoAnchor {
     InAny,
 }
 
-/// The anchors to look for, in the order in which they were taken, and where they were found.
+/// The anchors to look for, in the order in which they were kept, and where they were found.
 #[derive(Debug, Default)]
 pub(crate) struct Anchors {
     all: Vec<Anchor>,
@@ -47,25 +47,25 @@ pub(crate) struct Anchors {
 pub(crate) enum Anchored {
     /// There are none.
     No,
-    /// All are there; the last one at this place, with so many lines behind it.
-    Until { place: LinePlace, behind: u64 },
-    /// This one is not there.
+    /// All are there. The last one is at this place, and this many lines follow it.
+    Until { place: LinePlace, lines_after: u64 },
+    /// This one is missing.
     Lacks(Anchor),
 }
 
 impl Anchors {
     pub(crate) fn add(&mut self, anchor: Anchor) {
-        // That of a log without a record.
+        // The zero hash is the head of an empty log, so there is no line to find.
         if anchor.sha256 != Sha256::ZERO {
             self.found.insert(anchor.sha256, None);
         }
         self.all.push(anchor);
     }
 
-    /// Reads lines that each hold a head, among other words perhaps, such as the time. Empty ones are skipped.
+    /// Reads lines that each hold a head, perhaps with other words such as the time. Empty lines are skipped.
     ///
     /// # Errors
-    /// The first line that holds none, or that there is none at all.
+    /// If a line holds no head, or if all lines are empty.
     pub(crate) fn add_lines(&mut self, text: &str) -> Result<(), NoAnchor> {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let mut before = None;
@@ -79,7 +79,7 @@ impl Anchors {
         if text.trim().is_empty() { Err(NoAnchor::InAny) } else { Ok(()) }
     }
 
-    /// Tells of a line of the log, which is the `number`th of all files.
+    /// Takes note of a line of the log; `number` counts the lines of all files.
     pub(super) fn see(&mut self, sha256: Sha256, place: LinePlace, number: u64) {
         if self.all.is_empty() {
             return;
@@ -89,18 +89,18 @@ impl Anchors {
         }
     }
 
-    /// What they say of a log with so many lines. Where it `continues` files that were not given, anchors that are older
-    /// than the first one found may lie in those.
+    /// Judges a log with this many lines. If it `continues` files that were not given, anchors before the first one that was
+    /// found may be in those files.
     pub(super) fn judge(&self, lines: u64, continues: bool) -> Anchored {
         let found = |anchor: &&Anchor| self.found.get(&anchor.sha256).copied().flatten();
         let is_there = |anchor: &&Anchor| anchor.sha256 == Sha256::ZERO || found(anchor).is_some();
         let skipped = self.all.iter().take_while(|anchor| continues && !is_there(anchor)).count();
-        // At least the newest must be there.
+        // The newest anchor must be in the files that were given.
         let skipped = skipped.min(self.all.len().saturating_sub(1));
         let lacks = self.all.iter().skip(skipped).find(|anchor| !is_there(anchor));
         match (lacks, self.all.iter().filter_map(|anchor| found(&anchor)).max_by_key(|(_, number)| *number)) {
             (Some(anchor), _) => Anchored::Lacks(*anchor),
-            (None, Some((place, number))) => Anchored::Until { place, behind: lines.saturating_sub(number) },
+            (None, Some((place, number))) => Anchored::Until { place, lines_after: lines.saturating_sub(number) },
             (None, None) => Anchored::No,
         }
     }
@@ -133,10 +133,10 @@ mod tests {
         };
         let lacks = |text| Anchored::Lacks(Anchor { sha256: hash(text), count: None });
         assert_eq!(judged(&[], false), Anchored::No);
-        assert_eq!(judged(&["a", "b"], false), Anchored::Until { place: place(2), behind: 1 });
+        assert_eq!(judged(&["a", "b"], false), Anchored::Until { place: place(2), lines_after: 1 });
         assert_eq!(judged(&["a", "x"], false), lacks("x"));
         assert_eq!(judged(&["x", "c"], false), lacks("x"));
-        assert_eq!(judged(&["x", "c"], true), Anchored::Until { place: place(3), behind: 0 });
+        assert_eq!(judged(&["x", "c"], true), Anchored::Until { place: place(3), lines_after: 0 });
         assert_eq!(judged(&["x", "c", "y"], true), lacks("y"));
         assert_eq!(judged(&["x", "y"], true), lacks("y"));
         let mut empty = Anchors::default();

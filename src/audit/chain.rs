@@ -1,5 +1,5 @@
-//! The file of the chain: whose turn it is to append, where it ends, what a crash has left of a line, and the next file
-//! where it is full.
+//! The file that holds the chain: whose turn it is to append, where it ends, a line that was cut off, and the next file when it
+//! is full.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -18,9 +18,9 @@ use crate::files::{
 pub(super) const RECORD: &[u8] = br#"{"seq":"#;
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
-/// So many files are looked at to find out whether a new one continues the one before.
+/// How many files are read to find out whether a new file continues the one before.
 const MOST_CONTINUED: usize = 1000;
-/// So many bytes of them are read. Whoever can write in the log's directory chooses what stands there, and every call waits for it.
+/// How many bytes of them are read. Whoever can write in the log's directory can put anything there, and every call waits for this.
 const MOST_READ: u64 = 64 * 1024 * 1024;
 /// How many files there may be before this one.
 const MOST_FILES: u32 = 100_000;
@@ -29,21 +29,21 @@ const MOST_FILES: u32 = 100_000;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum AuditError {
-    /// The file can't be had.
+    /// The file can't be opened or locked.
     #[error(transparent)]
     File {
         /// Why.
         #[from]
         source: SharedFileError,
     },
-    /// It can't be read or written.
+    /// The file can't be read or written.
     #[error(transparent)]
     Io {
         /// What the system says.
         #[from]
         source: io::Error,
     },
-    /// What is in it was not written by this program.
+    /// The file is something else.
     #[error("it is not an audit log; expected an audit log, an empty file, or no file")]
     NoLog,
 }
@@ -73,9 +73,9 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct End {
     at: u64,
-    /// The digest of the last line, without its end.
+    /// The digest of the last line, without its line feed.
     last: Sha256,
-    /// Whether that line has no end.
+    /// Whether the line feed of that line is missing.
     is_torn: bool,
 }
 
@@ -83,16 +83,16 @@ impl End {
     const OF_NOTHING: Self = Self { at: 0, last: Sha256::ZERO, is_torn: false };
 }
 
-/// What happened to the file that this program did not do.
+/// What happened to the file from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// The last line has no end: a crash or a full disk has cut it off.
+    /// The last line has no line feed: a crash or a full disk has cut it off.
     Torn { bytes: u64, sha256: Sha256 },
     /// The file has become shorter since the last append.
     Cut { bytes: u64, last: Sha256 },
-    /// It is empty, and was not.
+    /// The file was not empty before, and is now.
     Emptied { last: Sha256 },
-    /// It does not hold the line that this program wrote last, or was moved here and does not continue the file before.
+    /// The file lacks the last line that was seen, or it is another file that does not continue the one before.
     Replaced { last: Sha256 },
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Turn<'a> {
 /// Lines that were added but are not written yet.
 #[derive(Debug, Default)]
 struct Added {
-    /// Where the file ends before them; `None` if there are none.
+    /// Where the file ended before them; `None` if there are none.
     after: Option<End>,
     bytes: Vec<u8>,
     /// Where each line ends in `bytes`.
@@ -114,7 +114,7 @@ struct Added {
 }
 
 impl Chain {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
     /// [`PlaceError`].
@@ -130,7 +130,7 @@ impl Chain {
         Ok(Self { file, state })
     }
 
-    /// Whether [`Self::open`] would succeed and find an audit log, as far as that can be told without making the file.
+    /// Checks whether [`Self::open`] would succeed and find an audit log, as far as possible without creating the file.
     ///
     /// # Errors
     /// [`AuditError`].
@@ -141,17 +141,17 @@ impl Chain {
         }
     }
 
-    /// What reads the file from another thread.
+    /// A reader of the file for another thread.
     pub(super) fn reader(&self) -> SharedReader {
         self.file.reader()
     }
 
-    /// Forgets what was seen, so that the next turn finds what is torn.
+    /// Forgets what was seen, so that the next turn finds a torn line.
     pub(super) fn forget(&mut self) {
         (self.state.seen, self.state.damage) = (End::OF_NOTHING, None);
     }
 
-    /// Waits until nobody else appends, and looks at what others have appended.
+    /// Waits until nobody else appends, and finds out what others have appended.
     ///
     /// # Errors
     /// [`AuditError`].
@@ -166,7 +166,7 @@ impl Chain {
                 Some(Damage::Emptied { last: before.last })
             } else if size < before.at && !locked.is_another {
                 Some(Damage::Cut { bytes: before.at - size, last: before.last })
-            } else if before.at > 0 && !goes_on(&locked, before) {
+            } else if before.at > 0 && !continues_from(&locked, before) {
                 Some(Damage::Replaced { last: before.last })
             } else if end.is_torn {
                 Some(Damage::Torn { bytes: length, sha256: end.last })
@@ -180,22 +180,22 @@ impl Chain {
 }
 
 impl Turn<'_> {
-    /// The digest of the line before.
+    /// The digest of the line before the next one.
     pub(super) fn prev(&self) -> Sha256 {
         self.state.seen.last
     }
 
-    /// What happened to the file, and is not recorded.
+    /// What happened to the file and is not recorded yet.
     pub(super) fn damage(&self) -> Option<Damage> {
         self.state.damage
     }
 
     /// Forgets the damage, which is recorded in the file now.
-    pub(super) fn is_recovered(&mut self) {
+    pub(super) fn forget_damage(&mut self) {
         self.state.damage = None;
     }
 
-    /// The name that the file before has got, where the next line is the first one of this file.
+    /// The new name of the file before, if the next line is the first one of this file.
     pub(super) fn continues(&self) -> Option<&str> {
         self.state.continues.as_deref().filter(|_| self.added.ends.is_empty())
     }
@@ -233,7 +233,7 @@ impl Turn<'_> {
         Err(io::Error::from(io::ErrorKind::AlreadyExists).into())
     }
 
-    /// Adds one line, given without its line end.
+    /// Adds one line, given without its line feed.
     pub(super) fn add(&mut self, line: &[u8]) {
         let (Added { after, bytes, ends }, seen) = (&mut self.added, &mut self.state.seen);
         after.get_or_insert(*seen);
@@ -249,8 +249,8 @@ impl Turn<'_> {
     /// Writes all added lines in one write.
     ///
     /// # Errors
-    /// [`AuditError`], and how many of the lines are in the file. A part of the next line may be there too; the next turn
-    /// finds it.
+    /// [`AuditError`], and how many of the lines are in the file. Part of the next line may be there too; the next turn finds
+    /// it.
     pub(super) fn write(&mut self) -> Result<(), (usize, AuditError)> {
         let Added { after, bytes, ends } = std::mem::take(&mut self.added);
         let Some(after) = after else { return Ok(()) };
@@ -268,7 +268,7 @@ impl Turn<'_> {
         })
     }
 
-    /// Has the disk take what was appended, where that is wanted.
+    /// Waits until what was appended is on the disk, if the operator wants that.
     ///
     /// # Errors
     /// [`AuditError`].
@@ -280,19 +280,19 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a file that is not empty goes on where this program has seen the end: the last line is still there, or the file
-/// continues the one that holds it.
-fn goes_on(locked: &Locked<'_>, seen: End) -> bool {
+/// Whether a file that is not empty continues from the end that was seen: that line is still there, or the file continues the one
+/// that holds it.
+fn continues_from(locked: &Locked<'_>, seen: End) -> bool {
     let Some(before) = locked.before() else {
         return last_line(locked.file(), seen.at).is_ok_and(|(end, _)| end.last == seen.last);
     };
-    // Others may have appended to that one before it was full.
+    // Others may have appended to the file before until it was full.
     let size = before.metadata().map_or(0, |metadata| metadata.len());
     let Ok((last, _)) = last_line(before, size) else { return false };
     leads_to(locked.file(), last.last, MOST_READ, |name| locked.beside(name))
 }
 
-/// Whether a file continues the one with this last line, perhaps by way of others. Of all of them `left` bytes are read.
+/// Whether a file continues the one with this last line, perhaps through other files. At most `left` bytes are read.
 fn leads_to(file: &File, last: Sha256, mut left: u64, beside: impl Fn(&str) -> Option<File>) -> bool {
     let mut names = HashSet::new();
     let mut first = first_line(file, &mut left);
@@ -308,8 +308,8 @@ fn leads_to(file: &File, last: Sha256, mut left: u64, beside: impl Fn(&str) -> O
     }
 }
 
-/// What the first line of a file names: the line before, and the file that holds it. Reads no more than `left` bytes, which
-/// become fewer.
+/// What the first line of a file names: the hash of the line before, and the file that holds it. Reads at most `left` bytes, and
+/// subtracts what it has read.
 fn first_line(mut file: &File, left: &mut u64) -> Option<(Sha256, Option<String>)> {
     file.seek(SeekFrom::Start(0)).ok()?;
     let (mut line, mut input) = (Line::new(), BufReader::new(file.take(*left)));
@@ -335,7 +335,7 @@ fn last_line(mut file: &File, size: u64) -> Result<(End, u64), AuditError> {
         file.read_exact(piece)?;
         Ok(piece.to_vec())
     };
-    // The last line may have been cut off anywhere; the first tells whose file it is.
+    // The first line shows whether this is a log; a log of one line may have been cut off anywhere.
     if !RECORD.starts_with(&read(0, size.min(RECORD.len() as u64))?) {
         return Err(AuditError::NoLog);
     }

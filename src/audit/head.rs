@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 use super::read::Line;
 use crate::files::Sha256;
 
-/// The head of a log; as text it is what `verify` finds again: the number, a blank, and the hash.
+/// The head of a log. Its text, which `verify` takes, is the number, a blank, and the hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub records: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Reads a log. What stands behind the last line end does not count: a server may be writing it.
+    /// Reads a log. What follows the last line feed does not count, since a server may be writing it.
     ///
     /// # Errors
     /// If it can't be read.
@@ -27,28 +27,28 @@ impl Head {
     }
 }
 
-/// Follows the head of a log that grows: only what was appended since the last time is read.
+/// Follows the head of a log that grows, and reads only what was appended since the last time.
 #[derive(Debug, Default)]
 pub(crate) struct HeadFollower {
-    /// What was read of it, up to the end of a line.
+    /// How much was read, up to the end of a line.
     at: u64,
-    /// How long that line is, with its end.
+    /// The length of that line, with its line feed.
     last_line: u64,
     head: Option<Head>,
 }
 
 impl HeadFollower {
-    /// Reads the log on. If the last line that was read is not where it was, this is another log, which is read from its
-    /// beginning.
+    /// Continues reading the log. If the last line that was read is not where it was, this is another log, and it is read from
+    /// the beginning.
     ///
     /// # Errors
-    /// If it can't be read. What was read until then need not be read again.
+    /// If it can't be read. The next call continues from there.
     pub(crate) fn follow(&mut self, mut log: impl BufRead + Seek) -> io::Result<Head> {
         if !self.is_at_its_place(&mut log)? {
             *self = Self::default();
             log.seek(SeekFrom::Start(0))?;
         }
-        let mut line = Line::behind(self.head.map_or(0, |head| head.records));
+        let mut line = Line::after(self.head.map_or(0, |head| head.records));
         while line.read(&mut log)? && line.has_end {
             let records = self.head.map_or(0, |head| head.records) + 1;
             self.head = Some(Head { records, last: line.sha256 });
@@ -58,7 +58,7 @@ impl HeadFollower {
         Ok(self.head.unwrap_or(Head { records: 0, last: Sha256::ZERO }))
     }
 
-    /// Leaves the log right behind what was read.
+    /// Whether the last line that was read is where it was. Leaves the log at the end of that line.
     fn is_at_its_place(&self, log: &mut (impl BufRead + Seek)) -> io::Result<bool> {
         let Some(head) = self.head else { return Ok(false) };
         log.seek(SeekFrom::Start(self.at - self.last_line))?;

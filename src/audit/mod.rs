@@ -1,23 +1,24 @@
 //! The audit log: what was asked, decided, run and refused, as JSON lines that can't be rewritten unnoticed.
 //!
-//! Each record holds the SHA-256 of the line before it, so whoever changes, removes or inserts a line changes all that follow.
-//! What was cut off at the end shows only against a head that was kept elsewhere. The log knows nothing of the protocol or of
-//! processes: the server tells it what happened, and does not run what could not be recorded.
+//! Each record holds the SHA-256 of the line before it, so changing, removing or inserting a line breaks the chain unless all
+//! lines that follow are rewritten. If the end was cut off, only a head that was kept elsewhere shows it. The log knows nothing
+//! of the protocol or of processes: the server reports what happened, and does not run what could not be recorded.
 //!
-//! Written:
+//! Writing:
 //!
 //! - [`AuditLog`] writes the records of one session.
-//! - [`Event`] is what a record tells.
-//! - `chain` is the file: its lock, its end, what was torn, and the next file where it is full.
-//! - `secrets` replaces values that nobody may read with salted digests.
+//! - [`Event`] is what a record says.
+//! - `chain` is the file: its lock, its end, a torn line, and the next file when it is full.
+//! - `secrets` replaces secret values with salted digests.
 //!
-//! Read. Anybody may have written the files, so nothing in them is trusted: each line takes bounded memory, and what can't be
-//! read is told.
+//! Reading. Anybody may have written the files, so nothing in them is trusted: each line takes bounded memory, and what can't be
+//! read is reported.
 //!
-//! - [`Line`] is one line with its hash, [`Link`] its place in the chain.
-//! - [`Verifier`] follows the chain through the files, and tells where it breaks first.
-//! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the one of a log now, and [`HeadFollower`] keeps up with it.
-//! - [`not_a_log`] tells what a file is that is something else.
+//! - [`Line`] is one line with its hash, and [`Link`] is its place in the chain.
+//! - [`Verifier`] follows the chain through the files, and says where it breaks first.
+//! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the present head of a log, and [`HeadFollower`] keeps up with
+//!   it.
+//! - [`not_a_log`] says what a file is if it is not a log.
 //! - [`Filter`] chooses records, and [`row`] shows one in a table.
 
 mod anchor;

@@ -1,10 +1,10 @@
-//! What a file seems to be that is no audit log, so that its name was probably given by mistake.
+//! Recognizes files that are not audit logs, whose names were probably given by mistake.
 
 use super::anchor::Anchors;
 use super::chain::RECORD;
 use super::read::{Line, Link};
 
-/// How files begin that may be taken for a log.
+/// The beginnings of files that are easily taken for a log, and what they are.
 const BEGINNINGS: [(&[u8], &str); 7] = [
     (b"\x1f\x8b", "it is compressed by gzip; decompress it first"),
     (b"\x28\xb5\x2f\xfd", "it is compressed by zstd; decompress it first"),
@@ -15,7 +15,7 @@ const BEGINNINGS: [(&[u8], &str); 7] = [
     (b"<!doctype html", "it is a page in HTML"),
 ];
 
-/// What a file seems to be that begins like this, as a clause; `None` if it may be an audit log, however damaged.
+/// What a file with this beginning seems to be, as a clause; `None` if it may be an audit log, however damaged.
 pub(crate) fn not_a_log(first: &[u8]) -> Option<&'static str> {
     if RECORD.starts_with(first) || first.starts_with(RECORD) {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn not_a_log(first: &[u8]) -> Option<&'static str> {
     if let Some((_, seems)) = BEGINNINGS.into_iter().find(|(beginning, _)| first.starts_with(beginning)) {
         return Some(seems);
     }
-    // The piece may end within a character.
+    // The beginning may end within a character.
     let text = match std::str::from_utf8(first) {
         Ok(text) => Some(text),
         Err(error) if error.error_len().is_none() => std::str::from_utf8(first.get(..error.valid_up_to())?).ok(),
@@ -38,14 +38,14 @@ pub(crate) fn not_a_log(first: &[u8]) -> Option<&'static str> {
     };
     let Some(text) = text.filter(|text| !text.contains('\0')) else { return Some("it seems to be binary data") };
     if text.trim().is_empty() {
-        return Some("it has nothing but blanks and line ends");
+        return Some("it holds only blanks and line ends");
     }
     if Anchors::default().add_lines(text).is_ok() {
         return Some("it seems to hold heads of a log, which `audit verify --since-anchor` takes");
     }
     match text.trim_start().starts_with(['{', '[']) {
         true => Some("it seems to be JSON, but none of its first lines is a record of such a log"),
-        false => Some("it seems to be text, and none of its first lines is a record"),
+        false => Some("it seems to be text, but none of its first lines is a record"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads the lines of an audit log that anybody may have written: in bounded memory, whatever is in them.
+//! Reads the lines of an audit log that anybody may have written, in bounded memory whatever they hold.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -10,10 +10,10 @@ use crate::files::{Sha256, Summing};
 
 /// The longest line that is read: no message of a client makes a longer record.
 pub(super) const LONGEST_LINE: u64 = 128 * 1024 * 1024;
-/// The largest log that is read, some twenty million records: a hole of a disk costs nothing, and may be as large as it likes.
+/// The largest log that is read, about twenty million records. Without a bound, a sparse file could be of any size.
 const LARGEST_LOG: u64 = 16 * 1024 * 1024 * 1024;
 
-/// So much of a line is kept. The hash is always that of the whole line.
+/// How much of a line is kept. The hash is always that of the whole line.
 const LONGEST_KEPT: u64 = 1024 * 1024;
 /// The longest name of a session: a UUID has 36 characters.
 const LONGEST_SESSION: usize = 64;
@@ -22,7 +22,7 @@ const LONGEST_EVENT: usize = 64;
 /// The longest name of a file.
 const LONGEST_NAME: usize = 1024;
 
-/// Why a log is not read to its end.
+/// Why a log is not read to the end.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum TooLong {
     #[error("line {number} is longer than {} MiB, the most that is read of one line", LONGEST_LINE >> 20)]
@@ -40,17 +40,17 @@ impl From<TooLong> for io::Error {
     }
 }
 
-/// A log that is read as far as logs are; what lies behind is an error.
+/// A reader that fails when a log is larger than the limit.
 pub(crate) struct Bounded<R> {
     log: R,
     left: u64,
 }
 
 impl<R> Bounded<R> {
-    /// Of a log that says how long it is, where it does.
+    /// Reads a log; `length` is its length, if it is known.
     ///
     /// # Errors
-    /// [`TooLong`] where that is too long.
+    /// [`TooLong`], if the length is over the limit.
     pub(crate) fn new(log: R, length: Option<u64>) -> Result<Self, TooLong> {
         if length.is_some_and(|length| length > LARGEST_LOG) {
             Err(TooLong::Log)
@@ -72,28 +72,28 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// One line, as far as it is kept.
+/// One line, or the beginning of a very long one.
 pub(crate) struct Line {
-    /// Which one it is, from 1.
+    /// The number of the line, from 1.
     number: u64,
     /// The first bytes, without the line feed.
     pub bytes: Vec<u8>,
-    /// How long it is, without the line feed.
+    /// The length of the whole line, without the line feed.
     pub length: u64,
-    /// The hash of all of it, without the line feed.
+    /// The hash of the whole line, without the line feed.
     pub sha256: Sha256,
-    /// Whether a line feed stands behind it.
+    /// Whether it ends with a line feed.
     pub has_end: bool,
 }
 
 impl Line {
-    /// An empty one, to be read into.
+    /// An empty line, to be read into.
     pub(crate) fn new() -> Self {
-        Self::behind(0)
+        Self::after(0)
     }
 
-    /// The same, where so many lines were read before.
-    pub(super) fn behind(number: u64) -> Self {
+    /// The same, after this many lines.
+    pub(super) fn after(number: u64) -> Self {
         Self { number, bytes: Vec::new(), length: 0, sha256: Sha256::ZERO, has_end: false }
     }
 
@@ -109,7 +109,7 @@ impl Line {
     pub(crate) fn read(&mut self, input: &mut impl BufRead) -> io::Result<bool> {
         self.number += 1;
         self.bytes.clear();
-        // One byte more, so that the line feed of a line that just fits is among them.
+        // One byte more than is kept, for the line feed of a line that just fits.
         let read = input.take(LONGEST_KEPT + 1).read_until(b'\n', &mut self.bytes)?;
         if read == 0 {
             return Ok(false);
@@ -148,16 +148,16 @@ impl Line {
     }
 }
 
-/// What every record has, and what its place in the chain depends on.
+/// What a record says about itself and its place in the chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub seq: u64,
     pub session: String,
     pub prev: Option<Sha256>,
     pub event: String,
-    /// The name that the file before has got.
+    /// The new name of the file before, in the first record of a file.
     pub continues: Option<String>,
-    /// The hash of the line before, where that is torn.
+    /// The hash of the line before, if that line is torn.
     pub torn_sha256: Option<Sha256>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct Head {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Record(Head),
-    /// It is no record: torn, or no part of the log. What it says of the line before may stand in it all the same.
+    /// It is not a record: it is torn, or not part of the log. It may still name the line before.
     Unreadable {
         prev: Option<Sha256>,
         continues: Option<String>,
@@ -184,7 +184,7 @@ impl Link {
             }
         };
         let (prev, continues) = (found.prev, found.continues.clone());
-        // Of a line that is not kept whole the beginning must do, and there all that counts stands.
+        // For a line that is too long to be kept, the beginning is enough: it has all that counts.
         match found.into_head() {
             Some(head) if whole || !line.is_whole() => Self::Record(head),
             Some(_) | None => Self::Unreadable { prev, continues },
@@ -192,7 +192,7 @@ impl Link {
     }
 }
 
-/// What was found until the line ended, or was no JSON any more.
+/// What was found before the line ended or stopped being JSON.
 #[derive(Default)]
 struct Found {
     seq: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the records tell: the events with their fields, under the names and in the order in which they are written.
+//! What records say: the events, with their fields under the names and in the order in which they are written.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::files::Sha256;
 pub(crate) enum Event {
     /// A call was decided on.
     Decided(Decided),
-    /// A person is asked about a call.
+    /// A person was asked about a call.
     Asked(Asked),
-    /// The question is not open any more.
+    /// A question to a person has ended.
     Answered(Answered),
     /// The command of a call has started.
     Started(Started),
-    /// A call has ended that was allowed: its command has, or it never started.
+    /// An allowed call has ended: its command has ended, or was never started.
     Ended(Ended),
-    /// The client has told its roots.
+    /// The client has sent its roots.
     Roots(Roots),
     /// A request was refused before anything was decided on it.
     RefusedRequest(RefusedRequest),
@@ -55,7 +55,7 @@ pub(crate) struct AuditedClient {
 pub(crate) struct SessionFacts {
     /// The version of this program.
     pub version: &'static str,
-    /// The SHA-256 of its file; `None` where that can't be read.
+    /// The SHA-256 of its file; `None` if the file can't be read.
     pub program_sha256: Option<String>,
     /// The SHA-256 of the resolved configuration, as `doctor` shows it.
     pub config_sha256: String,
@@ -82,12 +82,12 @@ pub(crate) struct PolicyFile {
 /// The decision on a call.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Decided {
-    /// The number of the call, as the log has it.
+    /// The number of the call in the log.
     pub call: u64,
     /// The id of the request.
     pub id: Value,
     pub tool: String,
-    /// The words that run; of a call that is refused, the client's.
+    /// The words that run; for a refused call, the client's words.
     pub argv: Vec<String>,
     pub cwd: Option<String>,
     /// What the command is to read on its standard input.
@@ -105,10 +105,10 @@ pub(crate) struct Decided {
     pub decision: Verdict,
     pub rule: Option<String>,
     pub reason: Option<String>,
-    /// Where it is not the one of the session's first record.
+    /// The client, if it is not the one in the session's first record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<AuditedClient>,
-    /// The words of which nobody may read the rest, and from which byte on; a digest is written in its place.
+    /// The words with a secret part: the number of the word, and the byte from which a digest is written instead.
     #[serde(skip)]
     pub secrets: Vec<(usize, usize)>,
 }
@@ -138,7 +138,7 @@ pub(crate) struct Answered {
     pub call: u64,
     pub channel: &'static str,
     pub answer: &'static str,
-    /// Whether the same call runs without a question until the session ends.
+    /// Whether the same call runs without another question for the rest of the session.
     pub remembered: bool,
     pub waited_ms: u64,
 }
@@ -153,13 +153,13 @@ pub(crate) struct Started {
     pub pid: Option<u32>,
 }
 
-/// What tells a file from any other, and from itself once it was changed.
+/// Identifies a file and its present contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct FileIdentity {
     pub device: u64,
     pub inode: u64,
     pub size: u64,
-    /// When its contents were changed last.
+    /// When its contents were last changed.
     pub modified: String,
     /// Its SHA-256, if the file was read to be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,13 +176,13 @@ pub(crate) struct Ended {
     pub signal: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
-    /// Whether the server has ended it before its end, or did not start it: its client cancelled it, or the session ended.
+    /// Whether the server ended it early or did not start it, because the client cancelled it or the session ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
     /// The limit that it hit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
-    /// Why it did not run, or was lost.
+    /// Why it did not run, or why its result was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub duration_ms: u64,
@@ -192,39 +192,39 @@ pub(crate) struct Ended {
     pub stderr: Option<Stream>,
 }
 
-/// All that a command has written to a stream, whether it was kept or not.
+/// Everything that a command wrote to a stream, whether it was kept or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Stream {
     pub bytes: u64,
-    /// `None` where the executor tells no digest and has not kept all of it.
+    /// `None` if the executor did not compute a digest and did not keep everything.
     pub sha256: Option<String>,
 }
 
 /// The client's roots.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Roots {
-    /// The directories that they have come to.
+    /// The directories that count.
     pub roots: Vec<String>,
     pub refused: Vec<RefusedRoot>,
 }
 
-/// A root that grants nothing.
+/// A root that does not count.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RefusedRoot {
     pub reason: String,
 }
 
-/// A request on which nothing was decided.
+/// A request that was refused before a decision.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RefusedRequest {
-    /// Its id; `null` where it has none that can be read.
+    /// Its id; `null` if it has none that can be read.
     pub id: Value,
     pub method: Option<String>,
     pub tool: Option<String>,
-    /// The code of the JSON-RPC error; `None` where it was answered with a tool error.
+    /// The code of the JSON-RPC error; `None` if it was answered with a tool error.
     pub code: Option<i32>,
     pub reason: String,
-    /// The line, if it is not a message, so that nothing else tells what it was.
+    /// The line, if it is not a message, since nothing else says then what it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Digest>,
 }
@@ -257,7 +257,7 @@ pub(crate) enum MessageKind {
     Response,
 }
 
-/// The length and SHA-256 of a text, recorded in its place because it may be long or secret.
+/// The length and SHA-256 of a text, recorded instead of the text because it may be long or secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Digest {
     pub bytes: u64,
@@ -273,6 +273,6 @@ impl Digest {
 
 /// A time in whole milliseconds.
 pub(crate) fn milliseconds(time: Duration) -> u64 {
-    // A session lasts no 500 million years.
+    // This holds 500 million years.
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Values that must not stand in the log: a salted digest stands in their place, so that whoever knows a value can tell
-//! whether it was the one.
+//! Values that must not be in the log. They are replaced by a salted digest, so that whoever knows a value can check whether
+//! it was used.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::files::Summing;
 use crate::text;
 
-/// So many values of one call are looked for in the rest of its record, and only if they are no longer than this.
+/// How many of a call's own secret values are looked for in the rest of its record, and how long they may be.
 const MOST_OF_CALL: usize = 32;
 const LONGEST_OF_CALL: usize = 1024;
 
-/// What is replaced, and with what salt.
+/// The values to replace, and the salt of their digests.
 pub(super) struct Secrets {
     salt: [u8; 16],
     values: text::Secrets,
@@ -33,12 +33,12 @@ impl Secrets {
         self.salt.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The text with a digest wherever a secret stands, however it is spelled there.
+    /// Replaces each secret in a text with a digest, however the secret is escaped there.
     pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.values.replace(text, |value| self.digest(value))
     }
 
-    /// The same for a value that a client has sent: a string, or a number, which becomes a string if it holds a secret.
+    /// The same for a value that a client has sent. A number that holds a secret becomes a string.
     pub(super) fn hide_value(&self, value: &mut Value) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         if let Cow::Owned(hidden) = self.hide(&text) {
@@ -46,18 +46,18 @@ impl Secrets {
         }
     }
 
-    /// The text with a digest wherever one of these values stands.
+    /// Replaces each of these values in a text with a digest.
     pub(super) fn hide_these<'t>(&self, text: &'t str, values: &text::Secrets) -> Cow<'t, str> {
         values.replace(text, |value| self.digest(value))
     }
 
-    /// Those of a call's own values that are looked for in the rest of its record.
+    /// The secret values of a call that are looked for in the rest of its record.
     pub(super) fn of_call(values: Vec<String>) -> text::Secrets {
         let values = values.into_iter().filter(|value| value.len() <= LONGEST_OF_CALL);
         text::Secrets::new(values.take(MOST_OF_CALL))
     }
 
-    /// What stands in the place of a value: `sha256:` and the digest of the salt and the value.
+    /// What replaces a value: `sha256:` and the digest of the salt and the value.
     pub(super) fn digest(&self, value: &str) -> String {
         let mut sum = Summing::default();
         sum.add(&self.salt);

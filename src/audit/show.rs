@@ -1,4 +1,4 @@
-//! Records as rows of a table for people, and which of them are wanted.
+//! Shows records as rows of a table, and filters them.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,23 +9,23 @@ use super::read::Line;
 use crate::files::Sha256;
 use crate::text::{escape, escape_bytes, quote};
 
-/// So many calls are remembered that match a filter and have not ended.
+/// How many calls are remembered that match a filter and have not ended.
 const MOST_CALLS: usize = 1 << 16;
-/// So much of a text is shown before the row is cut anyway.
+/// How many characters of a text are shown; rows are cut later anyway.
 const LONGEST: usize = 4096;
 
-/// Which records are wanted; all where nothing is set.
+/// Which records are wanted; all if nothing is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     /// Only what was refused or not approved.
-    pub refused: bool,
-    /// Only this call of each session.
-    pub call: Option<u64>,
-    /// Only what happened then or later: the beginning of a time as the records have it.
-    pub since: Option<String>,
-    /// Only calls of this program, by its name or its path.
-    pub program: Option<String>,
-    /// The calls of that program that have not ended.
+    refused: bool,
+    /// Only the call with this number, in each session.
+    call: Option<u64>,
+    /// Only what happened at this time or later; a time as records have it, or its beginning.
+    since: Option<String>,
+    /// Only calls of this program, by its name or path.
+    program: Option<String>,
+    /// The calls of that program that have not ended, by the hash of their session's name.
     open: HashSet<(Sha256, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl Filter {
         Self { refused, call, since, program, open: HashSet::new() }
     }
 
-    /// Whether a record is wanted. They come in the order of the log.
+    /// Whether a record is wanted. Must be called in the order of the log.
     pub(crate) fn wants(&mut self, record: &Value) -> bool {
         let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_of_program = self.is_of_program(record);
@@ -47,7 +47,7 @@ impl Filter {
             && self.since.as_deref().is_none_or(|since| text("time") >= since)
     }
 
-    /// Whether a line that is no record is wanted: by a filter that could not tell.
+    /// Whether a line that is not a record is wanted: only if no filter needs what a record says.
     pub(crate) fn wants_unreadable(&self) -> bool {
         !self.refused && self.call.is_none() && self.program.is_none()
     }
@@ -60,7 +60,7 @@ impl Filter {
         let is_named = first.is_some_and(is_named) || path.is_some_and(is_named);
         let session = record.get("session").and_then(Value::as_str).unwrap_or_default();
         let Some(call) = record.get("call").and_then(Value::as_u64) else { return is_named };
-        // Its name may be as long as a line.
+        // The name of a session may be as long as a line.
         let key = (Sha256::of(session), call);
         let is_known = self.open.contains(&key);
         if record.get("event").and_then(Value::as_str) == Some("ended") {
@@ -72,8 +72,8 @@ impl Filter {
     }
 }
 
-/// Whether a record tells of something that was refused: a call, a request, a root, or an approval.
-pub(crate) fn is_refusal(record: &Value) -> bool {
+/// Whether a record is about something that was refused: a call, a request, a root, or an approval.
+fn is_refusal(record: &Value) -> bool {
     let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("event") {
         "decided" => text("decision") == "refused",
@@ -101,7 +101,7 @@ pub(crate) struct Row {
     pub what: String,
 }
 
-/// Shows a record, or a line that is none.
+/// Shows a record, or a line that is not a record.
 pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
     let Some(record) = record else {
         let what =
@@ -130,7 +130,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A record whose parts are shown.
+/// A record, with access to its fields as text.
 #[derive(Clone, Copy)]
 struct Shown<'a>(&'a Value);
 
@@ -158,7 +158,7 @@ impl Shown<'_> {
     }
 }
 
-/// The words of a command as people read them: those with blanks or what can't be seen in double quotes.
+/// The words of a command for people. Words with blanks or with invisible characters are in double quotes.
 pub(crate) fn words(argv: &Value) -> String {
     let mut shown = String::new();
     for word in argv.as_array().into_iter().flatten() {
@@ -184,7 +184,7 @@ fn is_bare(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| crate::text::is_plain(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '`'))
 }
 
-/// What the record tells, on one line.
+/// What a record says, on one line.
 fn what(shown: Shown<'_>) -> String {
     let with = |main: String, details: Vec<(&str, Option<String>)>| {
         let details: Vec<String> =

@@ -1,7 +1,7 @@
-//! Follows the chain through the lines of a log, in one pass and in bounded memory, and tells where it breaks first.
+//! Follows the chain through the lines of a log, in one pass and in bounded memory, and says where it breaks first.
 //!
-//! A broken chain shows at a line that does not name the hash of the line before. What happened there is told by what comes
-//! behind: whether a later line goes on from before the break, and whether numbers are missing in a session.
+//! A broken chain shows at a line that does not hold the hash of the line before. The lines after it show what happened: whether
+//! one of them continues from before the break, and whether numbers are missing in a session.
 
 mod suspicion;
 
@@ -14,14 +14,14 @@ use super::read::{Head, Line, Link};
 use crate::files::Sha256;
 use suspicion::{Break, Kind, NO_RECORD, Suspicion, out_of_number};
 
-/// How many of the last lines are remembered, to tell that some were inserted.
+/// How many of the last lines are remembered, to recognize inserted lines.
 const RECENT: usize = 1024;
-/// How many sessions may be unfinished at once.
+/// How many sessions may be open at once.
 const MOST_SESSIONS: usize = 1 << 20;
-/// How many torn lines are told one by one.
+/// How many torn lines are listed one by one.
 const MOST_TORN: usize = 1000;
 
-/// A line: the file by its place among those given, and the line from 1.
+/// A line: the index of its file among those given, and its number in the file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LinePlace {
     pub file: usize,
@@ -31,26 +31,26 @@ pub(crate) struct LinePlace {
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verification {
-    /// The lines of each file that have an end.
+    /// How many lines of each file end with a line feed.
     pub lines: Vec<u64>,
     /// How many sessions begin in them.
     pub sessions: u64,
-    /// The hash of the last line that has an end.
+    /// The hash of the last line that ends with a line feed.
     pub head: Sha256,
-    /// Lines that were cut off by a crash or a full disk, and named by the line behind them; the first of them.
+    /// The first lines that were cut off by a crash or a full disk, as the record after them says.
     pub torn: Vec<LinePlace>,
-    /// How many there are.
+    /// How many such lines there are.
     pub torn_lines: u64,
-    /// The last line, where it has no end.
+    /// The last line, if it does not end with a line feed.
     pub unfinished: Option<LinePlace>,
     /// The file that the first one continues.
     pub continues: Option<String>,
-    /// The last anchor that was found, and how many lines came since.
+    /// The last anchor that was found, and how many lines follow it.
     pub anchored: Option<(LinePlace, u64)>,
     pub broken: Option<Break>,
 }
 
-/// Too much has to be remembered.
+/// Too many sessions are open.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("more than {MOST_SESSIONS} sessions have not ended, and no more are followed")]
 pub(crate) struct TooMany;
@@ -61,18 +61,18 @@ pub(crate) struct Verifier {
     lines: Vec<u64>,
     count: u64,
     last: Option<Sha256>,
-    /// The last line that has an end, in any file.
+    /// The hash of the last line that ends with a line feed, in any file.
     head: Option<Sha256>,
     unfinished: Option<LinePlace>,
     continues: Option<String>,
     /// The hashes of the last lines, the newest at the end.
     recent: VecDeque<(Sha256, LinePlace)>,
-    /// The number that each session's next record has.
+    /// The number of each session's next record.
     sessions: HashMap<String, u64>,
     /// The session and the number of the last record.
     last_record: (String, u64),
     begun: u64,
-    /// Lines that are no records and are not known to be torn, and the hash of the line before them.
+    /// Lines that are not records, until a record says that they were torn.
     pending: Option<Pending>,
     torn: Vec<LinePlace>,
     torn_lines: u64,
@@ -86,6 +86,7 @@ pub(crate) struct Verifier {
 
 struct Pending {
     places: Vec<LinePlace>,
+    /// The hash of the line before them.
     before: Sha256,
 }
 
@@ -94,7 +95,7 @@ impl Verifier {
         Self { anchors, ..Self::default() }
     }
 
-    /// The next file begins; they come in the order in which they were written.
+    /// Begins the next file. Files come in the order in which they were written.
     pub(crate) fn begin_file(&mut self) {
         self.lines.push(0);
     }
@@ -132,7 +133,7 @@ impl Verifier {
         Ok(link)
     }
 
-    /// The end of all files.
+    /// Ends the last file, and returns the result.
     pub(crate) fn finish(mut self) -> Verification {
         // A line without an end does not count, as a server may be writing it; `head` does not count it either.
         let counted = self.count - u64::from(self.unfinished.is_some());
@@ -158,10 +159,10 @@ impl Verifier {
             Anchored::No | Anchored::Until { .. } => None,
         });
         let anchored = match anchored {
-            Anchored::Until { place, behind } if broken.is_none() => Some((place, behind)),
+            Anchored::Until { place, lines_after } if broken.is_none() => Some((place, lines_after)),
             Anchored::Until { .. } | Anchored::No | Anchored::Lacks(_) => None,
         };
-        // It was counted, but is not whole yet. Files without a line may come after its own.
+        // It was counted, but is not whole yet. Its file need not be the last one: empty files may follow.
         if let Some(lines) = self.unfinished.and_then(|place| self.lines.get_mut(place.file)) {
             *lines -= 1;
         }
@@ -182,7 +183,7 @@ impl Verifier {
         let before = self.last.unwrap_or(Sha256::ZERO);
         let head = match link {
             Link::Unreadable { prev, continues } => {
-                // It may have been cut off before the name of the file that it continues.
+                // The line may have been cut off before the name of the file that it continues.
                 if self.last.is_none() && prev.is_some_and(|prev| prev != Sha256::ZERO) {
                     self.continues = Some(continues.clone().unwrap_or_default());
                 }
@@ -229,7 +230,7 @@ impl Verifier {
         if is_recovered {
             match self.pending.take() {
                 Some(pending) => pending.places.into_iter().for_each(|place| self.add_torn(place)),
-                // Only the end of the line was missing.
+                // Only the line feed was missing, so the line was read as a record.
                 None if head.torn_sha256 == Some(before) => self.add_last_torn(),
                 None => {
                     self.certainly((Kind::Changed, place), place, line.sha256);
@@ -244,14 +245,14 @@ impl Verifier {
         Ok(())
     }
 
-    /// Compares a record's number with that of its session's last one; returns how they differ.
+    /// Compares a record's number with the one that its session should have next; returns what a difference looks like.
     fn check_number(&mut self, head: &Head, is_broken: bool) -> Result<Option<Kind>, TooMany> {
         let known = self.sessions.get(&head.session).copied();
         self.begun += u64::from(known.is_none() && head.seq == 0);
         if known.is_none() && self.sessions.len() >= MOST_SESSIONS {
             return Err(TooMany);
         }
-        // A session that began in a file before this one.
+        // The session may have begun in an earlier file.
         let is_older = known.is_none() && self.continues.is_some();
         let expected = if is_older { head.seq } else { known.unwrap_or(0) };
         self.last_record.0.clone_from(&head.session);
@@ -287,7 +288,7 @@ impl Verifier {
         if let Some((_, place)) = self.recent.back().copied() {
             self.add_torn(place);
         }
-        // The server did not count it, so its number comes again.
+        // The server did not count the record, so its number comes again.
         let (session, seq) = &self.last_record;
         self.sessions.insert(session.clone(), *seq);
     }
@@ -304,7 +305,7 @@ impl Verifier {
         let before_sha256 = pending.map_or(self.last.unwrap_or(Sha256::ZERO), |pending| pending.before);
         let known = |hash: Sha256| self.recent.iter().rposition(|(known, _)| *known == hash);
         let before = known(before_sha256).and_then(|index| self.recent.get(index)).map(|(_, place)| *place);
-        // A line that follows an earlier one than the one before it: what lies between was put there.
+        // This line continues from an earlier line, so the lines between them were inserted.
         let inserted_from = prev.and_then(known).and_then(|index| self.recent.get(index + 1)).map(|(_, place)| *place);
         self.suspicion = Some(Suspicion {
             place,
@@ -314,14 +315,14 @@ impl Verifier {
             before_sha256,
             certain: None,
             inserted_from,
-            goes_on: None,
+            continued_by: None,
             is_early: false,
             has_gap: false,
             is_denied: None,
         });
     }
 
-    /// Learns from a line behind the break.
+    /// Learns from a line after the break.
     fn learn(&mut self, link: &Link, place: LinePlace, sha256: Sha256) {
         let Some(suspicion) = &mut self.suspicion else { return };
         if suspicion.certain.is_some() {
@@ -330,17 +331,17 @@ impl Verifier {
         suspicion.is_early |= suspicion.prev == Some(sha256);
         let Link::Record(head) = link else { return };
         if head.prev == Some(suspicion.before_sha256) {
-            suspicion.goes_on.get_or_insert(place);
+            suspicion.continued_by.get_or_insert(place);
         }
         suspicion.is_denied.get_or_insert(head.prev != Some(suspicion.sha256));
-        // The session's numbers are compared only to tell what happened, so too many sessions are no error any more.
+        // The numbers are compared only to find out what happened, so too many sessions are not an error here.
         let _: Result<_, TooMany> = self.check_number(head, true);
     }
 
     /// The first break, once everything was read.
     fn broken(&mut self) -> Option<Break> {
         if let Some(pending) = &self.pending {
-            // The last line may have no end: the server has just been ended, or still writes it.
+            // The last line may lack its line feed: the server was killed, or is still writing it.
             let first = pending.places.first().copied()?;
             if self.unfinished.is_some() && pending.places.last().copied() == self.unfinished {
                 return None;

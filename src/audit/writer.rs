@@ -18,35 +18,35 @@ use crate::text::{time, write_json_string};
 /// Tells the time of a record.
 pub(crate) type Clock = Box<dyn Fn() -> SystemTime + Send>;
 
-/// What a log is made of.
+/// How a log is written.
 pub(crate) struct AuditSettings<'a> {
     /// The file.
     pub path: &'a Path,
-    /// Directories in which no link is followed, since others than the operator may have made it.
+    /// Directories in which links are not followed, since others than the operator may have made them.
     pub changeable: &'a [&'a Path],
-    /// A file that would become larger is moved away, and a new one begun.
+    /// If the file would become larger than this, it is renamed and a new one is begun; `None` for no limit.
     pub max_size: Option<u64>,
-    /// Whether each record is on the disk before anything goes on (fdatasync(2)).
+    /// Whether to wait until each record is on the disk (fdatasync(2)).
     pub sync: bool,
     /// The session's name.
     pub session: String,
     /// Random bytes for the digests of secrets.
     pub salt: [u8; 16],
-    /// Values that must not stand in the log.
+    /// Values that must not be in the log.
     pub secrets: Vec<String>,
     pub clock: Clock,
 }
 
 /// The audit log, as one session writes it.
 ///
-/// The first record tells of the session; it is written with the first event, or before it by [`AuditLog::begin`]. The
-/// session's last record says how many records could not be written.
+/// The first record is about the session. It is written with the first event, or before that by [`AuditLog::begin`]. The last
+/// record says how many records could not be written.
 pub(crate) struct AuditLog {
     chain: Chain,
     session: String,
     secrets: Secrets,
     clock: Clock,
-    /// What the first record tells; `None` once it is written.
+    /// What the first record says; `None` once it is written.
     facts: Option<Box<dyn FnOnce() -> SessionFacts + Send>>,
     client: Option<AuditedClient>,
     next: u64,
@@ -55,17 +55,17 @@ pub(crate) struct AuditLog {
 }
 
 impl AuditLog {
-    /// Opens the file, or makes it. `facts` is asked when the first record is written.
+    /// Opens the file, or creates it. `facts` is called when the first record is written.
     ///
     /// # Errors
-    /// Why it can't be opened, or that it is no audit log.
+    /// If it can't be opened, or is not an audit log.
     pub(crate) fn open(
         settings: AuditSettings<'_>,
         facts: impl FnOnce() -> SessionFacts + Send + 'static,
     ) -> Result<Self, AuditError> {
         let AuditSettings { path, changeable, max_size, sync, session, salt, secrets, clock } = settings;
         let mut chain = Chain::open(path, changeable, max_size, sync).map_err(SharedFileError::from)?;
-        // Now, so that a file which is something else stops the start.
+        // Look at the file now, so that the server does not start if it is something else.
         drop(chain.turn()?);
         chain.forget();
         let secrets = Secrets::new(salt, secrets);
@@ -73,18 +73,18 @@ impl AuditLog {
         Ok(Self { chain, session, secrets, clock, facts: Some(facts), client: None, next: 0, calls: 0, lost: 0 })
     }
 
-    /// Whether [`Self::open`] would succeed, as far as that can be told without making the file.
+    /// Checks whether [`Self::open`] would succeed, as far as possible without creating the file.
     ///
     /// # Errors
-    /// As that.
+    /// Those of [`Self::open`].
     pub(crate) fn check(path: &Path, changeable: &[&Path]) -> Result<(), AuditError> {
         Chain::check(path, changeable)
     }
 
-    /// Writes the session's first record, unless it stands there; `client` is known by then or never.
+    /// Writes the session's first record, if it is not written yet. A `client` that is not known now will not be in it.
     ///
     /// # Errors
-    /// [`AuditError`]; the next call of any method tries it again.
+    /// [`AuditError`]; the next write tries it again.
     pub(crate) fn begin(&mut self, client: Option<AuditedClient>) -> Result<(), AuditError> {
         let Some(facts) = self.facts.take() else { return Ok(()) };
         let named = client.as_ref().map(|client| self.client_without_secrets(client));
@@ -98,20 +98,20 @@ impl AuditLog {
         written
     }
 
-    /// What reads the log from another thread.
+    /// A reader of the log for another thread.
     pub(crate) fn reader(&self) -> SharedReader {
         self.chain.reader()
     }
 
-    /// Whether the session's first record is still to be written.
+    /// Whether the session's first record is not written yet.
     pub(crate) fn is_to_begin(&self) -> bool {
         self.facts.is_some()
     }
 
-    /// Writes records together. They are in the file when this returns `Ok`.
+    /// Writes several records at once. They are in the file when this returns `Ok`.
     ///
     /// # Errors
-    /// [`AuditError`]; those that are not in the file are lost.
+    /// [`AuditError`]; records that are not in the file are lost.
     pub(crate) fn record(&mut self, events: &[Event], client: Option<&AuditedClient>) -> Result<(), AuditError> {
         if self.is_to_begin() {
             if let Err(error) = self.begin(client.cloned()) {
@@ -123,7 +123,7 @@ impl AuditLog {
         self.append(&records)
     }
 
-    /// The members of a record, as a JSON object, without secrets in what a client or a command has chosen.
+    /// The fields of a record, as a JSON object, without secrets in what a client or a command has chosen.
     fn members(&self, event: &Event, client: Option<&AuditedClient>) -> Vec<u8> {
         if let Event::Decided(decided) = event {
             let client = client.filter(|client| self.client.as_ref() != Some(client));
@@ -190,7 +190,7 @@ impl AuditLog {
         let mut values = Vec::new();
         for (place, from) in &decided.secrets {
             let Some(word) = hidden.argv.get_mut(*place) else { continue };
-            // What does not begin between two characters is all hidden.
+            // If the byte is not between two characters, the whole word is hidden.
             let from = if word.is_char_boundary(*from) { *from } else { 0 };
             let value = word.split_off(from);
             word.push_str(&self.secrets.digest(&value));
@@ -215,7 +215,7 @@ impl AuditLog {
         hidden
     }
 
-    /// Appends records, each given as its name and its members (a JSON object). Those that can't be written are lost.
+    /// Appends records, each given as its event's name and its fields (a JSON object). Those that can't be written are lost.
     fn append(&mut self, records: &[(&str, Vec<u8>)]) -> Result<(), AuditError> {
         let mut left = records.len();
         let appended = self.append_in_turn(records, &mut left);
@@ -225,7 +225,7 @@ impl AuditLog {
         appended
     }
 
-    /// The same; when it returns, `left` is how many were not written.
+    /// The same. On return, `left` says how many were not written.
     fn append_in_turn(&mut self, records: &[(&str, Vec<u8>)], left: &mut usize) -> Result<(), AuditError> {
         let Self { chain, session, clock, next, .. } = self;
         let mut turn = chain.turn()?;
@@ -239,7 +239,7 @@ impl AuditLog {
             let line = encode(&turn, *next, clock(), session, "recovered", members.to_string().as_bytes());
             turn.add(&line);
             turn.write().map_err(|(_, error)| error)?;
-            turn.is_recovered();
+            turn.forget_damage();
             *next += 1;
         }
         let mut write = |turn: &mut Turn<'_>, next: &mut u64| {
@@ -278,7 +278,7 @@ fn event_json(event: &Event) -> Vec<u8> {
     }
 }
 
-/// Encodes the members of a record as a JSON object.
+/// Encodes the fields of a record as a JSON object.
 fn to_json(fields: &impl Serialize) -> Vec<u8> {
     let mut members = Vec::with_capacity(512);
     // Writing to memory fails only for keys that are not strings, and there are none.
@@ -286,7 +286,7 @@ fn to_json(fields: &impl Serialize) -> Vec<u8> {
     members
 }
 
-/// A record, without a line end: its place in the chain, and then what it tells.
+/// A record without its line feed: first its place in the chain, then what it says.
 fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str, members: &[u8]) -> Vec<u8> {
     let (time, prev) = (time::extended(time), turn.prev());
     let mut line = Vec::with_capacity(256 + members.len());
@@ -298,7 +298,7 @@ fn encode(turn: &Turn<'_>, seq: u64, time: SystemTime, session: &str, name: &str
         line.push(b',');
     }
     write!(line, r#""event":"{name}""#).ok();
-    // The members of an object, with the comma before them and its end.
+    // Continue the object with the members of the other one.
     if let Some(members) = members.strip_prefix(b"{").filter(|members| *members != b"}") {
         line.push(b',');
         line.extend_from_slice(members);

@@ -1,4 +1,4 @@
-//! A program that was checked, held by its handle until it is executed.
+//! A program that was checked, and is held open until it is executed.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -20,10 +20,10 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Opens a program of which nothing is demanded.
+    /// Opens a program without checking it.
     ///
     /// # Errors
-    /// Where it can't be opened or looked at, and for what is no regular file.
+    /// If it can't be opened or read, or is not a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self::of(path, Known::default().open(path, Duration::ZERO)?))
     }
@@ -33,24 +33,24 @@ impl Checked {
         Self { path: path.to_owned(), held, state, contents }
     }
 
-    /// The path of the handle, which leads to the file that was looked at, wherever its own path leads by now (Linux).
+    /// The path of the handle, which leads to the file that was checked, whatever its own path leads to now (Linux).
     pub(crate) fn handle_path(&self) -> PathBuf {
         self.held.spawn_path()
     }
 
-    /// What is executed: the handle where the kernel executes the file itself (Linux), so that what was checked is what
-    /// runs, whatever its path leads to by then. A script keeps its path, which its interpreter opens again.
+    /// The path to execute: that of the handle if the kernel executes the file itself (Linux), so that what was checked is what
+    /// runs, whatever its own path leads to by then. A script keeps its own path, because its interpreter opens that again.
     pub fn spawn_path(&self) -> PathBuf {
         if self.contents.is_native { self.held.spawn_path() } else { self.path.clone() }
     }
 
-    /// The handle, for who executes it in another process; `None` where it is executed by its path.
+    /// The handle, to execute the program in another process; `None` if it has to be executed by its path.
     #[cfg(target_os = "linux")]
     pub fn handle(&self) -> Option<BorrowedFd<'_>> {
         self.contents.is_native.then(|| self.held.as_fd())
     }
 
-    /// What the file was when it was checked.
+    /// The state of the file when it was checked.
     #[cfg(target_os = "linux")]
     pub(crate) fn state(&self) -> &FileState {
         &self.state
@@ -61,7 +61,7 @@ impl Checked {
         self.contents.known_sha256().map(Sha256::to_bytes)
     }
 
-    /// Whether what will be executed is still what was checked: the last look before the start.
+    /// Whether what will be executed is still what was checked; to be asked right before the start.
     pub fn is_unchanged(&self) -> bool {
         if self.contents.is_native {
             return self.held.state().is_ok_and(|now| now == self.state);

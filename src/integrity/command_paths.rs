@@ -1,4 +1,4 @@
-//! The values of `PATH` that commands get, in which env(1) looks up the interpreters of scripts.
+//! The values of `PATH` that commands get. env(1) looks up the interpreters of scripts in them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ impl FromIterator<Option<OsString>> for CommandPaths {
 }
 
 impl CommandPaths {
-    /// The files that a name may mean, one for each value, found as execvp(3) finds them: it passes over what can't be executed.
+    /// The files that a name may mean, one for each value. Like execvp(3), this skips files that can't be executed.
     #[cfg(unix)]
     pub(super) fn find(&self, name: &OsStr) -> Result<BTreeSet<PathBuf>, Unclear> {
         let shown = || name.to_string_lossy().into_owned();

@@ -1,5 +1,5 @@
-//! What the bytes of a file tell: how it is executed, what it needs, and its SHA-256. Each is read once for a state of the
-//! file, by which it is found again.
+//! What is known from the bytes of a file: how it is executed, what it needs, and its SHA-256. As long as the state of a file
+//! stays the same, its bytes are read only once.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,27 +12,27 @@ use std::time::Duration;
 use super::needed::{Head, Needed, read};
 use crate::files::{FileState, Held, Sha256, open_without_waiting};
 
-/// How many files are remembered. A client can name many, where everything is allowed.
+/// How many files are remembered. If everything is allowed, a client can name many.
 const MOST: usize = 8192;
 
-/// How long a file must not have been changed before what was read of it is kept. The times of files are as coarse as the
-/// kernel's clock, or on some file systems as seconds: a file that is written twice within one of its ticks looks the same
-/// after the second time.
+/// How long a file must have been unchanged before what was read from it is remembered. The times of files are as coarse as the
+/// kernel's clock, or as whole seconds on some file systems: if a file is written twice within one tick, its state looks the
+/// same after both writes.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// What the bytes of one file tell.
+/// What is known from the bytes of a file.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// Whether the kernel itself executes it, without another program that would be given its path.
+    /// Whether the kernel executes the file itself, instead of giving its path to another program.
     pub is_native: bool,
-    /// What it names to be executed with it.
+    /// The other files that are executed with it.
     #[cfg(unix)]
     pub needed: Vec<Needed>,
-    /// Made when somebody asks for it.
+    /// Computed when it is first asked for.
     sha256: Mutex<Option<Sha256>>,
 }
 
-/// A file that was opened, and what is known of it.
+/// A file that was opened, and what is known about it.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub held: Arc<Held>,
@@ -40,7 +40,7 @@ pub(super) struct Seen {
     pub contents: Arc<Contents>,
 }
 
-/// What was read of files that have not changed since.
+/// Remembers what was read from files, for as long as they don't change.
 #[derive(Default)]
 pub(super) struct Known(Mutex<HashMap<PathBuf, Entry>>);
 
@@ -53,11 +53,11 @@ struct Entry {
 }
 
 impl Known {
-    /// Opens what the path leads to, and reads it where that was not done before. `now` is the time since 1970.
+    /// Opens the file at a path, and reads it if it was not read before. `now` is the time since 1970. If the server may
+    /// execute the file but not read it, nothing is known from its contents.
     ///
     /// # Errors
-    /// The system's, and `InvalidInput` for what is no regular file. A file that must not be read, but may be executed, has
-    /// contents that tell nothing.
+    /// The system's, and `InvalidInput` if it is not a regular file.
     pub fn open(&self, path: &Path, now: Duration) -> io::Result<Seen> {
         if let Some(seen) = self.open_known(path)? {
             return Ok(seen);
@@ -65,13 +65,14 @@ impl Known {
         let held = Arc::new(Held::open(path)?);
         let state = held.state()?;
         if !state.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         let is_settled = state.changed_at().is_some_and(|changed| changed.saturating_add(SETTLED) < now);
-        // Before anything is read of it.
+        // This must come before anything is read, so that no change goes unnoticed.
         let is_kept = is_settled && held.notes_changes();
         let Some(contents) = Contents::of(&held)?.map(Arc::new) else {
-            // A script that can't be read can't be read by its interpreter either. Another thread may be able to.
+            // This is not remembered, since another thread may be able to read the file. As a script the file would not run: its
+            // interpreter can't read it either.
             return Ok(Seen { held, state, contents: Arc::default() });
         };
         if held.state()? != state {
@@ -89,7 +90,7 @@ impl Known {
         Ok(Seen { held, state, contents })
     }
 
-    /// Opens what the path leads to, if it was read before and has not changed since.
+    /// Opens the file at a path, if it was read before and has not changed since.
     ///
     /// # Errors
     /// The system's.
@@ -99,7 +100,7 @@ impl Known {
         Ok((held.state()? == state).then(|| Seen { held: Arc::new(held), state, contents }))
     }
 
-    /// Whether a file is known to have this SHA-256, and has not changed since that was found out.
+    /// Whether a file is known to have this SHA-256, and has not changed since it was computed.
     pub fn is_still(&self, path: &Path, sha256: Sha256) -> bool {
         let Some(Entry { state, contents, .. }) = self.get(path) else { return false };
         contents.known_sha256() == Some(sha256) && state.is_still_at(path)
@@ -111,10 +112,10 @@ impl Known {
 }
 
 impl Seen {
-    /// The SHA-256 of the file, read now where nobody has read it before. Who asks meanwhile waits.
+    /// The SHA-256 of the file, computed now if it is not known yet. Other threads that ask meanwhile wait.
     ///
     /// # Errors
-    /// Where it can't be read, or is changed meanwhile.
+    /// If the file can't be read, or is changed meanwhile.
     pub fn sha256(&self) -> io::Result<Sha256> {
         let mut known = self.contents.sha256.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sha256) = *known {
@@ -128,7 +129,7 @@ impl Seen {
         Ok(sha256)
     }
 
-    /// The same, where that is known already and nobody is reading it.
+    /// The SHA-256, if it is known already; `None` also while another thread computes it.
     pub fn known_sha256(&self) -> Option<Sha256> {
         self.contents.known_sha256()
     }
@@ -141,12 +142,12 @@ impl fmt::Debug for Known {
 }
 
 impl Contents {
-    /// The SHA-256, if it was computed before. `None` also while somebody is computing it.
+    /// The SHA-256, if it is known already; `None` also while another thread computes it.
     pub fn known_sha256(&self) -> Option<Sha256> {
         self.sha256.try_lock().ok().and_then(|known| *known)
     }
 
-    /// `None` where it must not be read.
+    /// Reads the beginning of a file; `None` if the server may not read it.
     #[cfg(unix)]
     fn of(held: &Held) -> io::Result<Option<Self>> {
         match read(held) {

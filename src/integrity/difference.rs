@@ -1,4 +1,4 @@
-//! What differs between a lock file and the files that it is about.
+//! The differences between a lock file and the files that it locks.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use super::lock::{LockedFile, Rights};
 use crate::files::Sha256;
 
-/// One difference; as text a part of a sentence that names the file.
+/// One difference. Its text names the file or command, and then what differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// Only one of the two holds loaders and libraries.
+    /// Loaders and libraries are locked, and were not asked for, or the other way round.
     Scope { has_libraries: bool },
-    /// A command runs another program, or only one of the two has it.
+    /// A command runs another program than is locked, or it is locked and not allowed, or the other way round.
     Command { command: String, locked: Option<PathBuf>, found: Option<PathBuf> },
     /// The lock file does not hold the file.
     NotHeld { path: PathBuf },
-    /// It holds the file, which no program needs any more.
+    /// The lock file holds the file, but no program needs it any more.
     NotUsed { path: PathBuf },
-    /// The file is gone, or can't be looked at.
+    /// The file is gone or can't be read.
     Unknown { path: PathBuf, why: String },
     /// One fact of a file differs.
     Fact { path: PathBuf, fact: Fact },
 }
 
-/// What differs of a file, first as it was locked.
+/// A fact that differs: first as it was locked, then as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fact {
     RealPath(PathBuf, PathBuf),
@@ -38,7 +38,7 @@ pub(crate) enum Fact {
 }
 
 impl Difference {
-    /// What differs of the file at `path`.
+    /// The facts that differ for the file at `path`.
     pub(super) fn between(path: &Path, locked: &LockedFile, found: &LockedFile) -> Vec<Self> {
         let facts = [
             (locked.real_path != found.real_path)
@@ -58,7 +58,7 @@ impl Difference {
     pub(super) fn unknown(path: &Path, error: &io::Error) -> Self {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "gone".to_owned(),
-            _ => format!("it can't be looked at: {error}"),
+            _ => format!("it can't be examined: {error}"),
         };
         Self::Unknown { path: path.to_owned(), why }
     }

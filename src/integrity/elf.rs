@@ -1,4 +1,4 @@
-//! Reads from an ELF file whether it is a program, which loader it names, and what it is linked with. The amount that is read is bounded.
+//! Reads from an ELF file whether it is a program, which loader it names, and what it is linked with. It reads a bounded amount.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -16,11 +16,11 @@ const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-/// The most that is read of the section that says what a file is linked with.
+/// How much is read of the section that names what a file is linked with.
 const LARGEST_SECTION: u64 = 256 * 1024;
 const ET_EXEC: u16 = 2;
 
-/// The numbers of this processor, see `linux/elf-em.h`; none of processors that are not known here.
+/// The numbers of this processor in `linux/elf-em.h`; empty for other processors.
 const NATIVE: &[u16] = if cfg!(target_arch = "x86_64") {
     &[62, 3]
 } else if cfg!(target_arch = "aarch64") {
@@ -43,7 +43,7 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Reads it from the beginning of a file; `None` if that is not an ELF header.
+    /// Reads the header from the beginning of a file; `None` if it is not an ELF header.
     pub fn parse(head: &[u8]) -> Option<Self> {
         let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), ..] = head else { return None };
         let fields = Fields { bytes: head, is_64: *class == 2, is_little: *data == 1 };
@@ -68,7 +68,7 @@ impl Elf {
         self.kind == ET_EXEC || self.entry != 0 && !is_library_name
     }
 
-    /// Whether this processor executes it, rather than an emulator that the kernel would give its path to.
+    /// Whether this processor executes it, and not an emulator that gets its path from the kernel.
     pub fn is_native(&self) -> bool {
         NATIVE.contains(&self.machine)
     }
@@ -78,7 +78,7 @@ impl Elf {
         (self.is_64, self.is_little, self.machine) == (other.is_64, other.is_little, other.machine)
     }
 
-    /// Finds the loader that the file names.
+    /// Reads which loader the file names.
     pub(super) fn interpreter(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<PathBuf>> {
         for index in 0..self.header_count.min(MOST_HEADERS) {
             let header = self.header(index, file)?;
@@ -104,7 +104,7 @@ impl Elf {
         Ok(Header { kind, offset: word(offset)?, address: word(address)?, length: word(length)? })
     }
 
-    /// Finds what the file is linked with; nothing for one that is linked statically.
+    /// Reads what the file is linked with; nothing if it is linked statically.
     pub(super) fn linked(&self, file: &mut (impl Read + Seek)) -> io::Result<Linked> {
         let mut linked = Linked::default();
         let headers = (0..self.header_count.min(MOST_HEADERS)).map(|index| self.header(index, file));
@@ -116,7 +116,7 @@ impl Elf {
         let entry = |index: usize| Some((fields.word(index * 2 * width)?, fields.word((index * 2 + 1) * width)?));
         let entries: Vec<(u64, u64)> = (0..).map_while(entry).take_while(|(tag, _)| *tag != 0).collect();
         let Some((_, address)) = entries.iter().find(|(tag, _)| *tag == DT_STRTAB) else { return Ok(linked) };
-        // The table is named by its address in memory.
+        // The entry holds the table's address in memory, so find the segment that is loaded there.
         let holds = |header: &&Header| {
             header.kind == PT_LOAD && (header.address..header.address.saturating_add(header.length)).contains(address)
         };
@@ -154,7 +154,7 @@ struct Header {
     length: u64,
 }
 
-/// What stands at this place of a file, as far as the file goes.
+/// Reads at an offset, up to the end of the file.
 fn read_at(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();

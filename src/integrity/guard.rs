@@ -1,4 +1,4 @@
-//! What the operator demands of programs, and the check of one.
+//! Checks programs against what the operator demands of them: who may be able to replace them, and a lock file.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,21 +14,21 @@ use super::lock::{Lock, LockedFile};
 use super::needed::{Interpreters, Needed};
 use super::{Checked, CommandPaths, Replaceable, Unclear, Untrusted};
 
-/// How many files are looked at for one program. The kernel itself follows five interpreters, and each has a loader.
+/// How many files are checked for one program. The kernel follows five interpreters, and each has a loader.
 const MOST: usize = 32;
 
-/// Which programs run, by who can replace them.
+/// Which programs may run, by who can replace them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trust {
-    /// All that are allowed; the default.
+    /// Any allowed program; the default.
     #[default]
     Any,
-    /// Those that nobody but root and the server's user can replace.
+    /// Only programs that nobody except root and the server's user can replace.
     Owner,
 }
 
 impl Trust {
-    /// Both.
+    /// Both values.
     pub const ALL: [Self; 2] = [Self::Any, Self::Owner];
 
     /// The word for it in a setting.
@@ -61,18 +61,18 @@ pub struct Guard {
 #[derive(Debug)]
 enum Demand {
     Nothing,
-    /// Those of this lock file.
+    /// The files in this lock file.
     Locked(PathBuf, Lock),
-    /// Those of a lock file that can't be used, so none.
+    /// The lock file can't be used, so no program may run.
     Broken(String),
 }
 
-/// How much is looked at.
+/// How much is compared with the lock file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// The program, without reading it.
+    /// Only the program, and not its whole contents.
     Glance,
-    /// All.
+    /// Everything.
     Whole,
 }
 
@@ -80,12 +80,12 @@ enum Depth {
 const MOST_NAMED: usize = 6;
 
 impl Guard {
-    /// Makes one that demands this.
+    /// Makes a guard without a lock file.
     pub fn new(trust: Trust, paths: CommandPaths) -> Self {
         Self { trust, lock: Demand::Nothing, paths, known: Known::default() }
     }
 
-    /// Demands too that programs are what this lock file holds; of one that can't be used, that no program runs.
+    /// Adds a lock file: programs must be what it holds. If it can't be used, no program may run.
     #[must_use]
     pub(crate) fn with_lock(self, file: &Path, lock: Result<Lock, String>) -> Self {
         let lock = match lock {
@@ -95,7 +95,7 @@ impl Guard {
         Self { lock, ..self }
     }
 
-    /// Why the lock file can't be used, if so.
+    /// Why the lock file can't be used; `None` if it can, or if there is none.
     pub fn broken_lock(&self) -> Option<&str> {
         match &self.lock {
             Demand::Broken(why) => Some(why),
@@ -103,7 +103,7 @@ impl Guard {
         }
     }
 
-    /// Whether the lock file holds loaders and libraries; `None` without a lock file.
+    /// Whether the lock file holds loaders and libraries; `None` without a usable lock file.
     pub(crate) fn locks_libraries(&self) -> Option<bool> {
         match &self.lock {
             Demand::Locked(_, lock) => Some(lock.libraries),
@@ -111,7 +111,7 @@ impl Guard {
         }
     }
 
-    /// The files that the first calls would have to wait for, each to be given to [`Self::prepare`].
+    /// The files in the lock file. [`Self::prepare`] reads one in advance, so that the first calls don't have to wait for it.
     pub(crate) fn locked_files(&self) -> Vec<PathBuf> {
         match &self.lock {
             Demand::Locked(_, lock) => lock.files.keys().cloned().collect(),
@@ -119,7 +119,7 @@ impl Guard {
         }
     }
 
-    /// Reads a file in advance. What goes wrong is told to the call that needs it.
+    /// Reads a file in advance. Errors are ignored here, since a call that needs the file gets them again.
     pub(crate) fn prepare(&self, file: &Path, now: Duration) {
         self.known.open(file, now).and_then(|seen| seen.sha256()).ok();
     }
@@ -132,8 +132,8 @@ impl Guard {
         self.check_to(Depth::Whole, program, now)
     }
 
-    /// Does the same without reading a file, with what is already known of the files. `None` if that is not enough to tell
-    /// that the program may be executed, as always with [`Trust::Owner`].
+    /// Checks a program without reading any file, from what is already known. `None` if that is not enough to say that it may
+    /// be executed, which is always so with [`Trust::Owner`].
     #[cfg(target_os = "linux")]
     pub(crate) fn check_known(&self, program: &Path) -> Option<Checked> {
         let (Trust::Any, Demand::Locked(_, lock)) = (self.trust, &self.lock) else { return None };
@@ -149,7 +149,7 @@ impl Guard {
             }
             let needs = locked.needs().filter_map(|path| lock.files.get_key_value(path));
             left.extend(needs.filter(|(path, _)| passed.insert(path)));
-            // The program is the first.
+            // The program itself comes first.
             seen.get_or_insert(known);
         }
         seen.map(|seen| Checked::of(program, seen))
@@ -172,7 +172,7 @@ impl Guard {
         Ok(Checked::of(program, seen))
     }
 
-    /// Compares a program, and all that the lock file holds for it, with what is there.
+    /// Compares a program, and everything that it needs, with the lock file.
     fn compare(
         &self,
         (file, lock): (&Path, &Lock),
@@ -190,7 +190,7 @@ impl Guard {
             let (mut passed, mut left) = (BTreeSet::from([program]), vec![first]);
             while let Some(locked) = left.pop() {
                 for path in locked.needs() {
-                    // A lock file that names a file holds it; that was checked when it was read.
+                    // The lock file holds each file that it names; this was checked when it was read.
                     let Some(needed) = lock.files.get(path).filter(|_| passed.insert(path)) else { continue };
                     match self.known.open(path, now) {
                         Ok(seen) => self.compare_file((path, needed), &seen, depth, &mut differences),
@@ -242,10 +242,10 @@ impl Guard {
         found.extend(Difference::between(path, locked, &now));
     }
 
-    /// Looks at what can be told at once, so that a call is refused before it waits for its turn.
+    /// Checks what can be checked quickly, so that a call can be refused before it waits for its turn.
     ///
     /// # Errors
-    /// [`Untrusted`], which [`Self::check`] would say too.
+    /// [`Untrusted`], as [`Self::check`] would return.
     pub fn glance(&self, program: &Path) -> Result<(), Untrusted> {
         match (self.trust, &self.lock) {
             (Trust::Any, Demand::Locked(_, lock))
@@ -257,11 +257,11 @@ impl Guard {
         }
     }
 
-    /// Everything on the way to a program, and to what is executed with it, that others than root and the server's user can
-    /// replace: the first one of each file.
+    /// What others than root and the server's user can replace on the way to a program, and to each file that is executed with
+    /// it: the first one for each file.
     ///
     /// # Errors
-    /// [`Untrusted`], where that can't be told.
+    /// [`Untrusted`], if this can't be found out.
     pub fn replaceable(&self, program: &Path, now: Duration) -> Result<Vec<Replaceable>, Untrusted> {
         let seen = self.open(program, program, now)?;
         let mut all: Vec<Replaceable> = Vec::new();
@@ -281,7 +281,7 @@ impl Guard {
         })
     }
 
-    /// Looks at the ways to a program and to all that is executed with it.
+    /// Looks for something replaceable on the way to a program and to each file that is executed with it.
     fn look(
         &self,
         program: &Path,
@@ -314,7 +314,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What is executed with a file.
+    /// The interpreters and loaders that are executed with a file.
     #[cfg(unix)]
     fn needed(&self, contents: &Contents) -> Result<Vec<PathBuf>, Unclear> {
         let loaders = contents.needed.iter().filter_map(|needed| match needed {
@@ -324,7 +324,7 @@ impl Guard {
         Ok(self.interpreters(contents)?.into_iter().chain(loaders).collect())
     }
 
-    /// The same without the loader.
+    /// The interpreters that are executed with a file.
     #[cfg(unix)]
     fn interpreters(&self, contents: &Contents) -> Result<BTreeSet<PathBuf>, Unclear> {
         let Interpreters { files, broken, not_found: _ } = Interpreters::of(&contents.needed, &self.paths)?;

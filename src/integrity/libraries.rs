@@ -1,8 +1,8 @@
-//! The shared libraries that a program is linked with, and theirs, found as the loader finds them: by RPATH and RUNPATH, in
-//! the cache of ldconfig(8), in the usual directories; see ld.so(8).
+//! Finds the shared libraries that a program is linked with, and those that they are linked with, as the loader does: by RPATH
+//! and RUNPATH, in the cache of ldconfig(8), and in the usual directories; see ld.so(8).
 //!
-//! Where the loader chooses by what the processor can do (`glibc-hwcaps`), every library is found that it may choose. What
-//! a program opens while it runs (plugins, modules of Python), `LD_LIBRARY_PATH` and `/etc/ld.so.preload` are not followed.
+//! If the loader chooses by the features of the processor (`glibc-hwcaps`), all libraries that it may choose are found. What a
+//! program opens while it runs (plugins, Python modules), `LD_LIBRARY_PATH` and `/etc/ld.so.preload` are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use super::elf::{Elf, Linked};
 use crate::files::{open_without_waiting, read_regular};
 
 const CACHE: &str = "/etc/ld.so.cache";
-/// How the cache begins; see `dl-cache.h` of glibc.
+/// The beginning of the cache; see `dl-cache.h` of glibc.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const LARGEST_CACHE: u64 = 16 * 1024 * 1024;
 const HEADER: usize = 48;
@@ -26,18 +26,18 @@ const MOST: usize = 4096;
 /// What was found for one program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The libraries by their paths as the loader opens them.
+    /// The libraries, by the paths that the loader opens.
     pub libraries: BTreeSet<PathBuf>,
-    /// The names for which there is no file.
+    /// Names for which no file was found.
     pub missing: BTreeSet<String>,
 }
 
-/// The libraries of the system, looked up once for many programs.
+/// The libraries in the system's cache, read once for many programs.
 pub(super) struct Libraries {
     cached: BTreeMap<OsString, Vec<PathBuf>>,
 }
 
-/// A linked file: where it is, what it names, and what an RPATH above it adds.
+/// A file whose libraries are to be found: what it names, its directory, and the RPATH that it inherits.
 struct Linking {
     linked: Linked,
     origin: PathBuf,
@@ -46,12 +46,12 @@ struct Linking {
 
 impl Libraries {
     pub(super) fn of_this_system() -> Self {
-        // Systems without this cache have none of glibc's loader.
+        // Systems without this cache don't use glibc's loader.
         let cache = read_regular(Path::new(CACHE), LARGEST_CACHE).unwrap_or_default();
         Self { cached: cached(&cache) }
     }
 
-    /// Finds the libraries of the program, whose real path is given. What is no ELF file has none.
+    /// Finds the libraries of a program, given its real path. A file that is not ELF has none.
     pub(super) fn of(&self, program: &Path) -> io::Result<Found> {
         let mut found = Found::default();
         let Some((elf, linked)) = linked(program)? else { return Ok(found) };
@@ -61,7 +61,7 @@ impl Libraries {
         while let Some(Linking { linked, origin: at, inherited }) = left.pop() {
             let own = |paths: &[OsString]| paths.iter().flat_map(|path| expanded(path, &at)).collect::<Vec<_>>();
             let (rpath, runpath) = (own(&linked.rpath), own(&linked.runpath));
-            // A RUNPATH switches every RPATH off, and is not inherited.
+            // A RUNPATH disables every RPATH, and is not inherited.
             let rpath: Vec<PathBuf> =
                 if runpath.is_empty() { rpath.into_iter().chain(inherited).collect() } else { Vec::new() };
             for name in &linked.needed {
@@ -83,7 +83,7 @@ impl Libraries {
         Ok(found)
     }
 
-    /// The files that a name may mean to a program of this kind: those of the first place that has any.
+    /// The files that a name may mean to a program of this kind, from the first place that has any.
     fn find<'a>(
         &self,
         name: &OsStr,
@@ -96,7 +96,7 @@ impl Libraries {
             linked.is_some_and(|other| other.is_alike(elf))
         };
         if name.as_bytes().contains(&b'/') {
-            // A relative one is looked up where the program runs.
+            // A relative path would be looked up in the directory of each call.
             return Some(PathBuf::from(name)).filter(|path| path.is_absolute() && fits(path)).into_iter().collect();
         }
         let in_directory = |directory: &PathBuf| {
@@ -117,7 +117,7 @@ impl Libraries {
     }
 }
 
-/// The ELF header, and what the file is linked with; `None` for another file.
+/// The ELF header of a file, and what it is linked with; `None` if it is not an ELF file.
 fn linked(file: &Path) -> io::Result<Option<(Elf, Linked)>> {
     let mut file = open_without_waiting(file)?;
     match head(&mut file)? {
@@ -132,7 +132,7 @@ fn head(file: &mut fs::File) -> io::Result<Option<Elf>> {
     Ok(Elf::parse(&head))
 }
 
-/// The directories of an RPATH or RUNPATH with its variables replaced.
+/// The directories of an RPATH or RUNPATH, with variables replaced.
 fn expanded(path: &OsStr, origin: &Path) -> Vec<PathBuf> {
     let entries = path.as_bytes().split(|&byte| byte == b':').filter(|entry| !entry.is_empty());
     let one = |entry: &[u8]| -> Vec<PathBuf> {
@@ -140,7 +140,7 @@ fn expanded(path: &OsStr, origin: &Path) -> Vec<PathBuf> {
         for variable in [&b"$ORIGIN"[..], b"${ORIGIN}"] {
             text = replaced(&text, variable, origin.as_os_str().as_bytes());
         }
-        // What `$LIB` stands for differs between systems.
+        // The meaning of `$LIB` differs between systems, so all of them are tried.
         let is_lib =
             |text: &[u8]| text.windows(4).any(|part| part == b"$LIB") || text.windows(6).any(|part| part == b"${LIB}");
         if !is_lib(&text) {
@@ -184,9 +184,9 @@ fn usual_directories(loader: Option<&Path>) -> Vec<PathBuf> {
     all.into_iter().chain(["/lib64", "/usr/lib64", "/lib", "/usr/lib"]).map(PathBuf::from).collect()
 }
 
-/// Reads the cache: the files of each name, in its order. A cache that is cut off or of another format says less.
+/// Reads the cache: the files of each name, in its order. If it is cut off or has another format, less is found.
 fn cached(cache: &[u8]) -> BTreeMap<OsString, Vec<PathBuf>> {
-    // An old format may stand before it.
+    // The cache may begin with an older format.
     let start = cache.windows(MAGIC.len()).position(|part| part == MAGIC);
     let Some(cache) = start.and_then(|start| cache.get(start..)) else { return BTreeMap::new() };
     let number = |at: usize| {

@@ -1,7 +1,7 @@
-//! The lock file: what each allowed program and what is executed with it was when the file was written.
+//! The lock file: what each allowed program, and each file that is executed with it, was when the lock file was written.
 //!
-//! It is YAML, sorted, one fact a line, the same for the same programs, so that a change is a small difference in version
-//! control. `spec/programs.md` describes it.
+//! It is sorted YAML with one fact on each line, and always the same for the same programs, so changes are small differences
+//! in version control. `spec/programs.md` describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,44 +19,44 @@ use crate::files::{ReadError, Sha256, read_regular};
 const VERSION: u32 = 1;
 /// The largest lock file that is read.
 pub(crate) const LARGEST_LOCK: u64 = 16 * 1024 * 1024;
-/// So many brackets may be opened: nested ones cost the YAML parser the square of their depth. Few names of programs have one.
+/// How many brackets may be opened: the YAML parser's time grows with the square of their depth. Few names of programs have one.
 const MOST_BRACKETS: usize = 1000;
-/// So many values may be in it; the YAML parser keeps each in memory. A file of a program has a dozen and a half.
+/// How many values it may hold; the YAML parser keeps each in memory. Each locked file takes about 18.
 const MOST_VALUES: usize = 200_000;
-/// How deep lists and mappings may lie in each other: the file, its lists, what is in them, and a list in that.
+/// How deeply lists and mappings may be nested. The format itself needs four levels.
 const DEEPEST: usize = 8;
 
-/// How a lock file begins. It is not compared.
+/// The beginning of a lock file.
 const HEADING: &str = "# The programs that commands run, as `allowexec lock` found them. Keep it under version control, and write it anew\n\
                        # after an update that you want: `allowexec lock`. `allowexec lock --check` compares.\n";
 
-/// A lock file, read.
+/// The contents of a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lock {
     /// Whether loaders and libraries are locked too.
     pub libraries: bool,
-    /// The programs, by what runs them.
+    /// The program of each command.
     pub commands: BTreeMap<String, PathBuf>,
-    /// Every file, by its path.
+    /// All locked files, by their path.
     pub files: BTreeMap<PathBuf, LockedFile>,
 }
 
-/// What a file was.
+/// What a file was when it was locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LockedFile {
-    /// Where its path led to, without links.
+    /// Where its path led, with links resolved.
     pub real_path: PathBuf,
     pub size: u64,
     pub sha256: Sha256,
-    /// Its permissions and its owner, where the platform has them.
+    /// Its permissions and owner; `None` on platforms without them.
     pub rights: Option<Rights>,
-    /// What its first line names, and what that finds in PATH.
+    /// The interpreters of a script: what its first line names, and what env(1) finds in `PATH`.
     pub interpreters: BTreeSet<PathBuf>,
     pub loader: Option<PathBuf>,
     pub libraries: BTreeSet<PathBuf>,
 }
 
-/// The permissions of a file, and the number of the user who owns it.
+/// The permissions of a file, and the user ID of its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub mode: u32,
@@ -83,7 +83,7 @@ impl LockedFile {
     }
 }
 
-/// Why there is no lock file.
+/// Why a lock file can't be read or made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LockError {
@@ -92,10 +92,10 @@ pub enum LockError {
     Unread {
         /// The file.
         file: PathBuf,
-        /// What is in the way.
+        /// Why not.
         source: ReadError,
     },
-    /// It is none.
+    /// It is not a lock file, or a damaged one.
     #[error("the lock file `{}` can't be used: {why}", .file.display())]
     Malformed {
         /// The file.
@@ -103,7 +103,7 @@ pub enum LockError {
         /// What is wrong with it.
         why: String,
     },
-    /// What is to be locked can't be read.
+    /// A file can't be locked.
     #[error("`{}` can't be locked: {source}", .file.display())]
     Unlockable {
         /// The file.
@@ -113,7 +113,7 @@ pub enum LockError {
     },
 }
 
-/// The file as it is written. The order of the fields is that of the text.
+/// The file as it is written. Its lines have the order of these fields.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -160,7 +160,7 @@ impl Lock {
         Self::of_bytes(&bytes, file)
     }
 
-    /// The same of what was read.
+    /// The same, for contents that were read already.
     pub fn of_bytes(bytes: &[u8], file: &Path) -> Result<Self, LockError> {
         Self::parse(bytes).map_err(|why| LockError::Malformed { file: file.to_owned(), why })
     }
@@ -175,24 +175,24 @@ impl Lock {
         let mut lock = Self { libraries, commands: BTreeMap::new(), files: BTreeMap::new() };
         for WrittenCommand { command, path } in commands {
             if lock.commands.insert(command.clone(), path.into()).is_some() {
-                return Err(format!("the command `{command}` stands in it twice"));
+                return Err(format!("it has the command `{command}` twice"));
             }
         }
         for file in files {
             let path = PathBuf::from(&file.path);
             let locked = file.read()?;
             if lock.files.insert(path.clone(), locked).is_some() {
-                return Err(format!("the file `{}` stands in it twice", path.display()));
+                return Err(format!("it has the file `{}` twice", path.display()));
             }
         }
         let named = lock.commands.values().chain(lock.files.values().flat_map(LockedFile::needs));
         if let Some(missing) = named.into_iter().find(|path| !lock.files.contains_key(*path)) {
-            return Err(format!("it names the file `{}`, and does not say what that is", missing.display()));
+            return Err(format!("it names the file `{}`, but has no entry for it", missing.display()));
         }
         Ok(lock)
     }
 
-    /// Whether this is, or was meant as, a lock file, so that a new one may take its place.
+    /// Whether this is, or was meant to be, a lock file, so that a new one may replace it.
     pub fn is_meant(bytes: &[u8]) -> bool {
         let first_line = HEADING.lines().next().unwrap_or_default();
         bytes.is_empty() || bytes.starts_with(first_line.as_bytes()) || Self::parse(bytes).is_ok()
@@ -201,7 +201,7 @@ impl Lock {
     /// The text of the file.
     ///
     /// # Errors
-    /// Where a path is no UTF-8.
+    /// If a path is not UTF-8.
     pub fn to_text(&self) -> Result<String, LockError> {
         let commands = self.commands.iter().map(|(command, path)| {
             let path = text(path)?;
@@ -219,7 +219,7 @@ impl Lock {
         Ok(format!("{HEADING}{text}"))
     }
 
-    /// What differs from this lock file now, sorted.
+    /// The differences between this lock file and the present, sorted.
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         if self.libraries != now.libraries {
@@ -252,13 +252,13 @@ impl WrittenFile {
     fn read(self) -> Result<LockedFile, String> {
         let Self { path, real_path, size, sha256, mode, owner, interpreters, loader, libraries } = self;
         let digest = Sha256::from_hex(&sha256);
-        let digest = digest.ok_or_else(|| format!("the SHA-256 of `{path}` is no 64 hexadecimal digits"))?;
+        let digest = digest.ok_or_else(|| format!("the SHA-256 of `{path}` is not 64 hexadecimal digits"))?;
         let mode = mode.map(|mode| u32::from_str_radix(&mode, 8)).transpose();
-        let mode = mode.map_err(|_| format!("the mode of `{path}` is no octal number"))?;
+        let mode = mode.map_err(|_| format!("the mode of `{path}` is not an octal number"))?;
         let rights = match (mode, owner) {
             (Some(mode), Some(owner)) => Some(Rights { mode, owner }),
             (None, None) => None,
-            _ => return Err(format!("of `{path}` it says only one of mode and owner")),
+            _ => return Err(format!("`{path}` has only one of mode and owner")),
         };
         let paths = |paths: Vec<String>| paths.into_iter().map(PathBuf::from).collect();
         Ok(LockedFile {
@@ -290,8 +290,8 @@ impl LockedFile {
     }
 }
 
-/// Looks whether reading the file costs no more than its bytes. What `allowexec lock` writes has neither aliases, each of which
-/// stands for as much as it likes, nor brackets but in names.
+/// Checks that parsing the file takes time and memory in proportion to its size. `allowexec lock` writes no aliases, which can expand
+/// to any size, and brackets only in names.
 fn bounded(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     if text.match_indices(['[', '{']).nth(MOST_BRACKETS).is_some() {
@@ -327,7 +327,7 @@ fn bounded(bytes: &[u8]) -> Result<(), String> {
 fn text(path: &Path) -> Result<String, LockError> {
     let unlockable = || LockError::Unlockable {
         file: path.to_owned(),
-        source: io::Error::other("its path is no UTF-8, and the file holds text"),
+        source: io::Error::other("its path is not UTF-8, and a lock file can hold only text"),
     };
     path.to_str().map(str::to_owned).ok_or_else(unlockable)
 }
@@ -383,14 +383,10 @@ mod tests {
         check("  owner: 0", "  owner: 0\n  user: x", "unknown field `user`");
         check("  size: 7\n", "", "missing field `size`");
         check("  mode: '0755'\n", "", "only one of mode and owner");
-        check("'0755'", "rwx", "the mode of `/bin/sh` is no octal number");
-        check("  sha256: ", "  sha256: x", "the SHA-256 of `/bin/sh` is no 64 hexadecimal digits");
-        check("- path: /bin/sh\n", "- path: /opt/tool\n", "the file `/opt/tool` stands in it twice");
-        check(
-            "- path: /bin/sh\n",
-            "- path: /bin/other\n",
-            "it names the file `/bin/sh`, and does not say what that is",
-        );
+        check("'0755'", "rwx", "the mode of `/bin/sh` is not an octal number");
+        check("  sha256: ", "  sha256: x", "the SHA-256 of `/bin/sh` is not 64 hexadecimal digits");
+        check("- path: /bin/sh\n", "- path: /opt/tool\n", "the file `/opt/tool` twice");
+        check("- path: /bin/sh\n", "- path: /bin/other\n", "it names the file `/bin/sh`, but has no entry for it");
         check("'0755'", "*a", "unknown anchor");
         check("- path: /bin/sh", "- &a {}\n- *a\n- path: /bin/sh", "has an alias, and lock files have none");
         check("- path: /bin/sh", "- [[[[[[[[]]]]]]]]", "nests deeper than 8 levels");

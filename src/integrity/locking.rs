@@ -1,4 +1,4 @@
-//! Makes a lock file of programs as they are.
+//! Makes a lock file from programs as they are now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,19 +15,19 @@ use super::needed::Interpreters;
 #[cfg(target_os = "linux")]
 use super::needed::Needed;
 
-/// A lock file that was made, and what it can't hold.
+/// A lock file that was made, and notes about it.
 #[derive(Debug)]
 pub(crate) struct Locked {
     pub lock: Lock,
-    /// One sentence each.
+    /// What programs need and the lock file does not hold, one sentence each.
     pub notes: BTreeSet<String>,
 }
 
-/// Locks the programs of these commands, and everything that is executed with them; with `libraries` their loaders and the
-/// libraries that they are linked with too (Linux).
+/// Locks the programs of these commands, and everything that is executed with them. With `libraries` (Linux) it also locks
+/// their loaders and the libraries that they are linked with.
 ///
 /// # Errors
-/// [`LockError`] for a program that can't be read, or is not executed as itself.
+/// [`LockError`], if a program can't be read, or if it is unclear what would be executed with it.
 pub(crate) fn lock(
     commands: BTreeMap<String, PathBuf>,
     paths: &CommandPaths,
@@ -52,12 +52,12 @@ pub(crate) fn lock(
     Ok(Locked { lock: Lock { libraries, commands, files }, notes })
 }
 
-/// What a file is locked as.
+/// Why a file is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// The kernel executes it.
     Executed,
-    /// It is loaded; what it needs itself is needed by who loads it, too.
+    /// A program loads it. What it needs itself is listed with that program.
     #[cfg(target_os = "linux")]
     Loaded,
 }

@@ -1,15 +1,15 @@
-//! Whether programs are what they were: who can replace their files, and what these files are.
+//! Whether programs are still what the operator trusts: who can replace their files, and whether these have changed.
 //!
-//! It starts nothing and decides nothing about commands. Files are opened once and looked at through their handles; what is
-//! learnt of their contents is kept for as long as they don't change.
+//! It starts nothing and decides nothing about commands. Files are opened once and checked through their handles. What was
+//! read from them is remembered for as long as they don't change.
 //!
-//! - [`Trust`] is what the operator demands; [`Guard`] checks a program by it, and returns what may be executed as a
-//!   [`Checked`] handle, or why not as [`Untrusted`].
-//! - [`Replaceable`] is what others than root and the server's user can replace.
-//! - `Contents` is what the bytes of a file tell, read once for each state of it.
-//! - `Lock` is a lock file, `lock` makes one of the programs as they are, and `Difference` is what differs.
-//! - `needed_by` finds what is executed with a program: interpreters and the loader (Unix). [`CommandPaths`] is where env(1)
-//!   looks interpreters up, [`Unclear`] why it can't be told which one runs.
+//! - [`Guard`] checks a program against [`Trust`] and a lock file. It returns a [`Checked`] handle to execute, or why the
+//!   program may not run, as [`Untrusted`].
+//! - [`Replaceable`] is something that others than root and the server's user can replace.
+//! - `Contents` is what is known from the bytes of a file.
+//! - `Lock` is a lock file, `lock` makes one from the programs as they are now, and `Difference` is one difference from it.
+//! - `needed_by` finds what is executed with a program (Unix): its interpreters and loader. env(1) looks interpreters up in
+//!   [`CommandPaths`]. [`Unclear`] is why it is unclear which one runs.
 
 mod checked;
 mod command_paths;

@@ -19,7 +19,7 @@ use crate::files::{Held, is_executable, open_without_waiting};
 /// How much of a file the kernel looks at to find its first line: `BINPRM_BUF_SIZE` since Linux 5.1, `IMG_SHSIZE` on macOS.
 const HEAD: u64 = if cfg!(target_os = "linux") { 256 } else { 512 };
 
-/// What env(1) gives a file to that the kernel does not execute, see execvp(3); so do shells, with themselves.
+/// env(1) gives a file that the kernel does not execute to this shell, see execvp(3). Shells run such a file themselves.
 #[cfg(target_os = "linux")]
 const SHELL: &str = "/bin/sh";
 
@@ -31,23 +31,23 @@ pub(crate) enum Needed {
     /// The loader of an ELF file.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
     Loader(PathBuf),
-    /// The shell, for a file that is neither a script nor an ELF file. Only if env(1) or a shell starts it.
+    /// The shell, for a file that is neither a script nor an ELF file, and that env(1) or a shell starts.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "programs have another format there"))]
     Shell,
 }
 
-/// The interpreters of a file, and what is missing of what it needs.
+/// The interpreters of a file, and what it needs but can't be used.
 #[derive(Debug, Default)]
 pub(crate) struct Interpreters {
     pub files: BTreeSet<PathBuf>,
-    /// What the file names and the kernel can't execute. If env(1) starts the file, it goes on to the next one in `PATH`.
+    /// What the file names, but the kernel can't execute. If env(1) starts the file, it goes on to the next one in `PATH`.
     pub broken: Option<PathBuf>,
-    /// What env(1) would start and does not find.
+    /// What env(1) would start, but does not find.
     pub not_found: Option<OsString>,
 }
 
 impl Interpreters {
-    /// Finds the interpreters of a file that needs all this.
+    /// Finds the interpreters of a file with these needs.
     ///
     /// # Errors
     /// [`Unclear`].
@@ -101,13 +101,13 @@ impl Interpreters {
     }
 }
 
-/// Whether a path leads to env(1), by its own name or that of the file.
+/// Whether a path leads to env(1), by its own name or by that of the file that it links to.
 fn is_env(path: &Path) -> bool {
     let is_named = |path: &Path| path.file_name() == Some(OsStr::new("env"));
     is_named(path) || fs::canonicalize(path).is_ok_and(|real| is_named(&real))
 }
 
-/// What the beginning of a file says of its execution.
+/// What the beginning of a file says about its execution.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     pub needed: Vec<Needed>,
@@ -115,10 +115,10 @@ pub(crate) struct Head {
     pub is_native: bool,
 }
 
-/// What is executed with a file besides itself.
+/// The files that are executed with a file.
 ///
 /// # Errors
-/// Where it can't be read.
+/// If it can't be read.
 #[cfg(target_os = "linux")]
 pub(crate) fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
     read(held).map(|read| read.needed)
@@ -127,7 +127,7 @@ pub(crate) fn needed_by(held: &Held) -> io::Result<Vec<Needed>> {
 /// Reads the beginning of a file, and the name of its loader.
 ///
 /// # Errors
-/// Where it can't be read.
+/// If it can't be read.
 pub(crate) fn read(held: &Held) -> io::Result<Head> {
     let mut file = open_without_waiting(&held.spawn_path())?;
     let mut head = Vec::new();
@@ -148,8 +148,8 @@ pub(crate) fn read(held: &Held) -> io::Result<Head> {
     Ok(Head::default())
 }
 
-/// Reads the first line as `load_script` of Linux does (`fs/binfmt_script.c`): only blanks separate, a NUL ends it, and the
-/// rest behind the interpreter is one argument. `None` for what the kernel does not execute.
+/// Reads the first line as `load_script` of Linux does (`fs/binfmt_script.c`): only blanks separate words, a NUL ends the line, and
+/// the rest after the interpreter is one argument. `None` if the kernel would not execute it.
 fn interpreter(head: &[u8]) -> Option<Needed> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let is_cut = head.len() as u64 == HEAD;
@@ -160,7 +160,7 @@ fn interpreter(head: &[u8]) -> Option<Needed> {
     let ends = |byte: &u8| matches!(byte, b'\n' | 0) || !cfg!(target_os = "linux") && *byte == b'#';
     let end = rest.iter().position(ends);
     let line = rest.get(..end.unwrap_or(rest.len()))?;
-    // Blanks at the end of a line, or of the kernel's buffer, don't count; in front of a NUL, or of the end of the file, they do.
+    // Blanks don't count at the end of a line or of the kernel's buffer, but they do before a NUL and at the end of the file.
     let is_trimmed = match end.and_then(|end| rest.get(end)) {
         Some(0) => false,
         Some(_) => true,
@@ -186,13 +186,13 @@ fn trim_start(bytes: &[u8], is_dropped: impl Fn(&u8) -> bool) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-/// What env(1) starts with this one argument from a first line, if that can be told without reading all of its language.
+/// What env(1) starts if it gets this argument from a first line. Only simple arguments are understood.
 fn started_by_env(argument: &[u8]) -> Result<&[u8], &'static str> {
     const NOTHING: &str = "it names no program";
     let split = argument.strip_prefix(b"-S").or_else(|| argument.strip_prefix(b"--split-string="));
     let words = match split {
         Some(words) => words,
-        // The kernel of Linux does not split it either.
+        // The Linux kernel passes it as one argument.
         None if cfg!(target_os = "linux") => {
             return match argument {
                 [b'-', ..] => Err("it has options of env(1)"),
@@ -249,7 +249,7 @@ mod tests {
             let path = format!("/{}", "x".repeat(length - 1));
             assert_eq!(read(format!("#!{path}\nrest")), is_read.then(|| named(&path, None)), "{length}");
         }
-        // A NUL ends it, and what stands behind it is nothing.
+        // A NUL ends the line, and what follows it does not count.
         assert_eq!(read("#!/bin/sh\0 -e\n".to_owned()), Some(named("/bin/sh", None)));
         assert_eq!(read("#!/bin/sh -e \0-u\n".to_owned()), Some(named("/bin/sh", Some("-e ".to_owned()))));
     }

@@ -1,6 +1,6 @@
-//! Who can replace what a path leads to: the file itself, or where one of its directories and links leads.
+//! Who can replace what a path leads to: the file itself, or a directory or link on the way to it.
 //!
-//! The path is walked by names, from the root on. That is sound without handles: as long as nobody else can replace what
+//! The path is walked by names, starting at the root. This is safe without handles: as long as nobody else can replace what
 //! was passed, nobody else can make the next name mean another file.
 
 use std::fmt;
@@ -14,16 +14,16 @@ pub struct Replaceable {
     pub path: PathBuf,
     /// What it is: `file`, `directory` or `link`.
     pub kind: &'static str,
-    /// Who can.
+    /// Who can replace it.
     pub by: By,
 }
 
 /// Who can replace something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// The user with this number, who owns it.
+    /// Its owner, by user ID.
     Owner(u32),
-    /// The group with this number, or whom an access control list names: its mask stands in the place of the group.
+    /// Its group, by group ID, or whoever an access control list names: the list's mask is shown as the rights of the group.
     Group(u32),
     /// Everybody.
     All,
@@ -44,24 +44,25 @@ impl fmt::Display for Replaceable {
 }
 
 impl Replaceable {
-    /// What mends it, as the rest of a sentence.
+    /// How to fix it, as the rest of a sentence.
     pub fn help(&self) -> String {
         let path = self.path.display();
         match (self.by, self.kind) {
-            (By::Owner(_), "link") => format!("give it to root, or to the server's user: `chown -h root {path}`"),
-            (By::Owner(_), _) => format!("give it to root, or to the server's user: `chown root {path}`"),
-            (By::Group(_), _) => format!("take that right away: `chmod g-w {path}`"),
-            (By::All, _) => format!("take that right away: `chmod go-w {path}`"),
+            (By::Owner(_), "link") => format!("make root or the server's user its owner: `chown -h root {path}`"),
+            (By::Owner(_), _) => format!("make root or the server's user its owner: `chown root {path}`"),
+            (By::Group(_), _) => format!("remove that permission: `chmod g-w {path}`"),
+            (By::All, _) => format!("remove that permission: `chmod go-w {path}`"),
         }
     }
 
-    /// The first on the way to a file, if there is one; `None` on a platform without Unix modes.
+    /// The first replaceable file, directory or link on the way to a file; `None` if there is none, and on platforms without
+    /// Unix modes.
     ///
     /// Root and the server's user are trusted. A directory that others can write counts, unless it has the sticky bit: then
-    /// an entry can be replaced by who owns it.
+    /// only the owner of an entry can replace it.
     ///
     /// # Errors
-    /// Where the way can't be looked at, and `InvalidInput` for a relative path.
+    /// If the way can't be followed, and `InvalidInput` for a relative path.
     pub fn on_the_way_to(path: &Path) -> io::Result<Option<Self>> {
         if !path.is_absolute() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -83,7 +84,7 @@ mod unix {
 
     use super::{By, Replaceable};
 
-    /// How many links are followed; the kernel follows as many.
+    /// How many links are followed, as many as the kernel follows.
     const MOST_LINKS: usize = 40;
     const STICKY: u32 = 0o1000;
 
@@ -130,7 +131,7 @@ mod unix {
                 if links > MOST_LINKS {
                     return Err(rustix::io::Errno::LOOP.into());
                 }
-                // Of a directory with the sticky bit only: elsewhere who owns a link can't change it.
+                // Others can write here only if the directory has the sticky bit, and then the owner of a link can replace it.
                 let is_shared = symlink_metadata(&here)?.mode() & (STICKY | 0o022) > STICKY;
                 if is_shared && is_other(found.uid(), me) {
                     return Ok(Some(Replaceable { path: entry, kind: "link", by: By::Owner(found.uid()) }));

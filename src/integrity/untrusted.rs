@@ -1,4 +1,4 @@
-//! Why a program is not executed although it is allowed.
+//! Why an allowed program is not executed.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,28 +7,28 @@ use thiserror::Error;
 
 use super::{Replaceable, Unclear};
 
-/// Why a program is not executed. Each text is one sentence that begins with the program.
+/// Why an allowed program is not executed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Untrusted {
-    /// There is no such file any more.
+    /// The file no longer exists.
     #[error("the program `{}` is gone", .program.display())]
     Gone {
         /// Its path.
         program: PathBuf,
     },
-    /// It was changed after it was checked, and before it was started.
+    /// It was changed between the check and the start.
     #[error("the program `{}` was changed while it was being started, so it was not run; call it again", .program.display())]
     Changed {
         /// Its path.
         program: PathBuf,
     },
-    /// It, or what is executed with it, can't be looked at.
-    #[error("the program `{}` is not trusted, since `{}` can't be looked at: {source}", .program.display(), .file.display())]
+    /// The program, or a file that is executed with it, can't be read.
+    #[error("the program `{}` is not trusted, since `{}` can't be examined: {source}", .program.display(), .file.display())]
     Unknown {
         /// The program.
         program: PathBuf,
-        /// What can't be looked at.
+        /// The file that can't be read.
         file: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -38,7 +38,7 @@ pub enum Untrusted {
     Replaceable {
         /// The program.
         program: PathBuf,
-        /// What can be replaced: the program, what is executed with it, or something on their way.
+        /// What can be replaced: the program, a file that is executed with it, or something on the way to them.
         found: Replaceable,
     },
     /// The lock file can't be used.
@@ -68,15 +68,15 @@ pub enum Untrusted {
         program: PathBuf,
         /// The lock file.
         lock: PathBuf,
-        /// What differs, of it and of what is executed with it.
+        /// The differences, in it and in files that are executed with it.
         what: String,
     },
-    /// It can't be told what is executed with it.
+    /// It is unclear what is executed with it.
     #[error("the program `{}` does not run with `--trust owner`, since `{}` can't be followed: {why}", .program.display(), .file.display())]
     Unclear {
         /// The program.
         program: PathBuf,
-        /// It, or one of its interpreters.
+        /// The program, or one of its interpreters.
         file: PathBuf,
         /// Why not.
         why: Unclear,

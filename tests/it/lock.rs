@@ -181,7 +181,7 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     for (wrong, why) in [
         (text.replace("libraries: false", "library: false"), "unknown field `library`"),
         (text.replace("version: 1", "version: 9"), "its version is 9"),
-        (text.replace("sha256: ", "sha256: 0"), "no 64 hexadecimal digits"),
+        (text.replace("sha256: ", "sha256: 0"), "is not 64 hexadecimal digits"),
     ] {
         fs::write(world.base.join("wrong.lock"), wrong).unwrap();
         fails(

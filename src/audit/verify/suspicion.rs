@@ -31,38 +31,40 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Break {
     pub kind: Kind,
-    /// The line that was changed or inserted or is out of order; the line behind what was removed; the last one where the end was cut off.
+    /// The line that was changed or inserted, or that is out of order; the line after removed ones; the last line if the end was cut
+    /// off.
     pub place: LinePlace,
-    /// As a clause.
+    /// What was found, as a clause.
     pub what: String,
 }
 
-/// The chain is broken at a line; what follows tells how.
+/// A line at which the chain is broken, and what the lines after it have shown so far.
 pub(super) struct Suspicion {
     pub place: LinePlace,
-    /// What it names as the hash of the line before, and its own; `None` where it is no record.
+    /// The hash that it holds for the line before; `None` if it is not a record.
     pub prev: Option<Sha256>,
+    /// Its own hash.
     pub sha256: Sha256,
-    /// The line before, and its hash.
+    /// The line before; `None` if it is no longer remembered.
     pub before: Option<LinePlace>,
     pub before_sha256: Sha256,
-    /// Known at once.
+    /// The break, if it is known without looking at later lines.
     pub certain: Option<(Kind, LinePlace)>,
-    /// Where the lines behind some that were inserted begin: what was inserted begins here.
+    /// The first of the lines before it that it skips, which therefore were inserted.
     pub inserted_from: Option<LinePlace>,
-    /// The line that goes on from before the break.
-    pub goes_on: Option<LinePlace>,
-    /// Whether the line that it follows comes later.
+    /// A later line that continues from before the break.
+    pub continued_by: Option<LinePlace>,
+    /// Whether the line whose hash it holds comes later.
     pub is_early: bool,
-    /// Whether numbers of a session are missing.
+    /// Whether numbers of its session are missing.
     pub has_gap: bool,
-    /// Whether the line behind it names another hash.
+    /// Whether the next record holds another hash for it; `None` until there is one.
     pub is_denied: Option<bool>,
 }
 
-/// What is told of a line that is no record.
+/// What is said about a line that is not a record.
 pub(super) const NO_RECORD: &str = "this line is not a record: it was damaged, or something else wrote it";
-/// What is told of the first line of a log that continues another line.
+/// What is said about a first line that holds the hash of another line.
 const FIRST_CONTINUES: &str = "this is the first line, but it holds the hash of a line before it";
 
 pub(super) fn out_of_number(kind: Kind) -> String {
@@ -89,14 +91,14 @@ impl Suspicion {
             None => {}
         }
         let is_of_other_file = before.is_some_and(|before| before.file != place.file);
-        if let Some(behind) = self.goes_on {
-            // Whoever gives a list of files mixes them up more often than somebody moves lines.
+        if let Some(later) = self.continued_by {
+            // Files given in the wrong order are more common than moved lines.
             let or = if is_of_other_file { "; or the files are not in their order (oldest first)" } else { "" };
             if self.is_early {
                 let what = format!("this line holds the hash of a line that comes after it{or}");
                 return Break { kind: Kind::Reordered, place, what };
             }
-            let what = format!("line {} continues from the line before this one{or}", behind.line);
+            let what = format!("line {} continues from the line before this one{or}", later.line);
             return Break { kind: Kind::Inserted, place, what };
         }
         if let Some(from) = self.inserted_from {
