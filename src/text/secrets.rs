@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem::Finder;
+
 use super::{escape, quote, quote_to_judge, write_json_string};
 
 /// A shorter value is not searched for: to replace it wherever it stands would make texts unreadable. Nor is the beginning of a
@@ -57,20 +59,19 @@ impl Secrets {
 
     /// The text with what `stand_in` gives for it wherever a value stands, or the beginning of one where the text was cut.
     pub(crate) fn replace<'t>(&self, text: &'t str, stand_in: impl Fn(&str) -> String) -> Cow<'t, str> {
-        let mut next: Vec<Option<usize>> = self.spelled.iter().map(|(spelling, _)| text.find(spelling)).collect();
+        let mut found: Vec<_> = self.spelled.iter().map(|(spelling, _)| Occurrences::new(spelling, text)).collect();
         let (mut hidden, mut from, mut replaced) = (String::new(), 0, 0);
-        while let Some(start) = next.iter().flatten().min().copied() {
+        while let Some(start) = found.iter().filter_map(|found| found.next).min() {
             // Values may overlap, and then all of them goes.
             let (mut end, mut longest) = (start, "");
             let mut grows = true;
             while std::mem::take(&mut grows) {
-                for (at, (spelling, value)) in next.iter_mut().zip(&self.spelled) {
-                    while let Some(place) = at.filter(|place| *place == start || *place < end) {
+                for (found, (spelling, value)) in found.iter_mut().zip(&self.spelled) {
+                    while let Some(place) = found.next.filter(|place| *place == start || *place < end) {
                         grows |= place + spelling.len() > end;
                         end = end.max(place + spelling.len());
                         longest = if value.len() > longest.len() { value } else { longest };
-                        let behind = place + spelling.chars().next().map_or(1, char::len_utf8);
-                        *at = text.get(behind..).and_then(|rest| rest.find(spelling)).map(|found| behind + found);
+                        found.advance();
                     }
                 }
             }
@@ -129,8 +130,60 @@ impl Secrets {
     }
 }
 
-/// How much of the beginning of a spelling stands at the end of what was read. Clients choose the text, so that each byte of it
-/// may be read only once: this is the search of Knuth, Morris and Pratt.
+/// The places of a spelling in a text, those that overlap too.
+///
+/// Clients choose both, so each byte of the text may be read only once. Where nothing of the spelling has been read yet, the
+/// faster search goes on.
+struct Occurrences<'s> {
+    text: &'s [u8],
+    finder: Finder<'s>,
+    beginning: Beginning<'s>,
+    /// How much of the text was read.
+    read: usize,
+    /// The next place.
+    next: Option<usize>,
+}
+
+impl<'s> Occurrences<'s> {
+    fn new(spelling: &'s str, text: &'s str) -> Self {
+        let (text, finder) = (text.as_bytes(), Finder::new(spelling));
+        let next = finder.find(text);
+        // Most spellings are nowhere, and need no borders.
+        let beginning = Beginning::new(if next.is_some() { spelling } else { "" }, "", text.len());
+        let mut found = Self { text, finder, beginning, read: 0, next };
+        if let Some(place) = next {
+            found.stand_behind(place);
+        }
+        found
+    }
+
+    /// Moves on to the place behind this one.
+    fn advance(&mut self) {
+        self.next = self.find();
+    }
+
+    fn find(&mut self) -> Option<usize> {
+        let length = self.beginning.spelling.len();
+        while self.beginning.length > 0 {
+            self.beginning.read_byte(*self.text.get(self.read)?);
+            self.read += 1;
+            if self.beginning.length == length {
+                return self.read.checked_sub(length);
+            }
+        }
+        let place = self.read + self.finder.find(self.text.get(self.read..)?)?;
+        self.stand_behind(place);
+        Some(place)
+    }
+
+    fn stand_behind(&mut self, place: usize) {
+        self.beginning.length = self.beginning.spelling.len();
+        self.read = place + self.beginning.length;
+    }
+}
+
+/// How much of the beginning of a spelling stands at the end of what was read: the search of Knuth, Morris and Pratt, which
+/// reads each byte once.
 struct Beginning<'s> {
     spelling: &'s [u8],
     value: &'s str,
@@ -234,6 +287,8 @@ mod tests {
         assert_eq!(hidden(&["pass", "password", "abc"], "--a=password abc pass"), "--a=<8> abc <4>");
         assert_eq!(hidden(&["abcd", "cdefgh", "gh123"], "xabcdefgh123y"), "x<6>y");
         assert_eq!(hidden(&["aaaa"], "baaaaaaaaab"), "b<4>b");
+        assert_eq!(hidden(&["ababac"], "ababababac ababac"), "abab<6> <6>");
+        assert_eq!(hidden(&["abab"], "xababab abab y"), "x<4> <4> y");
         assert_eq!(hidden(&["größe"], "größe größ größe"), "<7> größ <7>");
         assert!(matches!(Secrets::new(["value".to_owned()]).hide("other"), Cow::Borrowed("other")));
     }
@@ -258,6 +313,13 @@ mod tests {
         assert_eq!(hidden(&["ababac"], "ababab… xababa… aba…"), "ab<6>… x<6>… aba…");
         // A value may hold the mark itself.
         assert_eq!(hidden(&["ab…cd…ef"], "ab…cd… ab…x ab…"), "<12>… ab…x ab…");
+    }
+
+    #[test]
+    fn values_that_stand_at_every_character_are_looked_at_once() {
+        let text = format!("b{}b", "a".repeat(200_000));
+        let values: Vec<String> = (20_000..20_008).map(|length| "a".repeat(length)).collect();
+        assert_eq!(Secrets::new(values).hide(&text), format!("b{SHORT}b"));
     }
 
     #[test]
