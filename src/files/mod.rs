@@ -59,7 +59,7 @@ pub use held::{Held, Identity, are_same};
 pub(crate) use new_file::NewFile;
 pub use place::{Existing, Place, PlaceError, Replacement};
 pub use places::Places;
-pub use reach::{NotReached, Reached};
+pub use reach::{NotReached, Reached, Steps};
 pub use regular::{ReadError, kind_in_words, read_regular};
 pub(crate) use regular::{into_text, open_regular, open_without_waiting};
 pub use remove::remove_within;

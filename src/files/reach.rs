@@ -36,6 +36,8 @@ pub enum Reached {
 pub enum NotReached {
     /// It leads into `/proc`, `/dev` or `/sys`.
     Special,
+    /// It has more parts than may still be walked.
+    TooLong,
     /// The system refused a step.
     Failed {
         /// The last directory that was reached.
@@ -48,16 +50,34 @@ pub enum NotReached {
 /// The directories whose contents the kernel makes.
 const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
 
+/// How many parts of paths may still be walked. Each costs several system calls, and both clients and links that commands
+/// make can have a great many.
+#[derive(Debug)]
+pub struct Steps(usize);
+
+impl Steps {
+    /// So many.
+    pub fn new(most: usize) -> Self {
+        Self(most)
+    }
+
+    fn take(&mut self, count: usize) -> Result<(), NotReached> {
+        self.0 = self.0.checked_sub(count).ok_or(NotReached::TooLong)?;
+        Ok(())
+    }
+}
+
 impl Reached {
     /// Walks to what a path leads to from `directory`, following links, and opens each part of it once.
     ///
     /// # Errors
     /// `NotReached`.
-    pub fn from(directory: &Arc<Held>, path: &Path) -> Result<Self, NotReached> {
+    pub fn from(directory: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Self, NotReached> {
+        steps.take(1)?;
         if is_special(&lexical(&directory.path_now(), path)) {
             return Err(NotReached::Special);
         }
-        go(directory, path)
+        go(directory, path, steps)
     }
 
     /// Whether another path led to the same: the same file or directory under the same path, or the same missing names.
@@ -110,7 +130,7 @@ const MOST_LINKS: usize = 40;
 const SPECIAL_SYSTEMS: [u32; 3] = [0x6265_6572, 0x1cd1, 0x6462_6720];
 
 #[cfg(target_os = "linux")]
-fn go(start: &Arc<Held>, path: &Path) -> Result<Reached, NotReached> {
+fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotReached> {
     use std::collections::VecDeque;
     use std::os::unix::ffi::OsStrExt;
 
@@ -128,6 +148,7 @@ fn go(start: &Arc<Held>, path: &Path) -> Result<Reached, NotReached> {
     let mut left = parts(path);
     let mut links = 0;
     while let Some(name) = left.pop_front() {
+        steps.take(1)?;
         let opened = match name.as_bytes() {
             b"." => continue,
             b"/" => openat(CWD, "/", directory, Mode::empty()),
@@ -199,7 +220,8 @@ fn not_special(directory: &Arc<Held>) -> Result<(), NotReached> {
 
 /// By canonical paths: that of the whole path, or of the nearest existing directory.
 #[cfg(not(target_os = "linux"))]
-fn go(start: &Arc<Held>, path: &Path) -> Result<Reached, NotReached> {
+fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotReached> {
+    steps.take(path.components().count())?;
     let failed = |source: io::Error| NotReached::Failed { directory: Arc::clone(start), source };
     let whole = start.path().join(path);
     let open = |path: &Path| Held::open(path).map(Arc::new).map_err(failed);
@@ -269,7 +291,7 @@ mod tests {
         symlink("/dev/stdin", work.join("device")).unwrap();
         symlink("loop", work.join("loop")).unwrap();
         let start = Arc::new(Held::open_directory(&work).unwrap());
-        let reach = |path: &str| Reached::from(&start, Path::new(path));
+        let reach = |path: &str| Reached::from(&start, Path::new(path), &mut Steps::new(100));
         for (path, expected) in [
             (".", "work"),
             ("file", "work/file"),
@@ -297,5 +319,10 @@ mod tests {
         for path in ["file/x", "loop", "none/../file"] {
             assert!(matches!(reach(path), Err(NotReached::Failed { .. })), "{path}");
         }
+        // A link counts with what it leads to.
+        symlink("./deep/../".repeat(30) + "file", work.join("long")).unwrap();
+        assert!(reach("long").is_ok());
+        assert!(matches!(reach("./deep/../".repeat(50).as_str()), Err(NotReached::TooLong)));
+        assert!(matches!(reach(&("deep/../".repeat(20) + "long")), Err(NotReached::TooLong)));
     }
 }

@@ -350,6 +350,34 @@ fn no_line_costs_many_times_its_bytes() {
     server.assert_bounded("capabilities");
 }
 
+/// What a rule reads of one line: letters of options, and paths with their links.
+#[test]
+fn no_command_line_takes_many_times_its_bytes_or_holds_up_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path();
+    std::fs::write(base.join("a"), "").unwrap();
+    std::fs::create_dir(base.join("s")).unwrap();
+    std::os::unix::fs::symlink("s/../".repeat(800) + "a", base.join("link")).unwrap();
+    let root = base.to_str().unwrap();
+    let args = ["--profile", "coreutils-readonly,git-readonly", "--cwd-root", root, "--cwd", root];
+    for (words, refusal) in [
+        (format!("ls -{}", "l".repeat(15_000_000)), "more letters than are read"),
+        (format!("git branch -{}", "a".repeat(15_000_000)), "more letters than are read"),
+        (format!("ls {}", format!("-{} ", "l".repeat(1000)).repeat(15_000)), "more letters than are read"),
+        (format!("cat {}", "a ".repeat(130_000)), "parts together"),
+        (format!("cat {}", (("s/../").repeat(800) + "a ").repeat(3000)), "parts together"),
+        (format!("cat {}", "link ".repeat(130_000)), "parts together"),
+    ] {
+        let mut server = Flooded::start(&args);
+        server.initialize("2025-06-18", json!({}));
+        server.request("w", "tools/call", json!({"name": "execute_command", "arguments": {"command": words}}));
+        let answers = server.ping();
+        let answer = answers[0]["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(answer.contains(refusal), "{}: {}", &words[..30], &answer[..answer.len().min(300)]);
+        server.assert_bounded(&words[..30]);
+    }
+}
+
 #[test]
 fn many_outputs_at_once_stay_within_the_bound() {
     let mut server = Flooded::start(&["--allow", "head"]);

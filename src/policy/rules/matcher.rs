@@ -44,6 +44,7 @@ use super::grammar::{
     Arguments, Effect, Form, Level, NUMBER_OPTION, Operand, OptionRule, Options, Order, Syntax, Takes, ValuePlace,
     ValueType,
 };
+use crate::policy::MOST_WORDS;
 use value::{Position, is_of};
 
 /// Finds the forms that match the words, of which the first is the command.
@@ -277,6 +278,9 @@ fn read_option<'p>(
     }
 }
 
+/// When so many words and letters were read, no more letters are: each takes a hundred times its byte in memory.
+const MOST_READINGS: usize = MOST_WORDS;
+
 /// Reads `-5`, or a bundle of letters of which the last may have a value.
 fn read_letters<'p>(
     options: &'p Options,
@@ -295,6 +299,9 @@ fn read_letters<'p>(
     }
     let is_alone = word.chars().count() == 2;
     for (place, letter) in word.char_indices().skip(1) {
+        if scanned.readings.len() >= MOST_READINGS {
+            return Err(Mismatch::TooManyLetters);
+        }
         let mut spelling = String::from("-");
         spelling.push(letter);
         let unknown = Mismatch::UnknownOption((!is_alone).then_some(letter));

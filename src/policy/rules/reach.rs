@@ -1,16 +1,21 @@
 //! Where the paths of a call lead. Links are followed part by part, through handles, and directories are compared with the
 //! allowed ones by identity. Without a sandbox a path is only checked: the program opens it again.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use super::grammar::{Access, PathType};
 use super::judge::PathJudge;
 use super::matcher::Claim;
-use crate::files::{Ancestry, Held, NotReached};
+use crate::files::{Ancestry, Held, Identity, NotReached, Steps};
 use crate::policy::{Directories, WorkingDirectory};
 
 pub use crate::files::Reached;
+
+/// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
+/// itself, and serves nobody else meanwhile.
+pub(super) const MOST_STEPS: usize = 16_384;
 
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
@@ -40,6 +45,8 @@ pub enum PathError {
     Missing,
     /// It is to be written, and its directory does not exist.
     NoDirectory,
+    /// The paths of the call have more parts than are walked.
+    TooLong,
     /// The system reported another error.
     Failed {
         /// What the system says.
@@ -52,7 +59,7 @@ impl PathError {
     pub(super) fn is_elsewhere(&self) -> bool {
         match self {
             Self::Outside { .. } | Self::Except { .. } | Self::Root => true,
-            Self::Missing | Self::NoDirectory | Self::Failed { .. } => false,
+            Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
         }
     }
 
@@ -72,6 +79,10 @@ impl PathError {
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
             Self::Missing => format!("{text} does not exist"),
             Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
+            Self::TooLong => format!(
+                "the paths of this call have more than {MOST_STEPS} parts together, so {text} is not looked up; pass fewer \
+                 or shorter paths"
+            ),
             Self::Failed { why } => format!("{text} can't be {done}: {why}"),
         }
     }
@@ -84,32 +95,43 @@ pub struct OnDisk<'a> {
     directory: &'a WorkingDirectory,
     /// The directories that paths must lie in, in one of each group; `None` until the first path is checked.
     bounds: Option<Vec<Vec<Arc<Held>>>>,
+    /// The same for types that name directories of the project.
+    under: BTreeMap<Vec<String>, Vec<Vec<Arc<Held>>>>,
+    /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
+    /// that no other directory gets the identity of one meanwhile.
+    around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
+    steps: Steps,
 }
 
 impl<'a> OnDisk<'a> {
     /// Judges the paths of a call that runs in `directory`.
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
-        Self { directories, directory, bounds: None }
+        let (under, around) = (BTreeMap::new(), BTreeMap::new());
+        Self { directories, directory, bounds: None, under, around, steps: Steps::new(MOST_STEPS) }
     }
 
     /// The directories that a path of this type must lie in, in one of each group.
     fn bounds(&mut self, path: &PathType) -> Vec<Vec<Arc<Held>>> {
         if !path.under.is_empty() {
-            return vec![self.directories.beneath_project(&path.under)];
+            let find = || vec![self.directories.beneath_project(&path.under)];
+            return self.under.entry(path.under.clone()).or_insert_with(find).clone();
         }
         self.bounds.get_or_insert_with(|| self.directories.bounds_of_paths()).clone()
+    }
+
+    fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
+        let climb = || (Arc::clone(directory), Arc::new(Ancestry::of(directory)));
+        Arc::clone(&self.around.entry(directory.identity().clone()).or_insert_with(climb).1)
     }
 }
 
 /// The first directory of each group that this one lies in; `None` if it lies in no directory of some group.
-fn lies_in<'b>(directory: &Held, bounds: &'b [Vec<Arc<Held>>]) -> Option<Vec<&'b Arc<Held>>> {
-    let ancestry = Ancestry::of(directory);
+fn lies_in<'b>(ancestry: &Ancestry, bounds: &'b [Vec<Arc<Held>>]) -> Option<Vec<&'b Arc<Held>>> {
     bounds.iter().map(|group| group.iter().find(|root| ancestry.lies_in(root))).collect()
 }
 
 /// The error for a directory that lies in no directory of some group; it names those of the first such group.
-fn outside(directory: &Held, bounds: &[Vec<Arc<Held>>]) -> PathError {
-    let ancestry = Ancestry::of(directory);
+fn outside(ancestry: &Ancestry, bounds: &[Vec<Arc<Held>>]) -> PathError {
     let missed = bounds.iter().find(|group| !group.iter().any(|root| ancestry.lies_in(root)));
     let shown = |root: &Arc<Held>| crate::policy::quoted(&root.path().to_string_lossy());
     PathError::Outside { allowed: missed.into_iter().flatten().map(shown).collect() }
@@ -122,20 +144,26 @@ impl PathJudge for OnDisk<'_> {
         if text.is_empty() || text == "-" || text.contains('\0') {
             return Err(PathError::Outside { allowed: Vec::new() });
         }
-        let reached = Reached::from(self.directory.held(), Path::new(text)).map_err(|error| match error {
-            NotReached::Special => PathError::Outside { allowed: Vec::new() },
-            // A client must learn nothing else about what lies outside.
-            NotReached::Failed { directory, .. } if lies_in(&directory, &bounds).is_none() => {
-                outside(&directory, &bounds)
-            }
-            NotReached::Failed { source, .. } => PathError::Failed { why: source.to_string() },
-        })?;
+        let reached =
+            Reached::from(self.directory.held(), Path::new(text), &mut self.steps).map_err(|error| match error {
+                NotReached::Special => PathError::Outside { allowed: Vec::new() },
+                NotReached::TooLong => PathError::TooLong,
+                // A client must learn nothing else about what lies outside.
+                NotReached::Failed { directory, source } => {
+                    let ancestry = self.ancestry(&directory);
+                    match lies_in(&ancestry, &bounds) {
+                        Some(_) => PathError::Failed { why: source.to_string() },
+                        None => outside(&ancestry, &bounds),
+                    }
+                }
+            })?;
         // A directory counts as lying in itself, a file in its directory.
         let place = match &reached {
             Reached::There { held, is_directory: true, .. } => held,
             Reached::There { directory, .. } | Reached::Missing { directory, .. } => directory,
         };
-        let roots = lies_in(place, &bounds).ok_or_else(|| outside(place, &bounds))?;
+        let ancestry = self.ancestry(place);
+        let roots = lies_in(&ancestry, &bounds).ok_or_else(|| outside(&ancestry, &bounds))?;
         let except = |part: &str| path.except.iter().find(|except| part.eq_ignore_ascii_case(except)).cloned();
         let real = reached.path();
         let beneath = roots

@@ -4,7 +4,7 @@
 use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, Syntax, Takes, TextType, ValuePlace, ValueType};
 use super::matcher::{Failure, Match, Mismatch};
 use super::synopsis;
-use crate::policy::quoted;
+use crate::policy::{MOST_WORDS, quoted};
 
 /// How many names a refusal lists.
 const MOST_NAMES: usize = 16;
@@ -49,6 +49,9 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
         }
         Mismatch::EqualsAfterLetter(option) => {
             format!("{} takes its value without `=`, in the same word or in the next one", spelled(option, word))
+        }
+        Mismatch::TooManyLetters => {
+            format!("the options of {title} have more letters than are read ({MOST_WORDS}, with the words before them)")
         }
         Mismatch::BadValue(option, value, from) => {
             let given = word.get(*from..).unwrap_or_default();

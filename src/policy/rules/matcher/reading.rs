@@ -93,6 +93,8 @@ pub enum Mismatch<'p> {
     NeedsValue(&'p OptionRule),
     /// `=` after a letter.
     EqualsAfterLetter(&'p OptionRule),
+    /// More letters than are read.
+    TooManyLetters,
     /// A value that the option does not take, and the byte where it begins.
     BadValue(&'p OptionRule, &'p ValueType, usize),
     /// A word that this operand does not take.
