@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long};
+use std::ops::RangeInclusive;
 
 use rustix::io::Errno;
 use rustix::thread::{Pid, gettid};
@@ -95,21 +96,22 @@ pub(super) fn refuse_changes() -> Result<(), Error> {
     ] {
         refused.always(call);
     }
-    for request in [
-        FS_IOC_SETFLAGS,
-        FS_IOC32_SETFLAGS,
-        FS_IOC_FSSETXATTR,
-        FS_IOC_SETVERSION,
-        EXT4_IOC_SETVERSION,
-        FS_IOC_ENABLE_VERITY,
-    ]
-    .into_iter()
-    .chain(BTRFS)
-    {
-        refused.where_all(libc::SYS_ioctl, &[is(1, request)?])?;
-    }
+    other_requests(&mut refused)?;
     seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
     Ok(())
+}
+
+/// Requests of ioctl(2) by which each file system changes a file in its own way: flags, encryption, snapshots. There are more of
+/// them with each kernel, so those that change nothing are listed.
+fn other_requests(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    let mut from = Some(0);
+    for allowed in HARMLESS_REQUESTS {
+        if let (Some(from), Some(to)) = (from, allowed.start().checked_sub(1)) {
+            refused.where_all(libc::SYS_ioctl, &is_between(1, from, to)?)?;
+        }
+        from = allowed.end().checked_add(1);
+    }
+    from.map_or(Ok(()), |from| refused.where_all(libc::SYS_ioctl, &is_between(1, from, u32::MAX)?))
 }
 
 /// Refuses what reaches the server through its `thread`, which is in one Landlock domain with the commands that it
@@ -227,17 +229,28 @@ const SYS_FCHMODAT2: c_long = 452;
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_FILE_SETATTR: c_long = 469;
-/// See ioctl_iflags(2); the numbers are the same on every processor that has filters.
-const FS_IOC_SETFLAGS: c_int = 0x4008_6602;
-const FS_IOC32_SETFLAGS: c_int = 0x4004_6602;
-const FS_IOC_FSSETXATTR: c_int = 0x401c_5820;
-const FS_IOC_SETVERSION: c_int = 0x4008_7602;
-const EXT4_IOC_SETVERSION: c_int = 0x4008_6604;
-/// Makes a file unchangeable for good.
-const FS_IOC_ENABLE_VERITY: c_int = 0x4080_6685;
-/// What makes, removes or changes subvolumes through a directory: `BTRFS_IOC_SNAP_CREATE` and `_V2`, `SUBVOL_CREATE` and `_V2`,
-/// `SNAP_DESTROY` and `_V2`, `SUBVOL_SETFLAGS`.
-const BTRFS: [c_int; 7] = [0x5000_9401, 0x5000_9417, 0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f, 0x4008_941a];
+/// In ascending order; the numbers are the same on every processor that has filters.
+const HARMLESS_REQUESTS: [RangeInclusive<u32>; 11] = [
+    // FIGETBSZ
+    0x0002..=0x0002,
+    // Terminals, FIONREAD, FIONBIO, FIOCLEX; see ioctl_tty(2).
+    0x5400..=0x54ff,
+    // Sockets.
+    0x8900..=0x89ff,
+    // Terminals again: TIOCSPTLCK, TCSETS2 and its kin.
+    0x4004_5431..=0x4004_5431,
+    0x402c_542b..=0x402c_542d,
+    // TIOCGPTN and its kin.
+    0x8004_5430..=0x8004_5440,
+    // FS_IOC32_GETFLAGS, FS_IOC_GETFLAGS and FS_IOC_FSGETXATTR; see ioctl_iflags(2).
+    0x8004_6601..=0x8004_6601,
+    0x8008_6601..=0x8008_6601,
+    0x801c_581f..=0x801c_581f,
+    // TCGETS2
+    0x802c_542a..=0x802c_542a,
+    // FS_IOC_FIEMAP
+    0xc020_660b..=0xc020_660b,
+];
 /// Without O_DIRECTORY, which libc adds to it.
 const O_TMPFILE: c_int = 0o20_000_000;
 const S_ISUID: c_int = 0o4000;
@@ -285,6 +298,12 @@ fn is(argument: u8, value: c_int) -> Result<SeccompCondition, BackendError> {
 
 fn is_not(argument: u8, value: c_int) -> Result<SeccompCondition, BackendError> {
     condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn is_between(argument: u8, from: u32, to: u32) -> Result<[SeccompCondition; 2], BackendError> {
+    let compare =
+        |operation, value: u32| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value.into());
+    Ok([compare(SeccompCmpOp::Ge, from)?, compare(SeccompCmpOp::Le, to)?])
 }
 
 fn is_masked(argument: u8, mask: c_int, value: c_int) -> Result<SeccompCondition, BackendError> {

@@ -326,6 +326,38 @@ fn a_rule_that_writes_nothing_reads_and_runs_as_before_with_any_sandbox_of_the_s
     assert!(said.contains("devices") && !is_untouched() && at("new").exists(), "{said}");
 }
 
+/// Requests of ioctl(2) for which it is enough to read the file. Most file systems have few of them, and answer with another error.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rule_that_writes_nothing_lets_no_request_change_a_file() {
+    const SCRIPT: &str = "import fcntl, os
+file, directory = os.open('a', 0), os.open('src', 0)
+def error(request):
+    found = []
+    for descriptor in file, directory:
+        try:
+            fcntl.ioctl(descriptor, request, bytes(256))
+        except OSError as error:
+            found.append(error.errno)
+    return found
+# Flags, encryption, extents, verity, attributes of FAT, subvolumes, pins of F2FS.
+changes = [0x40086602, 0x401c5820, 0x40087602, 0x800c6613, 0x6609, 0x660c, 0x40806685, 0x40047211, 0x5000940f, 0x4004f50d, 0x40049409]
+print('changed', [hex(request) for request in changes if error(request) != [1, 1]])
+# Flags, attributes, the size of blocks, terminals, what can be read, names of interfaces.
+print('refused', [hex(request) for request in [0x80086601, 0x801c581f, 2, 0x5401, 0x802c542a, 0x541b, 0x8910] if 1 in error(request)])
+";
+    let project = Project::new();
+    fs::write(project.path("project").join("run.py"), SCRIPT).unwrap();
+    for sandbox in ["{write: none}", "{level: strict, write: none}"] {
+        let rule = format!("commands:\n  python3: {{operands: [{{one_of: [run.py]}}], sandbox: {sandbox}}}\n");
+        let said = project.call(&project.policy(&rule), &[], "python3 run.py");
+        if said.contains("non-interactive") || said.contains("no such program") {
+            return eprintln!("not shown without python3");
+        }
+        assert!(said.contains("changed []\n  refused []\n"), "{sandbox}: {said}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_call_whose_sandbox_grants_the_claimed_paths_alone_makes_the_file_that_it_names_and_no_other() {
