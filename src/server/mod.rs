@@ -42,6 +42,7 @@ mod not_started;
 mod observer;
 mod outgoing;
 mod parts;
+mod planned;
 #[cfg(unix)]
 mod polled;
 mod questions;
@@ -51,6 +52,7 @@ mod replies;
 mod requests;
 mod roots;
 mod run;
+mod sent_words;
 mod session;
 mod shell;
 mod task_requests;

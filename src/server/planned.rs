@@ -1,0 +1,270 @@
+//! What the policy decides about a call, and the work that follows from it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::approval::CallToApprove;
+use super::auditing::{Auditor, decided_record};
+use super::budget::{cost_of_directories, cost_of_words};
+use super::job::Job;
+use super::log::Fields;
+use super::not_run::NotRun;
+use super::observer::Decided;
+use super::parts::Parts;
+use super::questions::Questions;
+use super::requests::Work;
+use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use super::tool_call::{Stopped, ToolCall};
+use crate::audit::{self, Digest, milliseconds};
+use crate::exec::Limits;
+use crate::jsonrpc::RequestId;
+use crate::policy::{Approved, Decision, Directories, Explanation, Refusal, Requested, ShellCommand, bounded};
+use crate::shell::dialect::Change;
+use crate::shell::{ShellDecision, decide};
+use crate::tools::{Call, ShellCall, ShellCommandFacts, ShellRequest};
+
+/// A call that may run.
+pub(super) struct Planned {
+    pub work: Work,
+    /// The first word of the command, and the rule that allowed it.
+    pub allowed: (String, String),
+    pub description: Fields,
+    /// What it costs the budget.
+    pub cost: usize,
+}
+
+/// A call that the policy has to decide on.
+pub(super) enum CommandCall {
+    /// It runs one process.
+    Process(Call),
+    /// It uses the persistent shell.
+    Shell(ShellCall),
+}
+
+impl CommandCall {
+    /// Whether it can't be decided without the client's roots: if it names a directory, runs in the client's first
+    /// root, or has paths among its words that a rule bounds. The shell starts in the first root and may change to others,
+    /// and a sandbox follows the roots, so these calls always need them.
+    pub(super) fn needs_roots(&self, parts: &Parts) -> bool {
+        let names_directory = match self {
+            Self::Process(call) => call.cwd.is_some(),
+            Self::Shell(_) => true,
+        };
+        names_directory
+            || !parts.policy.directories().has_operators_project()
+            || parts.confinement.is_on()
+            || parts.confinement.confines_rules()
+            || parts.bounds_paths
+    }
+}
+
+/// What a decision needs besides the call, and what it tells.
+pub(super) struct Deciding<'a> {
+    pub parts: &'a Parts,
+    pub tool_call: ToolCall<'a>,
+    /// The number of the call, and the id of its request.
+    pub key: u64,
+    pub id: &'a RequestId,
+    /// What was approved until the session ends.
+    pub questions: &'a Questions,
+    /// What a person approved for this very call.
+    pub approved: Option<&'a CallToApprove>,
+    pub shell: &'a ShellRunner,
+    pub audit: &'a mut Auditor,
+    /// What the log says about the decision.
+    pub described: Fields,
+}
+
+impl Deciding<'_> {
+    /// Has the policy decide on the call, in these directories or else in the operator's own.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(super) fn plan(
+        &mut self,
+        call: CommandCall,
+        directories: Option<Arc<Directories>>,
+    ) -> Result<Planned, Stopped> {
+        match call {
+            CommandCall::Process(call) => self.process(call, directories.as_deref()),
+            CommandCall::Shell(call) => self.shell(call, directories),
+        }
+    }
+
+    /// Decides on a call that runs one process.
+    fn process(&mut self, call: Call, directories: Option<&Directories>) -> Result<Planned, Stopped> {
+        let (parts, tool_call) = (self.parts, self.tool_call);
+        let Call { command, cwd, input, timeout, is_background, is_fed } = call;
+        let asked_timeout = timeout;
+        // Also shown to the person who approves the call, since it may run that much longer.
+        let timeout = timeout.or(is_background.then_some(parts.max_background));
+        let directories = directories.unwrap_or(parts.policy.directories());
+        let before = self.questions.remembered(tool_call.tool, input.as_deref(), timeout);
+        let approved = Approved { now: self.approved.map(|asked| &asked.proposal), before: &before };
+        let requested = Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved };
+        let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
+        self.tell(&explanation, outcome.as_ref().err(), |call| {
+            let argv = match &outcome {
+                Ok(command) => Some(command.words()),
+                Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
+                Err(_) => None,
+            };
+            let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
+            audit::Decided {
+                input: input.as_ref().map(|input| Digest::of(input.as_bytes())),
+                timeout_ms: asked_timeout.map(milliseconds),
+                background: is_fed,
+                task: tool_call.task.is_some(),
+                ..decided_record(call, &explanation, argv, outcome.as_ref().err())
+            }
+        })?;
+        let command = match outcome {
+            Ok(command) => command,
+            Err(refusal) => return Err(self.stopped(refusal, input, timeout)),
+        };
+        let limits = Limits { timeout: command.timeout(timeout, parts.limits.timeout), ..parts.limits };
+        let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
+        let description = tool_call.describe(|| {
+            let tool = Fields::default().ours("tool", tool_call.tool).and(&self.described);
+            let fields = tool.directory(command.directory().path()).allowed(&rule);
+            if is_background { fields.ours("background", true) } else { fields }
+        });
+        Ok(Planned {
+            allowed: (command.words().first().cloned().unwrap_or_default(), rule),
+            description,
+            cost: cost_of_words(command.words()),
+            work: Work::Process(Box::new(Job {
+                key: self.key,
+                command,
+                input: input.map(String::into_bytes),
+                limits,
+                // After the answer, only a task still reports its progress.
+                wants_progress: tool_call.context.progress_token.is_some()
+                    && (!is_background || tool_call.task.is_some()),
+                is_background,
+                is_fed,
+                literal_pattern: explanation.literal_pattern,
+                revision: tool_call.context.revision,
+                shown: explanation.words,
+                spool: None,
+                feed: None,
+                is_audited: self.audit.is_on(),
+            })),
+        })
+    }
+
+    /// Decides on a call of the persistent shell, as far as that is possible before its turn.
+    fn shell(&mut self, call: ShellCall, directories: Option<Arc<Directories>>) -> Result<Planned, Stopped> {
+        let (parts, tool_call) = (self.parts, self.tool_call);
+        let ShellCall { what, timeout } = call;
+        let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
+        let mut of_rule = None;
+        let mut shown = Vec::new();
+        let (request, facts) = match what {
+            ShellRequest::Restart => {
+                let tool = (self.key, self.id, tool_call.tool);
+                self.audit.decided(|| decided_record(tool, &Explanation::default(), None, None))?;
+                (TurnOf::Restart, ShellCommandFacts::default())
+            }
+            ShellRequest::Command { entry, arguments } => {
+                let literal_pattern = arguments.literal_pattern;
+                let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
+                let here = directories.as_deref().unwrap_or(parts.policy.directories());
+                let outcome = outcome.and_then(|command| self.in_shell(command, here, timeout));
+                self.tell(&explanation, outcome.as_ref().err(), |call| {
+                    let argv = match &outcome {
+                        Ok(command) => Some((command.words(), command.secrets())),
+                        Err(Refusal::NeedsApproval(proposal)) => Some((proposal.words(), proposal.secrets())),
+                        Err(_) => None,
+                    };
+                    let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
+                    let timeout_ms = timeout.map(milliseconds);
+                    let refusal = outcome.as_ref().err();
+                    audit::Decided { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
+                })?;
+                let command = outcome.map_err(|refusal| self.stopped(refusal, None, timeout))?;
+                cost += cost_of_words(command.words());
+                shown = explanation.words;
+                of_rule = command.rule().and_then(|rule| rule.timeout);
+                let success = command.rule().map(|rule| rule.success_exit_codes.clone()).unwrap_or_default();
+                let request = match change {
+                    // The command only shows something, so the shell runs it.
+                    Some(Change::Show) | None => TurnOf::Run(command),
+                    Some(change) => TurnOf::Change(change, command),
+                };
+                (request, ShellCommandFacts { word: entry, literal_pattern, success })
+            }
+        };
+        let description = tool_call
+            .describe(|| Fields::default().ours("tool", format_args!("{} shell", tool_call.tool)).and(&self.described));
+        Ok(Planned {
+            allowed: (facts.word.clone(), "the allow-list".to_owned()),
+            description,
+            cost,
+            work: Work::Shell(Box::new(ShellTurn {
+                request,
+                context: CallContext {
+                    key: self.key,
+                    facts,
+                    revision: tool_call.context.revision,
+                    is_audited: self.audit.is_on(),
+                    is_kept: false,
+                    restarted: None,
+                },
+                limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
+                directories,
+                wants_progress: tool_call.context.progress_token.is_some(),
+                shown,
+                spool: None,
+            })),
+        })
+    }
+
+    /// The command with a person's approval, where its rule asks for one. What else stands against it where the shell is
+    /// now is found out when its turn comes, and so is whether it is still what was approved.
+    ///
+    /// # Errors
+    /// [`Refusal::NeedsApproval`].
+    fn in_shell(
+        &self,
+        command: ShellCommand,
+        directories: &Directories,
+        timeout: Option<Duration>,
+    ) -> Result<ShellCommand, Refusal> {
+        if !command.rule().is_some_and(|rule| rule.asks()) {
+            return Ok(command);
+        }
+        if let Some(asked) = self.approved {
+            return Ok(command.approved(asked.proposal.clone()));
+        }
+        let Err(Refusal::NeedsApproval(proposal)) = self.shell.check(&command, directories) else { return Ok(command) };
+        let mut before = self.questions.remembered(self.tool_call.tool, None, timeout).into_iter();
+        match before.find(|before| before.is_same(&proposal)) {
+            Some(before) => Ok(command.approved(before.clone())),
+            None => Err(Refusal::NeedsApproval(proposal)),
+        }
+    }
+
+    /// Tells the observer, the log and the audit log of a decision.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    fn tell(
+        &mut self,
+        explanation: &Explanation,
+        refusal: Option<&Refusal>,
+        record: impl FnOnce((u64, &RequestId, &str)) -> audit::Decided,
+    ) -> Result<(), NotRun> {
+        let (key, tool) = (self.key, self.tool_call.tool);
+        self.parts.observer.decided(&Decided { call: key, tool, explanation, refusal });
+        self.described = self.tool_call.decided(key, &explanation.words);
+        self.audit.decided(|| record((key, self.id, tool)))
+    }
+
+    /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.
+    fn stopped(&self, refusal: Refusal, input: Option<String>, timeout: Option<Duration>) -> Stopped {
+        let Refusal::NeedsApproval(proposal) = refusal else { return refusal.into() };
+        let (tool, sandbox) = (self.tool_call.tool.to_owned(), self.parts.confinement.describe_for(proposal.rule()));
+        Stopped::Asks(Box::new(CallToApprove { proposal: *proposal, input, timeout, tool, sandbox }))
+    }
+}
