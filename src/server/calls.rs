@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::auditing::Auditor;
 use super::effects::{Effect, Effects};
-use super::in_results::{answer_in, ask_in_result};
+use super::in_results::{Brought, answer_in, ask_in_result};
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::outgoing::Outgoing;
@@ -102,16 +102,13 @@ pub(super) fn call(
     let key = known.unwrap_or_else(|| requests.next_number());
     if let Some(closed) = resumed {
         match answer_in(parts, (key, &request, tool_call), closed, (questions, audit), &mut effects) {
-            Ok(Some(asked)) => {
+            Ok(Brought::Nothing) => {}
+            Ok(Brought::Approval(asked)) => {
                 let feedback = Box::new(tool_call.feedback(reply.id()));
                 approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
             }
-            Ok(None) => {}
-            Err(Stopped::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
-            Err(Stopped::Asks(_)) => {
-                let why = "`inputResponses.approval` must be the result of `elicitation/create`, as its form asks";
-                return effects.and(Effect::Refuse(reply, ErrorObject::invalid_params(why)).into());
-            }
+            Ok(Brought::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
+            Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
         }
     }
     let needs = (parts.policy.directories(), command_call.needs_roots(parts));
@@ -176,17 +173,14 @@ pub(super) fn call(
                     effects.extend(task_requests::for_pending(tasks, &mut pending, ttl, TaskChange::Works));
                 }
             }
-            let way = match (way, pending.reply.task()) {
-                (Way::Result, Some(_)) => Way::Task,
-                (way, _) => way,
-            };
+            let way = way.or(pending.reply.task().map(|_| Way::Task));
             let asked_call = AskedCall { request, pending, key, question: 0 };
             let asks = match way {
-                Way::Program(_) | Way::Request | Way::Task => {
+                Some(way) => {
                     let told = (context, &parts.ask, &*parts.observer);
                     questions.wait((requests, outgoing), way, *asked, asked_call, told)
                 }
-                Way::Result => ask_in_result(parts, outgoing, *asked, asked_call, context),
+                None => ask_in_result(parts, outgoing, *asked, asked_call, context),
             };
             return effects.and(asks);
         }

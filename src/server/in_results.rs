@@ -16,25 +16,34 @@ use super::parts::Parts;
 use super::questions::{Questions, told};
 use super::requests::{AskedCall, Pending};
 use super::session::RequestContext;
-use super::tool_call::{Stopped, ToolCall};
+use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Request};
 use crate::mcp::{Approval, approval_params};
 
-/// Takes the answer that a call brings to the question of an earlier result; `None` if it brings none, and the person
-/// has to be asked again.
+/// What a call brings that comes again after a question.
+pub(super) enum Brought {
+    /// No answer, so the person has to be asked again.
+    Nothing,
+    /// A person's approval of this.
+    Approval(Arc<CallToApprove>),
+    /// Another answer, and so the reason why it does not run.
+    NotRun(NotRun),
+}
+
+/// Takes the answer that a call brings to the question of an earlier result.
 ///
 /// # Errors
-/// Why the call does not run; [`Stopped::Asks`] if the response is not an answer.
+/// The error for the client, if the response is not an answer.
 pub(super) fn answer_in(
     parts: &Parts,
     (key, request, tool_call): (u64, &Request, ToolCall<'_>),
     closed: Closed,
     (questions, audit): (&mut Questions, &mut Auditor),
     effects: &mut Effects,
-) -> Result<Option<Arc<CallToApprove>>, Stopped> {
+) -> Result<Brought, ErrorObject> {
     let Closed { asked, since, .. } = closed;
-    let Some(result) = Question::Approval.answer_in(&request.params) else { return Ok(None) };
+    let Some(result) = Question::Approval.answer_in(&request.params) else { return Ok(Brought::Nothing) };
     let answer = Answer::from(Approval::from_result(result));
     let (channel, waited) = (Channel::Client, since.elapsed());
     parts.observer.answered(&QuestionAnswered { call: key, channel, answer: &answer, waited });
@@ -45,17 +54,20 @@ pub(super) fn answer_in(
         told(call, channel, &answer, waited)
     });
     effects.log(LogLevel::Info, line.as_str());
-    match answer {
-        Answer::Once => Ok(Some(asked)),
+    Ok(match answer {
+        Answer::Once => Brought::Approval(asked),
         Answer::Session => {
             questions.remember(Arc::clone(&asked));
-            Ok(Some(asked))
+            Brought::Approval(asked)
         }
-        Answer::Failed(_) => Err(Stopped::Asks(Box::new(CallToApprove::clone(&asked)))),
+        Answer::Failed(_) => {
+            let why = "`inputResponses.approval` must be the result of `elicitation/create`, as its form asks";
+            return Err(ErrorObject::invalid_params(why));
+        }
         Answer::Declined | Answer::Cancelled | Answer::TimedOut | Answer::Withdrawn => {
-            Err(NotRun::of_answer(asked.proposal.to_string(), &answer).into())
+            Brought::NotRun(NotRun::of_answer(asked.proposal.to_string(), &answer))
         }
-    }
+    })
 }
 
 /// Answers a call with the question. The client sends the call again with a person's answer.

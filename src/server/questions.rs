@@ -80,21 +80,19 @@ impl By {
     }
 }
 
-/// How a person can be asked about a call.
+/// How a person is asked about a call that waits for the answer.
 #[derive(Debug)]
 pub(super) enum Way {
     /// By the operator's program.
     Program(Arc<crate::exec::OperatorProgram>),
     /// By a request to the client.
     Request,
-    /// In the result of the call.
-    Result,
     /// In the task that the call has become.
     Task,
 }
 
 impl Questions {
-    /// How a person can be asked about this call.
+    /// How a person can be asked about this call; `None` in its result, and then nothing waits.
     ///
     /// # Errors
     /// [`NotRun`], if nobody can be asked.
@@ -104,7 +102,7 @@ impl Questions {
         context: &RequestContext,
         asked: &CallToApprove,
         (requests, outgoing): (&Requests, &Outgoing),
-    ) -> Result<Way, NotRun> {
+    ) -> Result<Option<Way>, NotRun> {
         let sentence = || asked.proposal.to_string();
         if self.is_closed {
             return Err(NotRun::NobodyToAsk { sentence: sentence() });
@@ -123,7 +121,7 @@ impl Questions {
             Some(Ok(program)) => Way::Program(Arc::clone(program)),
             Some(Err(why)) => return Err(NotRun::NotAsked { sentence: sentence(), why: why.clone() }),
             None if !shows_forms => return Err(NotRun::NobodyToAsk { sentence: sentence() }),
-            None if context.revision.is_modern() => return Ok(Way::Result),
+            None if context.revision.is_modern() => return Ok(None),
             None => Way::Request,
         };
         // The text told the person the most calls that the answer can be for.
@@ -131,7 +129,7 @@ impl Questions {
         if equal.is_some_and(|open| requests.count_asked(open.number) >= MOST_EQUAL) {
             return Err(NotRun::TooManyEqual { sentence: sentence(), most: MOST_EQUAL });
         }
-        Ok(way)
+        Ok(Some(way))
     }
 
     /// Makes a call wait for a person's answer, and asks the person unless the same question is open already.
@@ -168,7 +166,7 @@ impl Questions {
         call.question = number;
         let answer_of = match &way {
             Way::Program(_) | Way::Request => AnswerOf::EqualCalls,
-            Way::Result | Way::Task => AnswerOf::OneCall,
+            Way::Task => AnswerOf::OneCall,
         };
         // The text was made before, and is short enough.
         let text = asked.text(answer_of).unwrap_or_default();
@@ -178,7 +176,7 @@ impl Questions {
                 effects.push(Effect::Ask(Box::new(ProgramAsks { number, program, request, text })));
                 By::Program
             }
-            Way::Request | Way::Result => {
+            Way::Request => {
                 let params = call.pending.feedback.params(approval_params(&text, context.revision));
                 let (sent, request) = outgoing.send(Question::Approval, &params);
                 effects.push(Effect::Wait(settings.timeout, Deadline::Question(number)));
