@@ -7,48 +7,38 @@ use super::effects::{Effect, Effects};
 use super::in_results::{Brought, answer_in, ask_in_result};
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::outgoing::Outgoing;
 use super::parts::Parts;
-use super::planned::{CommandCall, Deciding, Planned};
-use super::questions::{Questions, Way};
-use super::reading::{self, Background};
+use super::planned::{CommandCall, Deciding, Planned, Stopped};
+use super::questions::Way;
+use super::reading;
 use super::replies::Reply;
-use super::requests::{ApprovedCall, AskedCall, Pending, Requests};
-use super::roots::{DecidedIn, Roots};
+use super::requests::{ApprovedCall, AskedCall, Pending};
+use super::roots::DecidedIn;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
 use super::shell::ShellRunner;
+use super::state::State;
 use super::task_requests;
 use super::tasks::TaskChange;
-use super::tool_call::{Stopped, ToolCall, not_run};
+use super::tool_call::{ToolCall, not_run};
 use super::turns;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::quoted;
 use crate::tools::{CallTool, Called, ToolKind};
 
-/// What calls change.
-pub(super) struct Tables<'a> {
-    pub requests: &'a mut Requests,
-    pub roots: &'a mut Roots,
-    pub outgoing: &'a mut Outgoing,
-    pub questions: &'a mut Questions,
-    pub background: &'a mut Background,
-    pub shell: &'a ShellRunner,
-    pub audit: &'a mut Auditor,
-}
-
 /// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs nothing
 /// could not be recorded, if so.
 pub(super) fn call(
     parts: &Parts,
-    tables: Tables<'_>,
+    state: &mut State,
+    shell: &ShellRunner,
     mut request: Request,
     context: &RequestContext,
     mut reply: Reply,
     (mut approved, recorded): (Option<Box<ApprovedCall>>, Result<(), NotRun>),
 ) -> Effects {
-    let Tables { requests, roots, outgoing, questions, background, shell: runner, audit } = tables;
+    let State { requests, roots, outgoing, questions, background, audit, .. } = state;
     let revision = context.revision;
     if let Err(why) = recorded {
         let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -132,7 +122,7 @@ pub(super) fn call(
         id: reply.id(),
         questions,
         approved: approved.as_ref().map(|approved| &*approved.asked),
-        shell: runner,
+        shell,
         audit,
         described: Fields::default(),
     };

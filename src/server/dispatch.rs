@@ -4,23 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
 
-use super::auditing::{Auditor, ReceivedLine};
+use super::auditing::ReceivedLine;
 use super::budget::REQUEST;
-use super::calls::{self, Tables};
+use super::calls;
 use super::cancelling::cancel;
 use super::effects::{Effect, Effects};
 use super::examine::{Asked, examine};
 use super::in_results;
 use super::late_parts::LateParts;
-use super::outgoing::{Outgoing, Question};
+use super::outgoing::Question;
 use super::parts::Parts;
-use super::questions::{Ended, Questions};
-use super::reading::Background;
+use super::questions::Ended;
 use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Requests, Subscription};
-use super::roots::Roots;
 use super::session::{RequestContext, Served, Session};
 use super::shell::ShellRunner;
+use super::state::State;
 use super::task_requests;
 use super::tasks::Tasks;
 use crate::jsonrpc::{
@@ -32,36 +31,6 @@ use crate::mcp::{
 };
 use crate::prompts::{self, PROMPTS};
 use crate::shell::ShellDirectories;
-use crate::tools::Toolbox;
-
-/// The state that messages change.
-pub(super) struct State {
-    pub session: Session,
-    pub requests: Requests,
-    pub outgoing: Outgoing,
-    pub roots: Roots,
-    pub tools: ListedTools,
-    pub questions: Questions,
-    pub background: Background,
-    pub audit: Auditor,
-}
-
-/// The list of tools, encoded for each revision in which it was requested. It never changes, and clients request it
-/// often.
-#[derive(Debug, Default)]
-pub(super) struct ListedTools(Vec<(Revision, Vec<u8>)>);
-
-impl ListedTools {
-    fn encoded(&mut self, toolbox: &Toolbox, revision: Revision) -> Vec<u8> {
-        if let Some((_, encoded)) = self.0.iter().find(|(listed, _)| *listed == revision) {
-            return encoded.clone();
-        }
-        let tools = toolbox.list().map(|tool| tool.to_value(revision));
-        let encoded = encode::to_json(&list("tools", tools, revision));
-        self.0.push((revision, encoded.clone()));
-        encoded
-    }
-}
 
 /// Handles a request from the client.
 pub(super) fn request(
@@ -127,8 +96,7 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
     let (revision, params) = (context.revision, &request.params);
     let result = match (request.method.as_str(), revision.is_modern()) {
         ("tools/call", _) => {
-            let tables = Tables { requests, roots, outgoing, questions, background, shell, audit };
-            return calls::call(parts, tables, request, &context, reply, (approved, recorded));
+            return calls::call(parts, state, shell, request, &context, reply, (approved, recorded));
         }
         ("subscriptions/listen", true) => {
             let tasks = Some(&background.tasks).filter(|_| support == TaskSupport::Optional);
@@ -153,7 +121,10 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
         ("ping", false) => Ok(json!({})),
         ("server/discover", true) => Ok(discover_result(revision, instructions, support)),
         ("tools/list", _) => match check_first_page(params) {
-            Ok(()) => return Effect::Answer(reply, tools.encoded(&parts.toolbox, revision)).into(),
+            Ok(()) => {
+                let make = || list("tools", parts.toolbox.list().map(|tool| tool.to_value(revision)), revision);
+                return Effect::Answer(reply, tools.encoded(revision, make)).into();
+            }
             Err(error) => Err(error),
         },
         ("prompts/list", _) => check_first_page(params)

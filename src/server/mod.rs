@@ -55,6 +55,7 @@ mod run;
 mod sent_words;
 mod session;
 mod shell;
+mod state;
 mod task_requests;
 mod tasks;
 mod tool_call;

@@ -14,7 +14,7 @@ use super::parts::Parts;
 use super::questions::Questions;
 use super::requests::Work;
 use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
-use super::tool_call::{Stopped, ToolCall};
+use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
@@ -31,6 +31,19 @@ pub(super) struct Planned {
     pub description: Fields,
     /// What it costs the budget.
     pub cost: usize,
+}
+
+/// Why a call does not go on as it is.
+pub(super) enum Stopped {
+    NotRun(NotRun),
+    /// A person has to approve it first.
+    Asks(Box<CallToApprove>),
+}
+
+impl<T: Into<NotRun>> From<T> for Stopped {
+    fn from(why: T) -> Self {
+        Self::NotRun(why.into())
+    }
 }
 
 /// A call that the policy has to decide on.

@@ -1,6 +1,5 @@
 //! What is known about a tool call in addition to its arguments, and how it is answered if it does not run.
 
-use super::approval::CallToApprove;
 use super::effects::{Effect, Effects};
 use super::feedback::Feedback;
 use super::log::Fields;
@@ -42,19 +41,6 @@ impl ToolCall<'_> {
     /// What the log says about the call, if it reports calls.
     pub(super) fn describe(self, fields: impl FnOnce() -> Fields) -> Fields {
         if self.is_told { fields().followed_by(&self.context.trace) } else { Fields::default() }
-    }
-}
-
-/// Why a call does not go on as it is.
-pub(super) enum Stopped {
-    NotRun(NotRun),
-    /// A person has to approve it first.
-    Asks(Box<CallToApprove>),
-}
-
-impl<T: Into<NotRun>> From<T> for Stopped {
-    fn from(why: T) -> Self {
-        Self::NotRun(why.into())
     }
 }
 
