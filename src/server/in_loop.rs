@@ -50,13 +50,13 @@ impl InLoop {
         if !self.is_on || !self.running.is_empty() || job.feed.is_some() {
             return Err((job, signal));
         }
-        let RunsWith { executor, report, observer } = with();
-        let processes = executor.as_processes();
+        let with = with();
+        let processes = with.executor.as_processes();
         let Some(start) = processes.and_then(|processes| self.quick.of(processes, &job.command)) else {
             return Err((job, signal));
         };
         let is_audited = job.is_audited;
-        let (invocation, ending) = job.split(signal, events, report, &observer, &*executor);
+        let (invocation, ending) = job.split(signal, events, &with);
         let outcome = match catch_unwind(AssertUnwindSafe(|| start.begin(invocation, is_audited))) {
             Ok(Ok((running, started))) => {
                 self.running.push(Left { running, ending });

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use super::auditing::stream;
@@ -88,25 +89,15 @@ pub(super) struct Ending {
     is_audited: bool,
 }
 
-/// What became of a command; an `Err` if the executor panicked.
-pub(super) type Outcome = std::thread::Result<Result<Output, ExecError>>;
-
 /// A start that the loop has not been told about.
 pub(super) type Untold = Arc<Mutex<Option<StartedCommand>>>;
 
 impl Job {
     /// Splits the job into what the executor needs, and what is needed to report its end.
-    pub(super) fn split(
-        self,
-        stop: StopSignal,
-        events: &EventSender,
-        report: ReportSettings,
-        observer: &Arc<dyn Observer>,
-        executor: &dyn Executor,
-    ) -> (Invocation, Ending) {
+    pub(super) fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
-        let report = report_of(report, executor, command.rule());
+        let report = report_of(with.report, &*with.executor, command.rule());
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
@@ -114,7 +105,7 @@ impl Job {
             revision: self.revision,
             success: command.success_exit_codes().to_vec(),
             report: ReportSettings { kept_as, ..report },
-            observer: Arc::clone(observer),
+            observer: Arc::clone(&with.observer),
             is_audited: self.is_audited,
         };
         let heartbeat = wants_progress.then(|| heartbeat(key, events.clone()));
@@ -123,8 +114,13 @@ impl Job {
 }
 
 impl Ending {
-    /// Tells the observer about the end, and makes the answer.
-    pub(super) fn of(self, outcome: Outcome, started: Option<StartedCommand>) -> CallEnded {
+    /// Tells the observer about the end, and makes the answer. `outcome` is what became of the command; an `Err` if the
+    /// executor panicked.
+    pub(super) fn of(
+        self,
+        outcome: thread::Result<Result<Output, ExecError>>,
+        started: Option<StartedCommand>,
+    ) -> CallEnded {
         let Self { key, word, literal_pattern, revision, success, report, observer, is_audited } = self;
         let seen = match &outcome {
             Ok(Ok(output)) => CommandOutcome::Ran(output),

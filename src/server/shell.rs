@@ -73,7 +73,7 @@ pub(super) struct CallContext {
 }
 
 /// A call whose turn has come.
-pub(super) enum Started {
+pub(super) enum Begun {
     /// It is running; this ends it.
     Runs(Stop),
     /// It has ended already.
@@ -163,7 +163,7 @@ impl ShellRunner {
     ///
     /// # Errors
     /// [`NotRun`].
-    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Started, NotRun> {
+    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Begun, NotRun> {
         let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
@@ -257,7 +257,7 @@ impl ShellRunner {
         Ok(())
     }
 
-    fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Started, NotRun> {
+    fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Begun, NotRun> {
         let (Some(shell), Some(maker)) = (&mut self.shell, &self.maker) else { return Err(NotRun::NoShell) };
         // First, so that nothing runs that can't be ended.
         let (stop, signal) = match self.spare.take() {
@@ -268,11 +268,11 @@ impl ShellRunner {
         match shell.begin(job) {
             First::Finished(finished) => {
                 self.spare = Some((stop, signal));
-                Ok(Started::Ended(ended(finished, &*maker.observer, maker.report)))
+                Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report)))
             }
             First::Work(work) => {
                 let heartbeat = wants_progress.then(|| heartbeat(key, maker.events.clone()));
-                shell.go_on(work, signal, heartbeat).then_some(Started::Runs(stop)).ok_or(NotRun::NoShell)
+                shell.go_on(work, signal, heartbeat).then_some(Begun::Runs(stop)).ok_or(NotRun::NoShell)
             }
         }
     }

@@ -16,7 +16,7 @@ use super::not_run::NotRun;
 use super::parts::Parts;
 use super::reading::Background;
 use super::requests::{Finished, LaneName, Pending, Requests, Work};
-use super::shell::{ShellRunner, Started};
+use super::shell::{Begun, ShellRunner};
 use super::task_requests;
 use super::tasks::TaskChange;
 use super::workers::Workers;
@@ -66,11 +66,11 @@ pub(super) fn start(
                         .get_mut(key)
                         .filter(|_| job.is_fed())
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                    runners.workers.run(job).map(|begun| {
-                        if begun.started.is_some_and(|started| audit.starts(key, &started)) {
+                    runners.workers.run(job).map(|(stop, started)| {
+                        if started.is_some_and(|started| audit.starts(key, &started)) {
                             effects.push(Effect::Wait(STARTED_WITHIN, Deadline::Started));
                         }
-                        Started::Runs(begun.stop)
+                        Begun::Runs(stop)
                     })
                 }
                 Work::Shell(mut turn) => {
@@ -88,7 +88,7 @@ pub(super) fn start(
                 }
             };
             match begun {
-                Ok(Started::Runs(stop)) if lane == LaneName::Background => {
+                Ok(Begun::Runs(stop)) if lane == LaneName::Background => {
                     match (pending.reply.task(), parts.task_ttl()) {
                         (Some(task), _) => effects.push(Effect::Task(task, TaskChange::Runs(key))),
                         (None, Some(ttl)) if pending.feedback.takes_tasks() => {
@@ -102,7 +102,7 @@ pub(super) fn start(
                         effects.push(Effect::Answer(reply, result.encode(revision)));
                     }
                 }
-                Ok(Started::Runs(stop)) => {
+                Ok(Begun::Runs(stop)) => {
                     // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                     let is_kept = kept.get(key).is_some();
                     if let Some(after) = parts.hand_over.filter(|after| *after < timeout && is_kept) {
@@ -112,7 +112,7 @@ pub(super) fn start(
                     }
                     requests.run(key, lane, pending, Some(stop));
                 }
-                Ok(Started::Ended(ended)) => {
+                Ok(Begun::Ended(ended)) => {
                     requests.run(key, lane, pending, None);
                     effects.push(Effect::End(ended));
                 }

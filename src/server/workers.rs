@@ -12,17 +12,7 @@ use super::in_loop::{InLoop, Left};
 use super::inbox::EventSender;
 use super::job::{Job, RunsWith, Untold, take_start, tell_start};
 use super::not_run::NotRun;
-use super::observer::Observer;
 use crate::exec::{Executor, StartedCommand, Stop, StopSignal, own_children, stop};
-use crate::tools::ReportSettings;
-
-/// What every thread has. Apart from the channel, threads share nothing else.
-struct Shared {
-    executor: Arc<dyn Executor>,
-    report: ReportSettings,
-    observer: Arc<dyn Observer>,
-    events: EventSender,
-}
 
 /// What a thread has to do.
 enum Assignment {
@@ -34,14 +24,6 @@ enum Assignment {
 
 /// How a thread gets its assignments.
 type Assignments = Sender<Assignment>;
-
-/// A command that runs.
-pub(super) struct Begun {
-    /// Ends it.
-    pub stop: Stop,
-    /// Its start, if no thread reports it.
-    pub started: Option<StartedCommand>,
-}
 
 /// The threads, and the commands of the loop.
 ///
@@ -73,18 +55,18 @@ impl Workers {
         &mut self.in_loop
     }
 
-    /// Begins the job.
+    /// Begins the job; returns what ends it, and its start if no thread reports that.
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run(&mut self, job: Box<Job>) -> Result<Begun, NotRun> {
+    pub(super) fn run(&mut self, job: Box<Job>) -> Result<(Stop, Option<StartedCommand>), NotRun> {
         // First, so that nothing runs that can't be ended.
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
         match self.in_loop.begin(job, signal, &self.with, &self.events) {
-            Ok(started) => Ok(Begun { stop, started }),
+            Ok(started) => Ok((stop, started)),
             Err((job, signal)) => {
                 self.run_on_thread(job, signal).map_err(|source| NotRun::NoThread { source })?;
-                Ok(Begun { stop, started: None })
+                Ok((stop, None))
             }
         }
     }
@@ -152,24 +134,24 @@ impl Workers {
         first: impl FnOnce(&dyn Executor) + Send + 'static,
     ) -> io::Result<Assignments> {
         let (assignments, receiver) = mpsc::channel();
-        let RunsWith { executor: of_all, report, observer } = (self.with)();
-        let executor = executor.unwrap_or(of_all);
-        let shared = Shared { executor, report, observer, events: self.events.clone() };
+        let mut with = (self.with)();
+        with.executor = executor.unwrap_or(with.executor);
+        let events = self.events.clone();
         let work = move || {
             own_children();
-            first(&*shared.executor);
+            first(&*with.executor);
             while let Ok(assignment) = receiver.recv() {
                 let ended = match assignment {
-                    Assignment::Run(job, signal) => run(&shared, *job, signal),
+                    Assignment::Run(job, signal) => run(&with, &events, *job, signal),
                     Assignment::Watch(left) => left.run_to_end(),
                 };
-                if shared.executor.has_worn_thread() {
+                if with.executor.has_worn_thread() {
                     // Dropped first, so that the loop can't give this thread another assignment.
                     drop(receiver);
-                    shared.events.send(Event::Ended(ended));
+                    events.send(Event::Ended(ended));
                     return;
                 }
-                if !shared.events.send(Event::Ended(ended)) {
+                if !events.send(Event::Ended(ended)) {
                     return;
                 }
             }
@@ -186,12 +168,11 @@ impl Workers {
     }
 }
 
-fn run(shared: &Shared, job: Job, stop: StopSignal) -> CallEnded {
-    let Shared { executor, report, observer, events } = shared;
+fn run(with: &RunsWith, events: &EventSender, job: Job, stop: StopSignal) -> CallEnded {
     let (key, is_audited, untold) = (job.key, job.is_audited, Untold::default());
-    let (mut invocation, ending) = job.split(stop, events, *report, observer, &**executor);
+    let (mut invocation, ending) = job.split(stop, events, with);
     invocation.on_start = is_audited.then(|| tell_start(key, events.clone(), Arc::clone(&untold)));
     // A panic ends only the call, with an error, and neither the thread nor the server.
-    let outcome = catch_unwind(AssertUnwindSafe(|| executor.run(invocation)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| with.executor.run(invocation)));
     ending.of(outcome, take_start(&untold))
 }
