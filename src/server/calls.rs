@@ -16,7 +16,7 @@ use super::requests::{ApprovedCall, AskedCall, Pending};
 use super::roots::DecidedIn;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
-use super::shell::ShellRunner;
+use super::shell_runner::ShellRunner;
 use super::state::State;
 use super::task_requests;
 use super::tasks::TaskChange;

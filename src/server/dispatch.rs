@@ -18,7 +18,7 @@ use super::questions::Ended;
 use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Requests, Subscription};
 use super::session::{RequestContext, Served, Session};
-use super::shell::ShellRunner;
+use super::shell_runner::ShellRunner;
 use super::state::State;
 use super::task_requests;
 use super::tasks::Tasks;

@@ -54,7 +54,7 @@ mod roots;
 mod run;
 mod sent_words;
 mod session;
-mod shell;
+mod shell_runner;
 mod state;
 mod task_requests;
 mod tasks;

@@ -13,7 +13,7 @@ use super::observer::Decided;
 use super::parts::Parts;
 use super::questions::Questions;
 use super::requests::Work;
-use super::shell::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use super::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};
 use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;

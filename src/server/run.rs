@@ -28,7 +28,7 @@ use super::replies::{AnsweredLost, Destination, Replies, Reply};
 use super::requests::{GivenUp, HeldCall, Requests};
 use super::roots::Roots;
 use super::session::Session;
-use super::shell::ShellRunner;
+use super::shell_runner::ShellRunner;
 use super::state::{ListedTools, State};
 use super::task_requests;
 use super::tasks::{Outcome, Tasks};

@@ -16,7 +16,7 @@ use super::not_run::NotRun;
 use super::parts::Parts;
 use super::reading::Background;
 use super::requests::{Finished, LaneName, Pending, Requests, Work};
-use super::shell::{Begun, ShellRunner};
+use super::shell_runner::{Begun, ShellRunner};
 use super::task_requests;
 use super::tasks::TaskChange;
 use super::workers::Workers;
