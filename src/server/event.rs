@@ -1,15 +1,13 @@
 //! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::Answer;
 use crate::audit::Stream;
 use crate::exec::{End, Host, Limit, Looked, StartedCommand};
-use crate::files::Held;
 use crate::jsonrpc::Line;
+use crate::shell::ShellDirectory;
 
 /// Something that the loop handles.
 #[derive(Debug)]
@@ -132,9 +130,7 @@ pub(crate) struct ShellState {
     /// Why the shell was restarted, if it was.
     pub restarted: Option<String>,
     /// The current directory of the shell, if it is known.
-    pub directory: Option<Arc<Path>>,
-    /// The same directory, held open, if the kernel reports it.
-    pub held: Option<Arc<Held>>,
+    pub directory: Option<ShellDirectory>,
 }
 
 /// The outcome of a look at an output.

@@ -15,7 +15,7 @@ use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellJob, ShellSettings};
+use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
 
 /// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
@@ -112,9 +112,7 @@ pub(super) struct ShellRunner {
     /// The directories for the decision on the last call; `None` for the operator's own.
     directories: Option<Arc<Directories>>,
     /// The current directory, as the shell's last answer said; `None` before the first.
-    current: Option<Arc<Path>>,
-    /// The same directory, held open, if the kernel reports it.
-    held: Option<Arc<Held>>,
+    current: Option<ShellDirectory>,
     /// The previous directory, to which `cd -` goes.
     previous: Option<Arc<Path>>,
     home: Option<PathBuf>,
@@ -153,7 +151,7 @@ impl ShellRunner {
     /// The directories that a `cd` can refer to.
     pub(super) fn directories(&self) -> ShellDirectories<'_> {
         ShellDirectories {
-            current: self.current.as_deref(),
+            current: self.current.as_ref().map(|current| &*current.path),
             previous: self.previous.as_deref(),
             home: self.home.as_deref(),
         }
@@ -203,7 +201,10 @@ impl ShellRunner {
                 self.check(&command, directories)?;
                 let target = self.directories().target(&change, directories)?;
                 let start = || directories.resolve(None).ok().map(|directory| Arc::from(directory.path()));
-                (ShellAction::ChangeDirectory(target), self.current.clone().or_else(start))
+                (
+                    ShellAction::ChangeDirectory(target),
+                    self.current.as_ref().map(|current| Arc::clone(&current.path)).or_else(start),
+                )
             }
         })
     }
@@ -216,10 +217,10 @@ impl ShellRunner {
         if command.rule().is_none() {
             return Ok(());
         }
-        let current = match (&self.held, &self.current) {
-            (Some(held), _) => WorkingDirectory::of(Arc::clone(held)),
-            (None, Some(path)) => WorkingDirectory::open(path),
-            (None, None) => directories.base().open(),
+        let current = match &self.current {
+            Some(ShellDirectory { held: Some(held), .. }) => WorkingDirectory::of(Arc::clone(held)),
+            Some(ShellDirectory { path, held: None }) => WorkingDirectory::open(path),
+            None => directories.base().open(),
         };
         let unknown = |error| Refusal::InShell { reason: format!("the shell's directory can't be looked at: {error}") };
         command.check_in(directories, &current.map_err(unknown)?, &self.changes)
@@ -251,7 +252,7 @@ impl ShellRunner {
         self.shell = None;
         self.shell = Some(maker.make(directories.base(), reason).map_err(|source| NotRun::NoThread { source })?);
         self.client_roots = directories.client_roots().to_vec();
-        (self.current, self.held, self.previous) = (None, None, None);
+        (self.current, self.previous) = (None, None);
         (self.is_outside, self.is_used) = (false, false);
         (self.changes, self.number) = (Vec::new(), 0);
         Ok(())
@@ -289,27 +290,26 @@ impl ShellRunner {
             self.number = state.shell;
         }
         let Some(current) = state.directory else { return };
-        if let Some(from) = changed_from.filter(|from| *from != current) {
+        if let Some(from) = changed_from.filter(|from| *from != current.path) {
             self.previous = Some(from);
         }
         if state.restarted.is_some() {
             self.previous = None;
         }
-        let path_before = self.current.replace(Arc::clone(&current));
-        let held_before = std::mem::replace(&mut self.held, state.held);
-        let is_unmoved = match (&held_before, &self.held) {
+        let is_unmoved = self.current.as_ref().is_some_and(|before| match (&before.held, &current.held) {
             // A builtin other than `cd` leaves the shell where it was, with the same handle.
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-            (_, None) => path_before.as_ref() == Some(&current),
+            (_, None) => before.path == current.path,
             (None, Some(_)) => false,
-        };
+        });
         if !is_unmoved {
             let directories = self.directories.as_deref().unwrap_or(operators);
             // If the kernel does not report the directory, there is only its path.
-            let opened = self.held.clone().or_else(|| Held::open_directory(&current).ok().map(Arc::new));
+            let opened = current.held.clone().or_else(|| Held::open_directory(&current.path).ok().map(Arc::new));
             let is_outside = |current: Arc<Held>| !directories.is_base(&current) && directories.is_outside(&current);
             self.is_outside = opened.is_none_or(is_outside);
         }
+        self.current = Some(current);
     }
 
     /// Makes the next answer say why the shell was restarted, since the call has been answered already.
@@ -329,7 +329,7 @@ impl ShellRunner {
 }
 
 fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: ReportSettings) -> CallEnded {
-    let Finished { context, mut answer, host, shell: number, stands } = finished;
+    let Finished { context, mut answer, host, shell: number, directory } = finished;
     let CallContext { key, facts, revision, is_audited, is_kept, restarted: before } = context;
     if let Ok(answer) = &mut answer {
         answer.restarted = answer.restarted.take().or(before);
@@ -349,14 +349,12 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
     let (result, how, shell) = match answer {
         Ok(answer) => {
             let Output { end, elapsed, .. } = answer.output;
-            let (restarted, held) = (answer.restarted.clone(), answer.held.clone());
-            let directory = Some(Arc::clone(&answer.directory));
-            let shell = ShellState { host, shell: number, restarted, directory, held };
+            let (restarted, directory) = (answer.restarted.clone(), Some(answer.directory.clone()));
+            let shell = ShellState { host, shell: number, restarted, directory };
             (shell_result(answer, &facts, report), HowEnded::Ran { end, elapsed }, shell)
         }
         Err(why) => {
-            let (directory, held) = stands.unzip();
-            let shell = ShellState { host, shell: number, restarted: None, directory, held: held.flatten() };
+            let shell = ShellState { host, shell: number, restarted: None, directory };
             (CallToolResult::error(format!("the call failed: {why}")), HowEnded::Failed(why), shell)
         }
     };

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::dialect::current as dialect;
+use super::directories::ShellDirectory;
 use super::marker::Marker;
 use super::session::ShellLine;
 use crate::exec::{Environment, Host, Launcher, Limits, Output, Spool, since_1970};
-use crate::files::Held;
 use crate::integrity::{Guard, Untrusted};
 use crate::policy::{Base, ShellCommand};
 use crate::sandbox::Sandbox;
@@ -134,7 +134,7 @@ pub struct Finished<T> {
     /// Which shell it is, counted from 1; 0 before the first.
     pub shell: u64,
     /// The shell's directory now, even after a call without an answer; `None` if there is no shell.
-    pub stands: Option<(Arc<Path>, Option<Arc<Held>>)>,
+    pub directory: Option<ShellDirectory>,
 }
 
 /// The answer to a call.
@@ -143,9 +143,7 @@ pub struct Answer {
     /// How the command ended and what it printed, from the call's turn to its end.
     pub output: Output,
     /// The shell's directory now.
-    pub directory: Arc<Path>,
-    /// A handle of that directory, if the kernel gives one.
-    pub held: Option<Arc<Held>>,
+    pub directory: ShellDirectory,
     /// Why a new shell had to be started.
     pub restarted: Option<String>,
 }

@@ -1,9 +1,27 @@
 //! The directories of the persistent shell, and the target of a directory change.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::dialect::{Change, current as dialect};
+use crate::files::{Held, are_same};
 use crate::policy::{Directories, Refusal};
+
+/// The directory that the shell is in.
+#[derive(Debug, Clone)]
+pub struct ShellDirectory {
+    /// Its path, which is empty before the first shell.
+    pub path: Arc<Path>,
+    /// The same directory, held open, if the kernel reports it.
+    pub held: Option<Arc<Held>>,
+}
+
+impl ShellDirectory {
+    /// Whether it is the same directory with the same name.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.path == other.path && are_same(self.held.as_slice(), other.held.as_slice())
+    }
+}
 
 /// The directories that a change can be relative to.
 #[derive(Debug, Clone, Copy, Default)]

@@ -21,6 +21,6 @@ mod worker;
 
 pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 pub use decision::{ShellArguments, ShellDecision, decide};
-pub use directories::ShellDirectories;
+pub use directories::{ShellDirectories, ShellDirectory};
 pub use handle::{First, Shell};
 pub use marker::Marker;

@@ -14,12 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::call::{Answer, Finished, ShellAction, ShellSettings};
-use super::dialect::Status;
+use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
 use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSignal};
-use crate::files::{Held, are_same};
 use crate::policy::Base;
 
 /// How long the caller watches a call. It serves nothing else in this time.
@@ -93,9 +92,6 @@ const MOVED: &str = "the shell was restarted in another directory than the one t
 const RENEWED: &str = "the command was approved for a shell whose state is lost, so it was not run; call it again to have it approved \
                        for the new shell";
 
-/// A directory by its path, and by a handle if the kernel gives one.
-type Directory = (Arc<Path>, Option<Arc<Held>>);
-
 /// Runs the calls.
 #[derive(Debug)]
 pub(super) struct Worker {
@@ -107,16 +103,13 @@ pub(super) struct Worker {
     opening: Option<Opening>,
     /// How many shells there were.
     shells: u64,
-    directory: Arc<Path>,
-    /// A handle of the directory, if the kernel gives one.
-    held: Option<Arc<Held>>,
+    directory: ShellDirectory,
     /// Why there is no session, if the next call has to report it.
     lost: Option<String>,
 }
 
 impl Worker {
     pub fn new(settings: ShellSettings, first: Arc<OnceLock<FirstShell>>) -> Self {
-        let directory = Path::new("").into();
         Self {
             settings,
             first,
@@ -124,8 +117,7 @@ impl Worker {
             session: None,
             opening: None,
             shells: 0,
-            directory,
-            held: None,
+            directory: ShellDirectory { path: Path::new("").into(), held: None },
             lost: None,
         }
     }
@@ -175,8 +167,8 @@ impl Worker {
             Err(PANICKED.to_owned())
         });
         let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
-        let stands = self.stands().filter(|_| self.session.is_some());
-        Finished { context, answer, host: Some(host), shell: self.shells, stands }
+        let directory = self.session.as_ref().and(self.stands()).cloned();
+        Finished { context, answer, host: Some(host), shell: self.shells, directory }
     }
 
     fn answer(&mut self, stage: Stage, start: &Base, control: Option<Control>) -> Result<Answer, String> {
@@ -187,7 +179,7 @@ impl Worker {
                 return self.restart(start, reason, limits, stop);
             }
             Stage::New { distrust, action, limits, spool } => {
-                let stood = self.stands();
+                let stood = self.stands().cloned();
                 if let Some(why) = distrust {
                     self.lose(why);
                 }
@@ -197,7 +189,7 @@ impl Worker {
                 let program = action.program().map(Path::to_owned);
                 let line = action.shell_line(limits, spool, self.markers.fresh())?;
                 let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
-                if is_bound && stood.is_some_and(|stood| !self.stands_in(&stood)) {
+                if is_bound && stood.is_some_and(|stood| !stood.is_same(&self.directory)) {
                     let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
                     return Err(format!("{why}{MOVED}"));
                 }
@@ -229,14 +221,8 @@ impl Worker {
     }
 
     /// The shell's directory, or its last one if the shell was lost; `None` until a new shell has reported it.
-    fn stands(&self) -> Option<Directory> {
-        let is_known = self.opening.is_none() && !self.directory.as_os_str().is_empty();
-        is_known.then(|| (Arc::clone(&self.directory), self.held.clone()))
-    }
-
-    /// Whether the shell is in this very directory, whatever its name is now.
-    fn stands_in(&self, (path, held): &Directory) -> bool {
-        *path == self.directory && are_same(held.as_slice(), self.held.as_slice())
+    fn stands(&self) -> Option<&ShellDirectory> {
+        Some(&self.directory).filter(|directory| self.opening.is_none() && !directory.path.as_os_str().is_empty())
     }
 
     fn watch(
@@ -274,7 +260,7 @@ impl Worker {
             limit: None,
             elapsed: started.elapsed(),
         };
-        Ok(Answer { output, directory: Arc::clone(&self.directory), held: self.held.clone(), restarted: Some(reason) })
+        Ok(Answer { output, directory: self.directory.clone(), restarted: Some(reason) })
     }
 
     fn conclude(&mut self, begun: Begun, ran: Ran, start: &Base, stop: Option<&StopSignal>) -> Result<Answer, String> {
@@ -285,7 +271,7 @@ impl Worker {
             Ending::Answered(status) => {
                 limit = self.session.as_mut().and_then(|session| session.hit(exit_status(status.code)));
                 if let Some(session) = self.session.as_ref().filter(|_| !stays) {
-                    (self.directory, self.held) = place(session, &status);
+                    self.directory = place(session, Path::new(&status.directory));
                 }
                 if self.session.as_ref().is_some_and(Session::is_spent) {
                     self.session = None;
@@ -318,7 +304,7 @@ impl Worker {
             }
         };
         let output = Output { end, stdout, stderr, limit, elapsed: started.elapsed() };
-        Ok(Answer { output, directory: Arc::clone(&self.directory), held: self.held.clone(), restarted })
+        Ok(Answer { output, directory: self.directory.clone(), restarted })
     }
 
     /// Makes sure that there is a shell; returns why one had to be started, if so.
@@ -392,8 +378,7 @@ impl Worker {
         match opening.wait(stop, until).map_err(|error| error.to_string())? {
             Opened::Waits(opening) => self.opening = Some(opening),
             Opened::Session(session) => {
-                let told = Status { code: 0, directory: self.directory.display().to_string() };
-                (self.directory, self.held) = place(&session, &told);
+                self.directory = place(&session, &self.directory.path);
                 self.session = Some(session);
                 self.shells += 1;
             }
@@ -412,15 +397,15 @@ impl Worker {
             return Err(ENDS.to_owned());
         }
         let opening = Opening::start(&program, &self.settings, directory).map_err(|error| error.to_string())?;
-        (self.directory, self.held) = (directory.path.as_path().into(), None);
+        self.directory = ShellDirectory { path: directory.path.as_path().into(), held: None };
         Ok(opening)
     }
 }
 
-/// The shell's directory: from the kernel if possible, else from the shell.
-fn place(session: &Session, status: &Status) -> (Arc<Path>, Option<Arc<Held>>) {
+/// The shell's directory: from the kernel if possible, else as the shell has reported it.
+fn place(session: &Session, reported: &Path) -> ShellDirectory {
     match session.held_directory() {
-        Some(held) => (held.path().into(), Some(Arc::new(held))),
-        None => (session.directory(status).into(), None),
+        Some(held) => ShellDirectory { path: held.path().into(), held: Some(Arc::new(held)) },
+        None => ShellDirectory { path: reported.into(), held: None },
     }
 }

@@ -26,8 +26,14 @@ pub struct ShellCommandFacts {
 
 /// Makes the result of an answer of the shell.
 pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportSettings) -> CallToolResult {
-    let Answer { output: Output { end, stdout, stderr, limit, .. }, directory, held: _, restarted } = answer;
-    command_result::result(end, limit, [stdout, stderr], settings, &InShell { facts, directory: &directory, restarted })
+    let Answer { output: Output { end, stdout, stderr, limit, .. }, directory, restarted } = answer;
+    command_result::result(
+        end,
+        limit,
+        [stdout, stderr],
+        settings,
+        &InShell { facts, directory: &directory.path, restarted },
+    )
 }
 
 /// Makes the result of a running call of the shell, from its output so far.
@@ -78,13 +84,15 @@ impl Own for InShell<'_> {
 mod tests {
     use super::*;
     use crate::exec::End;
+    use crate::shell::ShellDirectory;
     use std::time::Duration;
 
     fn answer(end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
         let captured = |bytes: &[u8]| Captured { head: bytes.to_vec(), ..Captured::default() };
         let output =
             Output { end, stdout: captured(stdout), stderr: captured(stderr), limit: None, elapsed: Duration::ZERO };
-        Answer { output, directory: Path::new("/w").into(), held: None, restarted: None }
+        let directory = ShellDirectory { path: Path::new("/w").into(), held: None };
+        Answer { output, directory, restarted: None }
     }
 
     fn facts(word: &str, literal_pattern: Option<&'static str>) -> ShellCommandFacts {

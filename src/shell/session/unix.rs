@@ -8,7 +8,7 @@ mod watch;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -207,11 +207,6 @@ impl Session {
     /// it.
     pub(in crate::shell) fn is_spent(&self) -> bool {
         self.is_spent
-    }
-
-    /// The shell's directory, as the shell reports it.
-    pub(in crate::shell) fn directory(&self, status: &Status) -> PathBuf {
-        PathBuf::from(&status.directory)
     }
 
     /// A handle of the shell's directory, if the kernel gives one.

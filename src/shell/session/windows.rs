@@ -4,7 +4,7 @@
 //! ending a command ends the shell with its state, and another shell is started.
 
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
@@ -17,7 +17,7 @@ use crate::exec::{Beats, End, Host, Limit, Limits, Spawned, StopReason, StopSign
 use crate::files::Held;
 use crate::policy::Base;
 use crate::shell::call::ShellSettings;
-use crate::shell::dialect::{Status, current as dialect};
+use crate::shell::dialect::current as dialect;
 use crate::shell::error::ShellError;
 use crate::shell::marker::Until;
 
@@ -163,11 +163,6 @@ impl Session {
             Some(ending) => ending,
         };
         Ok(Watched::Ended(Ran { ending, stdout: stdout.finish(), stderr: stderr.finish(), ended_by_us, is_shutdown }))
-    }
-
-    /// The shell's directory, as the shell reports it.
-    pub(in crate::shell) fn directory(&self, status: &Status) -> PathBuf {
-        PathBuf::from(&status.directory)
     }
 
     /// Only the shell knows its directory.
