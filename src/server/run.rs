@@ -423,35 +423,22 @@ impl<'o> Server<'o> {
 
     fn apply(&mut self, effects: Effects) -> io::Result<()> {
         for effect in effects {
-            let line = match effect {
-                Effect::Answer(reply, result) => match reply.task() {
-                    None => self.replies.result(reply, result),
-                    Some(task) => {
-                        self.task_ended(task, reply, Outcome::Result(result))?;
-                        None
-                    }
-                },
+            match effect {
+                Effect::Answer(reply, result) => self.answer(reply, Outcome::Result(result))?,
                 Effect::Refuse(reply, error) => {
                     self.state.audit.refused(reply.id(), reply.called(), Some(error.code), &error.message);
                     if self.log.writes(LogLevel::Debug) {
                         let line = Fields::of_request(reply.id()).ours("error", error.code);
                         self.log.write(LogLevel::Debug, line.reason("message", &error.message).as_str());
                     }
-                    match reply.task() {
-                        None => self.replies.error(reply, &error),
-                        Some(task) => {
-                            self.task_ended(task, reply, Outcome::Error(error))?;
-                            None
-                        }
-                    }
+                    self.answer(reply, Outcome::Error(error))?;
                 }
-                Effect::Withdraw(reply) => self.replies.withdraw(reply),
-                Effect::Send(message) => Some(message),
+                Effect::Withdraw(reply) => self.replies.withdraw(reply).map_or(Ok(()), |line| self.write(&line))?,
+                Effect::Send(message) => self.write(&message)?,
                 Effect::Serve(held) => {
                     let Self { parts, state, runners, .. } = self;
                     let effects = dispatch::serve(parts, state, &runners.shell, *held);
                     self.step(effects)?;
-                    None
                 }
                 Effect::Ask(asks) => {
                     let number = asks.number;
@@ -460,44 +447,38 @@ impl<'o> Server<'o> {
                         let effects = self.answered(number, &Answer::Failed(why), "");
                         self.step(effects)?;
                     }
-                    None
                 }
-                Effect::EndAsking(number) => {
-                    self.runners.asker.end(number, StopReason::Cancelled);
-                    None
-                }
-                Effect::End(ended) => {
-                    self.inbox.put_first(Event::Ended(ended));
-                    None
-                }
+                Effect::EndAsking(number) => self.runners.asker.end(number, StopReason::Cancelled),
+                Effect::End(ended) => self.inbox.put_first(Event::Ended(ended)),
                 Effect::Task(task, change) => {
                     let State { background, requests, .. } = &mut self.state;
                     let effects = task_requests::changed(&mut background.tasks, requests, task, change);
                     self.apply(effects)?;
-                    None
                 }
-                Effect::Wait(delay, deadline) => {
-                    self.inbox.after(delay, deadline);
-                    None
-                }
-                Effect::Forget(deadline) => {
-                    self.inbox.forget(deadline);
-                    None
-                }
-                Effect::Log(level, line) => {
-                    self.log.write(level, &line);
-                    None
-                }
-                Effect::Record(event) => {
-                    self.state.audit.record(|| *event);
-                    None
-                }
-            };
-            if let Some(line) = line {
-                self.write(&line)?;
+                Effect::Wait(delay, deadline) => self.inbox.after(delay, deadline),
+                Effect::Forget(deadline) => self.inbox.forget(deadline),
+                Effect::Log(level, line) => self.log.write(level, &line),
+                Effect::Record(event) => self.state.audit.record(|| *event),
             }
         }
         Ok(())
+    }
+
+    /// Answers a request. If it became a task, the task keeps the answer.
+    fn answer(&mut self, reply: Reply, outcome: Outcome) -> io::Result<()> {
+        let Some(task) = reply.task() else {
+            let line = match outcome {
+                Outcome::Result(result) => self.replies.result(reply, result),
+                Outcome::Error(error) => self.replies.error(reply, &error),
+            };
+            return line.map_or(Ok(()), |line| self.write(&line));
+        };
+        let charge = reply.new_charge();
+        let nothing = self.replies.withdraw(reply);
+        debug_assert!(nothing.is_none(), "the client was answered before");
+        let State { background, requests, .. } = &mut self.state;
+        let effects = task_requests::ended(&mut background.tasks, requests, task, outcome, charge);
+        self.apply(effects)
     }
 
     fn line(&mut self, line: Line) -> io::Result<()> {
@@ -667,16 +648,6 @@ impl<'o> Server<'o> {
             line.map_or(Ok(()), |line| self.write(&line))?;
         }
         Ok(())
-    }
-
-    /// Keeps the answer to the request that became this task.
-    fn task_ended(&mut self, task: u64, reply: Reply, outcome: Outcome) -> io::Result<()> {
-        let charge = reply.new_charge();
-        let nothing = self.replies.withdraw(reply);
-        debug_assert!(nothing.is_none(), "the client was answered before");
-        let State { background, requests, .. } = &mut self.state;
-        let effects = task_requests::ended(&mut background.tasks, requests, task, outcome, charge);
-        self.apply(effects)
     }
 
     /// Writes one line, with a single write if the stream takes it whole.
