@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::auditing::Auditor;
+use super::auditor::Auditor;
 use super::effects::{Effect, Effects};
 use super::in_results::{Brought, answer_in, ask_in_result};
 use super::log::Fields;

@@ -1,6 +1,6 @@
 //! Cancels requests, and tells the log and the audit log about it.
 
-use super::auditing::Auditor;
+use super::auditor::Auditor;
 use super::effects::{Effect, Effects};
 use super::event::Deadline;
 use super::log::Fields;

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
 
-use super::auditing::ReceivedLine;
+use super::auditor::ReceivedLine;
 use super::budget::REQUEST;
 use super::calls;
 use super::cancelling::cancel;

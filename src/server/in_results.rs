@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::approval::{Answer, AnswerOf, CallToApprove, Channel};
-use super::auditing::Auditor;
+use super::auditor::Auditor;
 use super::effects::{Effect, Effects};
 use super::event::Deadline;
 use super::log::Fields;

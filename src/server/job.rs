@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::auditing::stream;
+use super::audit_records::stream;
 use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
 use super::observer::{CommandEnded, CommandOutcome, Observer};

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::anchor::AnchorSettings;
-use super::auditing::{self, AuditPlan};
+use super::audit_plan::AuditPlan;
 use super::configured;
 use super::event::Event;
 use super::inbox::EventSender;
@@ -73,7 +73,7 @@ impl LateParts {
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
             secrets: Arc::new(Secrets::new(config.secret_values())),
-            audit: auditing::plan(config),
+            audit: AuditPlan::of(config),
             anchor: configured::anchor_settings(config),
         };
         let rules = Arc::clone(&config.rules);

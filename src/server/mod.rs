@@ -12,7 +12,9 @@
 mod anchor;
 mod approval;
 mod asker;
-mod auditing;
+mod audit_plan;
+mod audit_records;
+mod auditor;
 mod budget;
 mod calls;
 mod cancelling;
@@ -66,7 +68,7 @@ mod workers;
 
 pub use approval::{Answer, Channel};
 pub use asker::AskSettings;
-pub(crate) use auditing::check_audit;
+pub(crate) use audit_plan::check_audit;
 pub use confinement::Confinement;
 pub use examine::Asked;
 pub use in_process::CallError;

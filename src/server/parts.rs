@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
-use super::auditing::{self, AuditPlan};
+use super::audit_plan::AuditPlan;
 use super::configured;
 use super::confinement::Confinement;
 use super::examine::{Asked, examine};
@@ -195,7 +195,7 @@ impl Parts {
             records_secrets: config.record.value.is_some()
                 && (!config.env.value.is_empty() || config.rules.written().any(|rule| rule.has_secrets())),
             secrets: Arc::new(Secrets::new(config.secret_values())),
-            audit: auditing::plan(config),
+            audit: AuditPlan::of(config),
             anchor: configured::anchor_settings(config),
         }
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::CallToApprove;
-use super::auditing::{Auditor, decided_record};
+use super::audit_records::decided_record;
+use super::auditor::Auditor;
 use super::budget::{cost_of_directories, cost_of_words};
 use super::job::Job;
 use super::log::Fields;

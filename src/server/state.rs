@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::auditing::Auditor;
+use super::auditor::Auditor;
 use super::outgoing::Outgoing;
 use super::questions::Questions;
 use super::reading::Background;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::auditing::Auditor;
+use super::auditor::Auditor;
 use super::budget::Charge;
 use super::cancelling;
 use super::effects::{Effect, Effects};

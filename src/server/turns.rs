@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::anchor::Anchor;
 use super::asker::Asker;
-use super::auditing::{Auditor, STARTED_WITHIN};
+use super::auditor::{Auditor, STARTED_WITHIN};
 use super::effects::{Effect, Effects};
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::kept::KeptCalls;

@@ -2,39 +2,28 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::event::{CallEnded, EndOfCommand, HowEnded};
+use super::audit_plan::{AuditPlan, not_opened};
+use super::audit_records::{ended_record, name, started_event};
+use super::event::CallEnded;
 use super::not_run::NotRun;
 use super::not_started::NotStarted;
 use super::replies::Called;
 use crate::audit::{
-    AuditError, AuditLog, AuditSettings, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind,
-    PolicyFile, Received, RefusedRequest, SessionFacts, Started, Stream, Verdict, milliseconds,
+    AuditError, AuditLog, AuditedClient, Decided, Digest, Ended, Event, MessageKind, Received, RefusedRequest,
 };
-use crate::config::{Config, LogLevel, Row, rows};
-use crate::exec::{Captured, End, Limit, StartedCommand, own_binary};
-use crate::files::{Sha256, SharedFileError, SharedReader};
+use crate::config::LogLevel;
+use crate::exec::StartedCommand;
+use crate::files::SharedReader;
 use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
-use crate::policy::{DescribedAt, Explanation, Refusal};
-use crate::random;
-use crate::text::{escape_os, time};
-use crate::tools::{CallTool, ToolKind, signal_name};
+use crate::tools::{CallTool, ToolKind};
 
-/// Opens the log of a configuration, once there is a session to be recorded.
-pub(super) struct AuditPlan {
-    /// As the operator named it.
-    file: PathBuf,
-    open: Box<dyn FnOnce() -> Result<AuditLog, AuditError> + Send + Sync>,
-}
-
-/// The longest name of a method or a tool that is recorded, in bytes. Real tools have names below a hundred.
-const LONGEST_NAME: usize = 256;
 /// How long the record of a start waits for the record of the end, so that one write can hold both.
 pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
 /// Why the end of a call is not known.
@@ -78,75 +67,11 @@ pub(super) struct Auditor {
     told: Vec<(LogLevel, String)>,
 }
 
-/// Makes the plan for the log that the operator asked for; `None` without `--audit`.
-pub(super) fn plan(config: &Config) -> Option<AuditPlan> {
-    let file = config.audit.value.clone()?;
-    let config = config.clone();
-    Some(AuditPlan { file: file.clone(), open: Box::new(move || open(&config, &file)) })
-}
-
-/// Whether the log that the operator asked for could be opened; makes no file.
-///
-/// # Errors
-/// [`NotStarted::Audit`].
-pub(crate) fn check_audit(config: &Config) -> Result<(), NotStarted> {
-    let Some(file) = &config.audit.value else { return Ok(()) };
-    let changeable = config.changeable_directories();
-    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
-    AuditLog::check(&config.surroundings.directory.join(file), &changeable).map_err(|error| not_opened(file, &error))
-}
-
-fn not_opened(file: &Path, error: &AuditError) -> NotStarted {
-    NotStarted::Audit { file: escape_os(file.as_os_str()).into_owned(), why: error.to_string() }
-}
-
-fn open(config: &Config, file: &Path) -> Result<AuditLog, AuditError> {
-    let mut salt = [0; 16];
-    let system = |source| AuditError::File { source: SharedFileError::System { source } };
-    random::fill(&mut salt).map_err(system)?;
-    let changeable = config.changeable_directories();
-    let changeable: Vec<&Path> = changeable.iter().map(PathBuf::as_path).collect();
-    let settings = AuditSettings {
-        path: &config.surroundings.directory.join(file),
-        changeable: &changeable,
-        max_size: config.audit_max_size.value,
-        sync: config.audit_sync.value,
-        session: random::uuid(),
-        salt,
-        secrets: config.secret_values(),
-        clock: config.surroundings.clock(),
-    };
-    // The binary is large, and nobody waits for its digest before there is something to record.
-    let digest = || Sha256::of_stream(std::fs::File::open(own_binary()?)?);
-    let program = std::thread::Builder::new().name("digest".into()).spawn(digest).map_err(system)?;
-    let row = |row: Row| format!("{}: {}\n", row.name, row.value);
-    let config_sha256 = Sha256::of(rows(config).into_iter().map(row).collect::<String>()).to_string();
-    let policy = |(path, sha256): &(PathBuf, Sha256)| PolicyFile {
-        path: escape_os(path.as_os_str()).into_owned(),
-        sha256: sha256.to_string(),
-    };
-    let policies = config.policy_digests.iter().map(policy).collect();
-    let (host, user) = (config.surroundings.host(), config.surroundings.user());
-    let sandbox = config.sandbox.value.name().to_owned();
-    AuditLog::open(settings, move || SessionFacts {
-        version: env!("CARGO_PKG_VERSION"),
-        program_sha256: program.join().ok().and_then(Result::ok).map(|digest| digest.to_string()),
-        config_sha256,
-        policies,
-        host,
-        user,
-        pid: std::process::id(),
-        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        sandbox,
-        ..SessionFacts::default()
-    })
-}
-
 impl Auditor {
     /// Opens the log, if there is a plan for one.
     pub(super) fn new(plan: Option<AuditPlan>) -> Self {
-        let Some(AuditPlan { file, open }) = plan else { return Self::default() };
-        Self { log: Some(open()), file, ..Self::default() }
+        let Some(plan) = plan else { return Self::default() };
+        Self { log: Some(plan.open()), file: plan.file, ..Self::default() }
     }
 
     /// Whether there is an audit log.
@@ -375,7 +300,7 @@ impl Auditor {
     }
 
     /// Whether records wait for an answer to be sent.
-    pub(super) fn has_waiting(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -426,101 +351,4 @@ impl Auditor {
             None => {}
         }
     }
-}
-
-/// What a request calls.
-pub(super) fn called(request: &Request) -> Called {
-    let named = request.params.get("name").filter(|_| request.method == "tools/call").and_then(Value::as_str);
-    Called { method: name(&request.method).unwrap_or_default(), tool: named.and_then(name) }
-}
-
-/// A name that a client has sent, as it is recorded.
-fn name(sent: &str) -> Option<String> {
-    let is_long = sent.chars().nth(LONGEST_NAME).is_some();
-    let cut = || sent.chars().take(LONGEST_NAME).chain(['…']).collect();
-    (!sent.is_empty()).then(|| if is_long { cut() } else { sent.to_owned() })
-}
-
-/// The words that run, and which of them are secret, from which byte on.
-pub(super) type Argv<'a> = (&'a [String], &'a [(usize, usize)]);
-
-/// The decision on a call, as it is recorded. `argv` is what runs or would run, if that was determined.
-pub(super) fn decided_record(
-    (call, id, tool): (u64, &RequestId, &str),
-    explanation: &Explanation,
-    argv: Option<Argv<'_>>,
-    refusal: Option<&Refusal>,
-) -> Decided {
-    let decision = match refusal {
-        None => Verdict::Allowed,
-        Some(Refusal::NeedsApproval(_)) => Verdict::Ask,
-        Some(_) => Verdict::Refused,
-    };
-    let (argv, secrets) = argv.unwrap_or((&explanation.words, &[]));
-    Decided {
-        call,
-        id: id.as_value().clone(),
-        tool: tool.to_owned(),
-        argv: argv.to_vec(),
-        cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
-        input: None,
-        timeout_ms: None,
-        background: false,
-        task: false,
-        decision,
-        rule: explanation
-            .described
-            .as_ref()
-            .map(described)
-            .or_else(|| explanation.rule.as_ref().map(ToString::to_string)),
-        reason: refusal.map(ToString::to_string),
-        client: None,
-        secrets: secrets.to_vec(),
-    }
-}
-
-fn described(DescribedAt { level, origin }: &DescribedAt) -> String {
-    format!("the rule for `{level}` in {origin}")
-}
-
-fn started_event(call: u64, StartedCommand { pid, program, file, sha256 }: &StartedCommand) -> Event {
-    let program = Some(escape_os(program.as_os_str()).into_owned());
-    let identity = file.as_ref().map(|file| {
-        let numbers = file.numbers();
-        let modified = numbers.modified.map(time::extended).unwrap_or_default();
-        let sha256 = sha256.map(|sha256| Sha256::from_bytes(sha256).to_string());
-        FileIdentity { device: numbers.device, inode: numbers.inode, size: numbers.size, modified, sha256 }
-    });
-    Event::Started(Started { call, program, identity, pid: *pid })
-}
-
-fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> Ended {
-    let mut ended = Ended { call: *key, ..Ended::default() };
-    if let Some(EndOfCommand { limit, stdout, stderr, .. }) = facts.as_deref() {
-        ended.limit = limit.map(Limit::name);
-        (ended.stdout, ended.stderr) = (stdout.clone(), stderr.clone());
-    }
-    match how {
-        HowEnded::Ran { end, elapsed } => {
-            ended.duration_ms = milliseconds(*elapsed);
-            match end {
-                End::Exited(code) => ended.exit_code = Some(*code),
-                End::Signaled(number) => ended.signal = Some(signal_name(*number)),
-                End::TimedOut(_) => ended.timed_out = true,
-                End::Stopped => ended.cancelled = true,
-            }
-        }
-        HowEnded::Failed(why) => ended.error = Some(why.clone()),
-    }
-    ended
-}
-
-/// A stream of a command, as it is recorded.
-pub(super) fn stream(captured: &Captured) -> Stream {
-    let sha256 = match captured.sha256.as_deref().copied().map(Sha256::from_bytes) {
-        Some(sha256) => Some(sha256),
-        None if captured.left_out == 0 => Some(Sha256::of([&captured.head[..], &captured.tail].concat())),
-        None => None,
-    };
-    Stream { bytes: captured.len() as u64 + captured.left_out, sha256: sha256.map(|sha256| sha256.to_string()) }
 }
