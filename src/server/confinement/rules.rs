@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Limited;
 use crate::config::Config;
-use crate::exec::{Launcher, ResourceLimits, RuleExecution};
+use crate::exec::{Launcher, LimitsError, ResourceLimits, RuleExecution};
 use crate::policy::AllowList;
-use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule};
-use crate::sandbox::Sandbox;
+use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
+use crate::sandbox::{Level, Network, Sandbox};
+
+/// What enforces resource limits, `None` without limits, or why they can't be enforced.
+pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
 
 /// The executions by the name of the command. `all` is the sandbox of the other commands; `own` makes that of a rule.
 pub(super) fn executions(
@@ -24,7 +26,7 @@ pub(super) fn executions(
         |rule: &&Arc<CommandRule>| rule.sandbox != SandboxRule::default() || rule.limits != LimitsRule::default();
     let execution = |rule: &Arc<CommandRule>| {
         let sandbox = match own(rule) {
-            Some(own) => Some(Arc::new(own)).filter(|sandbox| sandbox.level() > crate::sandbox::Level::Off),
+            Some(own) => Some(Arc::new(own)).filter(|sandbox| sandbox.level() > Level::Off),
             None => all.cloned(),
         };
         let limits = if rule.limits == LimitsRule::default() {
@@ -46,5 +48,25 @@ fn merged(rule: &LimitsRule, all: ResourceLimits) -> ResourceLimits {
         cpu: rule.cpu.or(all.cpu),
         processes: rule.processes.or(all.processes),
         open_files: rule.open_files.or(all.open_files),
+    }
+}
+
+/// The level at which the commands of a rule run that has a sandbox of its own. Without a level of its own it is that of all
+/// commands, `all`, and at `off` the weakest at which the kernel keeps commands from writing.
+pub(super) fn level_of(rule: &CommandRule, all: Level) -> Option<Level> {
+    match rule.sandbox.level {
+        Some(SandboxWord::Off) => Some(Level::Off),
+        Some(SandboxWord::Workspace) => Some(Level::Workspace),
+        Some(SandboxWord::Strict) => Some(Level::Strict),
+        None => rule.sandbox.writes_nothing().then_some(all.max(Level::Workspace)),
+    }
+}
+
+/// Whether the commands of a rule have a network: as the rule says, else as the operator says, else the level's default.
+pub(super) fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
+    match rule.sandbox.network {
+        Some(true) => Network::Full,
+        Some(false) => Network::None,
+        None => config.network.value.unwrap_or(Network::of(level)),
     }
 }
