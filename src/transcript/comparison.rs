@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::diff::{Change, diff, marked, unified};
 use super::nearest::differences;
-use super::rules::{Pair, pairs};
+use super::pairs::{Pair, pairs};
 use super::{Entry, Identity, Placeholders, Rule, Strictness, Transcript};
 
 /// Two messages are shown whole if neither is longer than this, and otherwise in part.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::rules::all_words;
+use super::rule::all_words;
 use crate::text::escape;
 
 /// How much of a line is quoted at most.

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::rules::{Rule, methods};
+use super::pairs::methods;
+use super::rule::Rule;
 use super::{Entry, Identity, Message, Transcript};
 
 /// A shorter string is replaced only in members of the same name: it may mean something else elsewhere.
