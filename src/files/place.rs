@@ -1,5 +1,10 @@
 //! A name in a held directory, for a new file that takes the name in one step, replacing what had it.
 
+#[cfg(not(unix))]
+mod elsewhere;
+#[cfg(unix)]
+mod unix;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -67,6 +72,54 @@ impl Place {
         };
         Ok(Self { directory, name })
     }
+
+    /// Whether [`Self::replace`] would succeed, as far as that can be told without doing it.
+    ///
+    /// # Errors
+    /// As it.
+    pub fn could_replace(&self) -> Result<(), PlaceError> {
+        self.could_create(Existing::IsReplaced)
+    }
+
+    /// The same for [`Self::create`].
+    ///
+    /// # Errors
+    /// As it.
+    pub fn could_create(&self, existing: Existing) -> Result<(), PlaceError> {
+        self.is_taken(existing)?;
+        // Windows can't be asked about permissions.
+        #[cfg(unix)]
+        {
+            use rustix::fs::{Access, AtFlags, accessat};
+            let asked = Access::WRITE_OK | Access::EXEC_OK;
+            accessat(&self.directory, ".", asked, AtFlags::empty()).map_err(io::Error::from)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a new file, on Unix readable only by its owner, to replace what has the name.
+    ///
+    /// # Errors
+    /// [`PlaceError::Taken`] for a link, a FIFO, a device and anything else that is not a regular file.
+    pub fn replace(&self) -> Result<Replacement, PlaceError> {
+        self.create(Existing::IsReplaced)
+    }
+
+    /// Makes a new file, on Unix readable only by its owner, to get the name.
+    ///
+    /// # Errors
+    /// As [`Self::replace`], and [`PlaceError::Exists`] for a regular file that must be kept.
+    pub fn create(&self, existing: Existing) -> Result<Replacement, PlaceError> {
+        self.make(self.is_taken(existing)?)
+    }
+
+    /// Whether a regular file has the name that may be replaced.
+    fn is_taken(&self, existing: Existing) -> Result<bool, PlaceError> {
+        match (self.look()?, existing) {
+            (Some(_), Existing::IsKept) => Err(PlaceError::Exists),
+            (found, Existing::IsKept | Existing::IsReplaced) => Ok(found.is_some()),
+        }
+    }
 }
 
 /// What happens to a regular file that has the name already.
@@ -96,314 +149,6 @@ impl Replacement {
     /// If the system has no descriptor left.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
-    }
-}
-
-#[cfg(unix)]
-mod unix {
-    use std::ffi::{OsStr, OsString};
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::OwnedFd;
-
-    use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
-    use rustix::io::Errno;
-
-    use super::{Existing, Place, PlaceError, Replacement};
-
-    /// What only the owner of a file may read and write.
-    const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
-
-    /// The temporary name of a new file.
-    #[derive(Debug)]
-    pub(super) struct Unnamed {
-        directory: OwnedFd,
-        meanwhile: OsString,
-        name: OsString,
-    }
-
-    impl Place {
-        /// Whether [`Self::replace`] would succeed, as far as that can be told without doing it.
-        ///
-        /// # Errors
-        /// As it.
-        pub fn could_replace(&self) -> Result<(), PlaceError> {
-            self.could_create(Existing::IsReplaced)
-        }
-
-        /// The same for [`Self::create`].
-        ///
-        /// # Errors
-        /// As it.
-        pub fn could_create(&self, existing: Existing) -> Result<(), PlaceError> {
-            self.look_for(existing)?;
-            let asked = Access::WRITE_OK | Access::EXEC_OK;
-            rustix::fs::accessat(&self.directory, ".", asked, AtFlags::empty()).map_err(io::Error::from)?;
-            Ok(())
-        }
-
-        /// Makes a new file, readable only by its owner, to replace what has the name.
-        ///
-        /// # Errors
-        /// [`PlaceError::Taken`] for a link, a FIFO, a device and anything else that is not a regular file.
-        pub fn replace(&self) -> Result<Replacement, PlaceError> {
-            self.create(Existing::IsReplaced)
-        }
-
-        /// Makes a new file, readable only by its owner, to get the name.
-        ///
-        /// # Errors
-        /// As [`Self::replace`], and [`PlaceError::Exists`] for a regular file that must be kept.
-        pub fn create(&self, existing: Existing) -> Result<Replacement, PlaceError> {
-            self.look_for(existing)?;
-            self.create_unnamed(PRIVATE)
-        }
-
-        fn look_for(&self, existing: Existing) -> Result<(), PlaceError> {
-            match (self.look()?, existing) {
-                (Some(_), Existing::IsKept) => Err(PlaceError::Exists),
-                (None, _) | (_, Existing::IsReplaced) => Ok(()),
-            }
-        }
-
-        /// The same with the permissions of the file that has the name.
-        ///
-        /// # Errors
-        /// As [`Self::replace`].
-        pub fn replace_alike(&self) -> Result<Replacement, PlaceError> {
-            let mode = self.look()?.unwrap_or(PRIVATE);
-            let replacement = self.create_unnamed(PRIVATE)?;
-            rustix::fs::fchmod(&replacement.file, mode).map_err(io::Error::from)?;
-            Ok(replacement)
-        }
-
-        /// The same with the permissions that other programs would give it: those of the file that has the name, or else
-        /// those that the umask leaves.
-        ///
-        /// # Errors
-        /// As [`Self::replace`].
-        pub fn replace_as_usual(&self) -> Result<Replacement, PlaceError> {
-            match self.look()? {
-                Some(_) => self.replace_alike(),
-                None => self.create_unnamed(Mode::from_raw_mode(0o666)),
-            }
-        }
-
-        /// The permissions of the regular file that has the name, if there is one.
-        fn look(&self) -> Result<Option<Mode>, PlaceError> {
-            let stat = match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => stat,
-                Err(Errno::NOENT) => return Ok(None),
-                Err(error) => return Err(io::Error::from(error).into()),
-            };
-            let found = match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => return Ok(Some(Mode::from_raw_mode(stat.st_mode))),
-                FileType::Symlink => "a link",
-                FileType::Directory => "a directory",
-                FileType::Fifo => "a FIFO or a pipe",
-                FileType::Socket => "a socket",
-                FileType::CharacterDevice | FileType::BlockDevice => "a device",
-                FileType::Unknown => "something else",
-            };
-            Err(PlaceError::Taken { found })
-        }
-
-        fn create_unnamed(&self, mode: Mode) -> Result<Replacement, PlaceError> {
-            let create = || -> io::Result<Replacement> {
-                let directory = rustix::fs::openat(&self.directory, ".", super::HANDLE, Mode::empty())?;
-                let meanwhile = OsString::from(format!(".allowexec-{}", crate::random::uuid()));
-                let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = File::from(rustix::fs::openat(&directory, &meanwhile, flags, mode)?);
-                Ok(Replacement { file, unnamed: Some(Unnamed { directory, meanwhile, name: self.name.clone() }) })
-            };
-            Ok(create()?)
-        }
-    }
-
-    impl Replacement {
-        /// Gives the file its name, replacing what had it. Whatever that is by now, nothing is written through it.
-        ///
-        /// # Errors
-        /// The system's error; then the new file is gone.
-        pub fn take_the_name(mut self) -> io::Result<()> {
-            let Some(unnamed) = &self.unnamed else { return Ok(()) };
-            let Unnamed { directory, meanwhile, name } = unnamed;
-            rustix::fs::renameat(directory, meanwhile, directory, name)?;
-            self.unnamed = None;
-            Ok(())
-        }
-
-        /// The same with another name in the directory, for a name that is known late.
-        ///
-        /// # Errors
-        /// As it, and [`PlaceError::Exists`] if the name is taken and must be kept.
-        pub fn take_name(mut self, name: &OsStr, existing: Existing) -> Result<(), PlaceError> {
-            let Some(unnamed) = &mut self.unnamed else { return Ok(()) };
-            name.clone_into(&mut unnamed.name);
-            if existing == Existing::IsReplaced {
-                return Ok(self.take_the_name()?);
-            }
-            let Unnamed { directory, meanwhile, name } = unnamed;
-            match take_free_name(directory, meanwhile, name) {
-                Ok(()) => self.unnamed = None,
-                Err(Errno::EXIST) => return Err(PlaceError::Exists),
-                Err(error) => return Err(io::Error::from(error).into()),
-            }
-            Ok(())
-        }
-    }
-
-    /// Renames a file if the new name is free, in one step.
-    fn take_free_name(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::fs::{RenameFlags, renameat_with};
-            match renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-                // Not every file system supports it; then making a link can tell as well.
-                Err(Errno::INVAL | Errno::NOSYS) => {}
-                renamed => return renamed,
-            }
-        }
-        rustix::fs::linkat(directory, from, directory, to, AtFlags::empty())?;
-        rustix::fs::unlinkat(directory, from, AtFlags::empty())
-    }
-
-    impl Drop for Replacement {
-        fn drop(&mut self) {
-            if let Some(Unnamed { directory, meanwhile, .. }) = &self.unnamed {
-                // If it can't be removed it stays, under a name that says whose it is; nobody is left to handle the
-                // error.
-                let _ = rustix::fs::unlinkat(directory, meanwhile, AtFlags::empty());
-            }
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-const HANDLE: rustix::fs::OFlags =
-    rustix::fs::OFlags::PATH.union(rustix::fs::OFlags::DIRECTORY).union(rustix::fs::OFlags::CLOEXEC);
-#[cfg(all(unix, not(target_os = "linux")))]
-const HANDLE: rustix::fs::OFlags = rustix::fs::OFlags::DIRECTORY.union(rustix::fs::OFlags::CLOEXEC);
-
-#[cfg(not(unix))]
-mod elsewhere {
-    use std::ffi::OsStr;
-    use std::fs::{self, OpenOptions};
-    use std::io;
-    use std::path::{Path, PathBuf};
-
-    use super::super::kind_in_words;
-    use super::{Existing, Place, PlaceError, Replacement};
-
-    impl Place {
-        /// Whether [`Self::replace`] would succeed. Windows can't be asked about permissions.
-        ///
-        /// # Errors
-        /// As it.
-        pub fn could_replace(&self) -> Result<(), PlaceError> {
-            self.look().map(|_| ())
-        }
-
-        /// Makes a new file in place of what has the name.
-        ///
-        /// # Errors
-        /// [`PlaceError::Taken`] for a link, a directory and anything else that is not a regular file.
-        pub fn replace(&self) -> Result<Replacement, PlaceError> {
-            self.create(Existing::IsReplaced)
-        }
-
-        /// Whether [`Self::create`] would succeed.
-        ///
-        /// # Errors
-        /// As it.
-        pub fn could_create(&self, existing: Existing) -> Result<(), PlaceError> {
-            match (self.look()?, existing) {
-                (true, Existing::IsKept) => Err(PlaceError::Exists),
-                (false, _) | (_, Existing::IsReplaced) => Ok(()),
-            }
-        }
-
-        /// Makes a new file with the name.
-        ///
-        /// # Errors
-        /// As [`Self::replace`], and [`PlaceError::Exists`] for a regular file that must be kept.
-        pub fn create(&self, existing: Existing) -> Result<Replacement, PlaceError> {
-            self.could_create(existing)?;
-            if self.look()? {
-                take_away(&self.path())?;
-            }
-            let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.path())?;
-            Ok(Replacement { file, path: self.path() })
-        }
-
-        /// The same; the permissions are those of the directory.
-        ///
-        /// # Errors
-        /// As [`Self::replace`].
-        pub fn replace_alike(&self) -> Result<Replacement, PlaceError> {
-            self.replace()
-        }
-
-        /// The same.
-        ///
-        /// # Errors
-        /// As [`Self::replace`].
-        pub fn replace_as_usual(&self) -> Result<Replacement, PlaceError> {
-            self.replace()
-        }
-
-        fn path(&self) -> PathBuf {
-            self.directory.path().join(&self.name)
-        }
-
-        /// Whether a regular file has the name.
-        fn look(&self) -> Result<bool, PlaceError> {
-            match fs::symlink_metadata(self.path()) {
-                Ok(metadata) if metadata.is_file() => Ok(true),
-                Ok(metadata) => Err(PlaceError::Taken { found: kind_in_words(metadata.file_type()) }),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                Err(error) => Err(error.into()),
-            }
-        }
-    }
-
-    impl Replacement {
-        /// It has its name already.
-        ///
-        /// # Errors
-        /// None here.
-        pub fn take_the_name(self) -> io::Result<()> {
-            Ok(())
-        }
-
-        /// Gives it another name in its directory, for a name that is known late.
-        ///
-        /// # Errors
-        /// The system's error, and [`PlaceError::Exists`] if the name is taken and must be kept.
-        pub fn take_name(self, name: &OsStr, existing: Existing) -> Result<(), PlaceError> {
-            let new = self.path.with_file_name(name);
-            if new == self.path {
-                return Ok(());
-            }
-            if existing == Existing::IsKept && fs::symlink_metadata(&new).is_ok() {
-                return Err(PlaceError::Exists);
-            }
-            Ok(fs::rename(&self.path, new)?)
-        }
-    }
-
-    /// On Windows a deleted file may keep its name as long as any process has it open, and then nothing else can have
-    /// that name. So it is first renamed to another name next to the old one, which may stay until the other server
-    /// ends.
-    fn take_away(path: &Path) -> io::Result<()> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".replaced-{}", crate::random::uuid()));
-        let aside = path.with_file_name(name);
-        fs::rename(path, &aside)?;
-        fs::remove_file(&aside).inspect_err(|_| {
-            // It can't be deleted, so it gets its name back; the returned error says why.
-            let _ = fs::rename(&aside, path);
-        })
     }
 }
 
