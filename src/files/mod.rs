@@ -46,8 +46,6 @@ use std::path::{Path, PathBuf};
 
 pub use ancestry::Ancestry;
 pub use anonymous::AnonymousFile;
-#[cfg(not(unix))]
-pub(crate) use appended::open_appended;
 pub use appended::open_to_append;
 pub(crate) use appended::{Opened, could_append};
 pub use beneath::Beneath;
