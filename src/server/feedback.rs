@@ -48,6 +48,11 @@ impl Feedback {
         }
     }
 
+    /// The id of the call's request.
+    pub(super) fn request(&self) -> &RequestId {
+        &self.request
+    }
+
     /// Whether the client accepts a task instead of the answer.
     pub(super) fn takes_tasks(&self) -> bool {
         self.takes_tasks

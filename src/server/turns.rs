@@ -197,29 +197,21 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
     if audit.is_on() {
         effects.push(Effect::Forget(Deadline::Started));
     }
-    let pending = match requests.finish(key) {
-        Some(Finished::Pending(pending)) => pending,
-        Some(Finished::Background(background)) => {
-            runners.shell.tell_later(restarted);
-            if parts.log_level >= LogLevel::Info {
-                let line = describe_end(Fields::of_call(&background.id).and(&background.description), &how);
-                effects.log(LogLevel::Info, line.as_str());
-            }
-            // In the modern era a message belongs to a pending request, and this one has been answered.
-            if !background.feedback.revision().is_modern() {
-                effects.send(background.feedback.ended(&how));
-            }
-            effects.extend(background.of_task.map(|reply| Effect::Answer(reply, result).into()).unwrap_or_default());
-            return effects;
-        }
-        None => return effects,
-    };
+    let Some(Finished { description, feedback, reply, is_background }) = requests.finish(key) else { return effects };
+    if is_background {
+        runners.shell.tell_later(restarted);
+    }
     if parts.log_level >= LogLevel::Info {
-        let line = describe_end(Fields::of_call(pending.reply.id()).and(&pending.description), &how);
+        let line = describe_end(Fields::of_call(feedback.request()).and(&description), &how);
         effects.log(LogLevel::Info, line.as_str());
     }
-    effects.send(pending.feedback.ended(&how));
-    effects.push(Effect::Answer(pending.reply, result));
+    // In the modern era a message belongs to a pending request, and a call in the background has been answered.
+    if !is_background || !feedback.revision().is_modern() {
+        effects.send(feedback.ended(&how));
+    }
+    if let Some(reply) = reply {
+        effects.push(Effect::Answer(reply, result));
+    }
     effects
 }
 

@@ -35,8 +35,7 @@ pub struct Shell<T> {
 
 impl<T: Send + 'static> Shell<T> {
     /// Starts the thread, which immediately starts the shell in `directory`. The thread calls `finished` for each call
-    /// that
-    /// ends there. If the shell replaces another one, the first answer gives the `reason`.
+    /// that ends there. If the shell replaces another one, the first answer gives the `reason`.
     ///
     /// If the shell can't be started, the next call tries again, and its answer says why.
     ///
@@ -105,9 +104,7 @@ impl<T> Shell<T> {
     pub fn give_up(&self) -> bool {
         *self.first.get_or_init(|| FirstShell::GivenUp) == FirstShell::GivenUp
     }
-}
 
-impl<T> Shell<T> {
     /// Has the thread end once its calls have; returns whether nobody needs to wait for that any more.
     pub fn close(&mut self) -> bool {
         (self.work, self.alone) = (None, None);

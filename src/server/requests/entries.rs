@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::audit::Received;
 use crate::exec::Stop;
-use crate::jsonrpc::{Request, RequestId};
+use crate::jsonrpc::Request;
 use crate::mcp::Revision;
 use crate::server::approval::CallToApprove;
 use crate::server::budget::Charge;
@@ -202,21 +202,22 @@ impl Entry {
 
 /// A call that was answered before it ended.
 #[derive(Debug)]
-pub(in crate::server) struct InBackground {
-    pub id: RequestId,
+pub(super) struct InBackground {
     pub description: Fields,
     pub feedback: Box<Feedback>,
     /// Whether it runs in the persistent shell, which it keeps busy.
-    pub(super) is_of_shell: bool,
+    pub is_of_shell: bool,
     /// The right to answer with the result of its task, if it has one.
     pub of_task: Option<Reply>,
 }
 
 /// A call whose command has ended.
 #[derive(Debug)]
-pub(in crate::server) enum Finished {
-    /// It has no answer yet.
-    Pending(Pending),
-    /// It was answered before.
-    Background(Box<InBackground>),
+pub(in crate::server) struct Finished {
+    pub description: Fields,
+    pub feedback: Box<Feedback>,
+    /// The right to answer it, or its task; `None` if it was answered before and is no task.
+    pub reply: Option<Reply>,
+    /// Whether it ran in the background.
+    pub is_background: bool,
 }

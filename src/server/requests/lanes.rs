@@ -64,9 +64,9 @@ impl Requests {
         is_of_shell: bool,
     ) -> Option<Reply> {
         let Pending { mut reply, description, feedback } = pending;
-        let (id, charge) = (reply.id().clone(), reply.take_charge());
+        let charge = reply.take_charge();
         let (of_task, reply) = if reply.task().is_some() { (Some(reply), None) } else { (None, Some(reply)) };
-        let background = Box::new(InBackground { id, description, feedback, is_of_shell, of_task });
+        let background = Box::new(InBackground { description, feedback, is_of_shell, of_task });
         self.entries.insert(key, Entry::Background { background, stop, _charge: charge });
         reply
     }
@@ -128,14 +128,18 @@ impl Requests {
     /// Takes a call whose command has ended; `None` if nobody wants its result.
     pub(in crate::server) fn finish(&mut self, key: u64) -> Option<Finished> {
         let (lane, finished) = match self.entries.remove(&key)? {
-            Entry::Running { lane, pending, .. } => (lane, Some(Finished::Pending(pending))),
+            Entry::Running { lane, pending: Pending { reply, description, feedback }, .. } => {
+                (lane, Some(Finished { description, feedback, reply: Some(reply), is_background: false }))
+            }
             Entry::Answered { lane, .. } => (lane, None),
             Entry::Background { background, .. } => {
-                if background.is_of_shell {
+                let InBackground { description, feedback, is_of_shell, of_task } = *background;
+                if is_of_shell {
                     self.in_shell = None;
                     self.give_up(LaneName::Shell);
                 }
-                (LaneName::Background, Some(Finished::Background(background)))
+                let finished = Finished { description, feedback, reply: of_task, is_background: true };
+                (LaneName::Background, Some(finished))
             }
             other @ (Entry::Held(_)
             | Entry::Asked(_)
