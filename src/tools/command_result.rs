@@ -32,9 +32,12 @@ pub(super) trait Own {
     /// What to do better next time, if the command exited by itself with this code.
     fn hint(&self, exit_code: i32) -> Option<String>;
 
-    /// Whether this exit code counts as success if non-zero codes are errors.
+    /// The exit codes that count as success if non-zero codes are errors; empty means only `0`.
+    fn success(&self) -> &[i32];
+
+    /// Whether this exit code is one of them.
     fn is_success(&self, exit_code: i32) -> bool {
-        exit_code == 0
+        if self.success().is_empty() { exit_code == 0 } else { self.success().contains(&exit_code) }
     }
 
     /// Writes the fields that follow the short ones in the text.
@@ -354,6 +357,10 @@ mod tests {
 
         fn hint(&self, _exit_code: i32) -> Option<String> {
             None
+        }
+
+        fn success(&self) -> &[i32] {
+            &[]
         }
 
         fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {

@@ -62,8 +62,8 @@ struct Execute<'a> {
 impl Own for Execute<'_> {
     const NUMBER: &'static str = "output";
 
-    fn is_success(&self, exit_code: i32) -> bool {
-        if self.success.is_empty() { exit_code == 0 } else { self.success.contains(&exit_code) }
+    fn success(&self) -> &[i32] {
+        self.success
     }
 
     fn hint(&self, exit_code: i32) -> Option<String> {
