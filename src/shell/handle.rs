@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 
 use super::call::{Finished, ShellJob, ShellSettings};
 use super::session::{Ending, Ran};
-use super::worker::{Control, FirstShell, Stage, Work, Worker, lock};
+use super::work::{Control, Stage, Work};
+use super::worker::{FirstShell, Worker, lock};
 use crate::exec::{Heartbeat, Stop, StopSignal, own_children, stop};
 use crate::policy::Base;
 

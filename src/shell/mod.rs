@@ -17,6 +17,7 @@ mod error;
 mod handle;
 mod marker;
 mod session;
+mod work;
 mod worker;
 
 pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};

@@ -18,6 +18,7 @@ use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
+use super::work::{Begun, Control, Stage, Work};
 use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSignal};
 use crate::policy::Base;
 
@@ -32,42 +33,6 @@ pub(super) const ENDS: &str = "the server ends";
 
 /// The answer to a call during which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
-
-/// A call for the thread, which may have begun already.
-#[derive(Debug)]
-pub struct Work<T> {
-    pub(super) context: T,
-    pub(super) start_directory: Base,
-    pub(super) stage: Stage,
-}
-
-/// The state of a call.
-#[derive(Debug)]
-pub(super) enum Stage {
-    /// Nothing was done yet.
-    New { distrust: Option<String>, action: ShellAction, limits: Limits, spool: Option<Arc<Spool>> },
-    /// The shell has its line.
-    Watching { begun: Begun, watch: Box<Watch> },
-    /// It can't be put into a line, for this reason.
-    Refused(String),
-    /// The line has ended, or can't be watched any more.
-    Ran { begun: Begun, ran: io::Result<Ran> },
-}
-
-/// What connects a call on the thread to the loop before it ends.
-pub(super) struct Control {
-    pub stop: StopSignal,
-    pub heartbeat: Option<Heartbeat>,
-}
-
-/// What is known about a call since its turn.
-#[derive(Debug)]
-pub(super) struct Begun {
-    started: Instant,
-    restarted: Option<String>,
-    /// Whether the shell itself runs a command that does not change its directory.
-    stays: bool,
-}
 
 /// What was decided about the first shell. Before that, its thread makes the rules of a sandbox, which searches the
 /// system and can't be interrupted.
