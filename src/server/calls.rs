@@ -166,10 +166,7 @@ pub(super) fn call(
             let way = way.or(pending.reply.task().map(|_| Way::Task));
             let asked_call = AskedCall { request, pending, key, question: 0 };
             let asks = match way {
-                Some(way) => {
-                    let told = (context, &parts.ask, &*parts.observer);
-                    questions.wait((requests, outgoing), way, *asked, asked_call, told)
-                }
+                Some(way) => questions.wait((requests, outgoing), way, *asked, asked_call, (context, &parts.ask)),
                 None => ask_in_result(parts, outgoing, *asked, asked_call, context),
             };
             return effects.and(asks);

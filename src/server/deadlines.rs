@@ -1,8 +1,7 @@
 //! The deadlines that the loop keeps itself: it never sleeps past the nearest one.
 //!
 //! The deadline of a call is not among them: the poll(2) that reads a command's pipes keeps it, so it holds even while
-//! the
-//! loop is busy.
+//! the loop is busy.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

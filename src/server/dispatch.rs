@@ -84,7 +84,7 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
         Served::Request(context) => context,
         Served::EarlyPing => return Effects::answer(reply, &json!({})),
         Served::Handshake(revision) => {
-            let ended = questions.end_session(Ended::Handshake, (requests, outgoing), observer);
+            let ended = questions.end_session(Ended::Handshake, (requests, outgoing));
             let ended = ended.and(in_results::client_gone(observer, outgoing));
             let ended = ended.and(task_requests::forget_all(&mut background.tasks, (&mut *requests, &mut *audit)));
             roots.reset(outgoing);
@@ -108,15 +108,14 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
         ("tasks/cancel", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
             let tables = (&mut *requests, &mut *audit);
             let cancelled = task_requests::cancel(&mut background.tasks, tables, params, &context, reply);
-            return cancelled.and(questions.withdraw_unawaited((requests, outgoing), observer));
+            return cancelled.and(questions.withdraw_unawaited((requests, outgoing)));
         }
         ("tasks/result", _) if has_tasks(support, revision) => {
             return task_requests::result(&background.tasks, requests, params, &context, reply);
         }
         ("tasks/list", _) if has_tasks(support, revision) => task_requests::list(&background.tasks, params, revision),
         ("tasks/update", _) if has_task_extension(support, revision) => {
-            let told = (&context, observer);
-            return task_requests::update(&background.tasks, (requests, questions), params, told, reply);
+            return task_requests::update(&background.tasks, (requests, questions), params, &context, reply);
         }
         ("ping", false) => Ok(json!({})),
         ("server/discover", true) => Ok(discover_result(revision, instructions, support)),
@@ -138,19 +137,14 @@ fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldC
 }
 
 /// Handles a notification from the client.
-pub(super) fn notification(
-    parts: &LateParts,
-    state: &mut State,
-    notification: &Notification,
-    line: &ReceivedLine<'_>,
-) -> Effects {
+pub(super) fn notification(state: &mut State, notification: &Notification, line: &ReceivedLine<'_>) -> Effects {
     let State { session, requests, outgoing, roots, questions, audit, .. } = state;
     audit.notified(notification, line);
     match notification.method.as_str() {
         "notifications/cancelled" => match notification.params.get("requestId").and_then(RequestId::from_value) {
             Some(id) => {
                 let cancelled = cancel(requests, audit, &id);
-                cancelled.and(questions.withdraw_unawaited((requests, outgoing), &*parts.opening.observer))
+                cancelled.and(questions.withdraw_unawaited((requests, outgoing)))
             }
             None => Effects::default(),
         },
@@ -168,9 +162,7 @@ pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response
             let operators = parts.policy.directories();
             roots.answered(number, &response.result, operators, (session, requests, outgoing))
         }
-        Some((number, Question::Approval)) => {
-            questions.answered_by_client(number, &response.result, requests, &*parts.opening.observer)
-        }
+        Some((number, Question::Approval)) => questions.answered_by_client(number, &response.result, requests),
         None => Effects::default(),
     }
 }

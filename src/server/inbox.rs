@@ -2,8 +2,7 @@
 //!
 //! On Unix the program's loop reads its standard input itself: one poll(2) waits for it and for the channel, whose
 //! senders ring a bell, which is a byte in a pipe. So the thread that reads a line also serves it, and a request that
-//! needs no
-//! other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
+//! needs no other thread wakes none. Any other stream, and any stream on Windows, is read by a thread of its own.
 
 #[cfg(unix)]
 use std::io;

@@ -39,8 +39,8 @@ const TICK: Duration = Duration::from_secs(1);
 const LONGEST_SAID: usize = 200;
 
 /// The questions.
-#[derive(Debug, Default)]
 pub(super) struct Questions {
+    observer: Arc<dyn Observer>,
     /// The questions that calls of the request table wait for.
     open: Vec<Open>,
     /// The numbers of questions that nobody is waiting for any more, but whose program has not ended yet.
@@ -92,6 +92,11 @@ pub(super) enum Way {
 }
 
 impl Questions {
+    pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
+        let (open, ending, remembered) = Default::default();
+        Self { observer, open, ending, remembered, is_closed: false, last: 0 }
+    }
+
     /// How a person can be asked about this call; `None` in its result, and then nothing waits.
     ///
     /// # Errors
@@ -139,7 +144,7 @@ impl Questions {
         way: Way,
         asked: CallToApprove,
         mut call: AskedCall,
-        (context, settings, observer): (&RequestContext, &AskSettings, &dyn Observer),
+        (context, settings): (&RequestContext, &AskSettings),
     ) -> Effects {
         let mut effects = Effects::default();
         let wants_progress = call.pending.feedback.wants_progress();
@@ -197,7 +202,7 @@ impl Questions {
         let channel = by.channel();
         effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
         effects.send(call.pending.feedback.asked(channel.name()));
-        observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
+        self.observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
         effects.record(asked.to_record(call.key, channel, answer_of));
         if wants_progress {
             effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
@@ -230,7 +235,6 @@ impl Questions {
         sent: u64,
         result: &Result<Value, Value>,
         requests: &mut Requests,
-        observer: &dyn Observer,
     ) -> Effects {
         let by = By::Client(sent);
         let Some(open) = self.open.iter().find(|open| open.by == by) else { return Effects::default() };
@@ -238,7 +242,7 @@ impl Questions {
             Ok(result) => crate::mcp::Approval::from_result(result).into(),
             Err(error) => Answer::Failed(format!("the client could not ask: {}", quote(&error.to_string(), 256))),
         };
-        self.answered(open.number, &answer, "", requests, observer)
+        self.answered(open.number, &answer, "", requests)
     }
 
     /// Handles the client's answer to the question with this key in a task. It is ignored if nobody is waiting for it.
@@ -250,7 +254,6 @@ impl Questions {
         (task, key): (u64, &str),
         response: &Value,
         requests: &mut Requests,
-        observer: &dyn Observer,
     ) -> Result<Effects, String> {
         let is_meant = |open: &&Open| open.by == By::Task(task) && key_in_task(open.number) == key;
         let Some(number) = self.open.iter().find(is_meant).map(|open| open.number) else {
@@ -261,18 +264,11 @@ impl Questions {
             return Err(format!("`inputResponses.{key}` must be the result of `elicitation/create`, as its form asks"));
         }
         let forgotten = Effects::from(Effect::Forget(Deadline::Question(number)));
-        Ok(forgotten.and(self.answered(number, &approval.into(), "", requests, observer)))
+        Ok(forgotten.and(self.answered(number, &approval.into(), "", requests)))
     }
 
     /// Handles a person's answer, or the lack of one: the waiting calls are served again, or refused.
-    pub(super) fn answered(
-        &mut self,
-        number: u64,
-        answer: &Answer,
-        said: &str,
-        requests: &mut Requests,
-        observer: &dyn Observer,
-    ) -> Effects {
+    pub(super) fn answered(&mut self, number: u64, answer: &Answer, said: &str, requests: &mut Requests) -> Effects {
         let Some(place) = self.open.iter().position(|open| open.number == number) else { return Effects::default() };
         let Open { asked, by, since, .. } = self.open.swap_remove(place);
         let waited = since.elapsed();
@@ -285,7 +281,7 @@ impl Questions {
             let AskedCall { request, pending, key, .. } = call;
             let fields =
                 told(Fields::of_call(pending.reply.id()).and(&pending.description), by.channel(), answer, waited);
-            observer.answered(&QuestionAnswered { call: key, channel: by.channel(), answer, waited });
+            self.observer.answered(&QuestionAnswered { call: key, channel: by.channel(), answer, waited });
             effects.record(answer.to_record(key, by.channel(), waited));
             if approves {
                 effects.log(LogLevel::Info, said_too(fields, said).as_str());
@@ -318,13 +314,8 @@ impl Questions {
     }
 
     /// Handles a question that nobody answered in time.
-    pub(super) fn timed_out(
-        &mut self,
-        number: u64,
-        (requests, outgoing): (&mut Requests, &mut Outgoing),
-        observer: &dyn Observer,
-    ) -> Effects {
-        self.give_up(number, &Answer::TimedOut, (requests, outgoing), observer)
+    pub(super) fn timed_out(&mut self, number: u64, (requests, outgoing): (&mut Requests, &mut Outgoing)) -> Effects {
+        self.give_up(number, &Answer::TimedOut, (requests, outgoing))
     }
 
     /// Sends progress to the calls that wait for the answer to this question.
@@ -345,16 +336,12 @@ impl Questions {
     }
 
     /// Ends the questions that no call waits for any more.
-    pub(super) fn withdraw_unawaited(
-        &mut self,
-        (requests, outgoing): (&mut Requests, &mut Outgoing),
-        observer: &dyn Observer,
-    ) -> Effects {
+    pub(super) fn withdraw_unawaited(&mut self, (requests, outgoing): (&mut Requests, &mut Outgoing)) -> Effects {
         let is_unawaited = |open: &&Open| requests.asked(open.number).next().is_none();
         let numbers: Vec<u64> = self.open.iter().filter(is_unawaited).map(|open| open.number).collect();
         let mut effects = Effects::default();
         for number in numbers {
-            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing), observer));
+            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing)));
         }
         effects
     }
@@ -365,7 +352,6 @@ impl Questions {
         &mut self,
         which: Ended,
         (requests, outgoing): (&mut Requests, &mut Outgoing),
-        observer: &dyn Observer,
     ) -> Effects {
         let mut effects = Effects::default();
         self.remembered.clear();
@@ -376,7 +362,7 @@ impl Questions {
         };
         let numbers: Vec<u64> = self.open.iter().filter(is_over).map(|open| open.number).collect();
         for number in numbers {
-            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing), observer));
+            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing)));
         }
         self.is_closed = match which {
             Ended::Client => true,
@@ -402,7 +388,6 @@ impl Questions {
         number: u64,
         answer: &Answer,
         (requests, outgoing): (&mut Requests, &mut Outgoing),
-        observer: &dyn Observer,
     ) -> Effects {
         let Some(open) = self.open.iter().find(|open| open.number == number) else { return Effects::default() };
         let mut effects = Effects::default();
@@ -421,7 +406,7 @@ impl Questions {
                 told(Fields::default().ours("question", number), open.by.channel(), answer, open.since.elapsed());
             effects.log(LogLevel::Info, line.as_str());
         }
-        effects.and(self.answered(number, answer, "", requests, observer))
+        effects.and(self.answered(number, answer, "", requests))
     }
 }
 

@@ -137,7 +137,7 @@ impl<'o> Server<'o> {
                 outgoing: Outgoing::default(),
                 roots: Roots::new(parts.opening.roots),
                 tools: ListedTools::default(),
-                questions: Questions::default(),
+                questions: Questions::new(Arc::clone(&parts.opening.observer)),
                 background: Background {
                     kept: KeptCalls::new(events.clone(), Arc::clone(&parts.opening.secrets)),
                     reads: Reads::new(events.clone()),
@@ -376,7 +376,7 @@ impl<'o> Server<'o> {
                 let tables = (&mut state.requests, &mut state.audit);
                 let expired = task_requests::expired(&mut state.background.tasks, tables, number);
                 let tables = (&mut state.requests, &mut state.outgoing);
-                expired.and(state.questions.withdraw_unawaited(tables, &*parts.opening.observer))
+                expired.and(state.questions.withdraw_unawaited(tables))
             }
             Event::Deadline(Deadline::Read(key)) => {
                 reading::overdue(parts, (&mut state.requests, &mut state.background), key)
@@ -387,7 +387,7 @@ impl<'o> Server<'o> {
             Event::Answered { number, answer, said } => self.answered(number, &answer, &said),
             Event::Deadline(Deadline::Question(number)) => {
                 let State { requests, outgoing, questions, .. } = state;
-                questions.timed_out(number, (requests, outgoing), &*parts.opening.observer)
+                questions.timed_out(number, (requests, outgoing))
             }
             Event::Deadline(Deadline::State(number)) => {
                 in_results::expired(&*parts.opening.observer, &mut state.outgoing, number)
@@ -549,7 +549,7 @@ impl<'o> Server<'o> {
                     dispatch::request(parts, state, &runners.shell, request, reply, line)
                 }
             }
-            Ok(Message::Notification(notification)) => dispatch::notification(parts, state, &notification, line),
+            Ok(Message::Notification(notification)) => dispatch::notification(state, &notification, line),
             Ok(Message::Response(response)) => dispatch::response(parts, state, &response, line),
             Err(malformed) => {
                 let Malformed { id, error } = &malformed;
@@ -564,11 +564,11 @@ impl<'o> Server<'o> {
 
     /// Handles the end of the operator's program, or its failure to start.
     fn answered(&mut self, number: u64, answer: &Answer, said: &str) -> Effects {
-        let Self { parts, state, runners, .. } = self;
+        let Self { state, runners, .. } = self;
         runners.asker.ended(number);
         runners.leftovers.ends(of_question(number));
         state.questions.program_ended(number);
-        state.questions.answered(number, answer, said, &mut state.requests, &*parts.opening.observer)
+        state.questions.answered(number, answer, said, &mut state.requests)
     }
 
     fn progress(&mut self, progress: &Progress) -> Effects {
@@ -595,10 +595,9 @@ impl<'o> Server<'o> {
             DrainTime::Bounded(_) => Ended::Client,
             DrainTime::Unbounded => Ended::Input,
         };
+        let ended = questions.end_session(which, (requests, outgoing));
         // Not the observer of the parts, which may not be made yet.
-        let observer = &*self.parts.opening.observer;
-        let ended = questions.end_session(which, (requests, outgoing), observer);
-        let ended = ended.and(in_results::client_gone(observer, outgoing));
+        let ended = ended.and(in_results::client_gone(&*self.parts.opening.observer, outgoing));
         ended.and(dispatch::end_subscriptions(requests)).and(roots.give_up(requests))
     }
 

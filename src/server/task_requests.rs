@@ -10,7 +10,6 @@ use super::budget::Charge;
 use super::cancelling;
 use super::effects::{Effect, Effects};
 use super::event::Deadline;
-use super::observer::Observer;
 use super::parts::Parts;
 use super::questions::Questions;
 use super::replies::Reply;
@@ -256,7 +255,7 @@ pub(super) fn update(
     tasks: &Tasks,
     (requests, questions): (&mut Requests, &mut Questions),
     params: &Map<String, Value>,
-    (context, observer): (&RequestContext, &dyn Observer),
+    context: &RequestContext,
     reply: Reply,
 ) -> Effects {
     let number = match named(tasks, params, context) {
@@ -269,7 +268,7 @@ pub(super) fn update(
     };
     let mut answered = Effects::default();
     for (key, response) in responses {
-        match questions.answered_in_task((number, key), response, requests, observer) {
+        match questions.answered_in_task((number, key), response, requests) {
             Ok(effects) => answered.extend(effects),
             Err(why) => return answered.and(Effect::Refuse(reply, ErrorObject::invalid_params(why)).into()),
         }
