@@ -114,7 +114,7 @@ impl Worker {
             Ok(line) => line,
             Err(why) => return Stage::Refused(why),
         };
-        let watch = || session.watch(Session::begin(line, begun.started), None, Some(BRIEF));
+        let watch = || session.watch(Watch::new(line, begun.started), None, Some(BRIEF));
         match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
             Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
             Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
@@ -166,7 +166,7 @@ impl Worker {
                     self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
                 }
                 // Its time runs from its turn on, not from when the shell was ready.
-                let ran = self.watch(Session::begin(line, begun.started), stop, heartbeat, begun.started);
+                let ran = self.watch(Watch::new(line, begun.started), stop, heartbeat, begun.started);
                 (begun, ran)
             }
             Stage::Watching { begun, watch } => {
@@ -199,7 +199,7 @@ impl Worker {
     ) -> io::Result<Ran> {
         let session = self.session.as_mut().ok_or_else(|| io::Error::other("there is no shell"))?;
         if let Some(heartbeat) = heartbeat {
-            watch.hear(Beats::new(heartbeat, started));
+            watch.beats = Some(Beats::new(heartbeat, started));
         }
         match session.watch(watch, stop, None)? {
             Watched::Ended(ran) => Ok(ran),

@@ -47,8 +47,8 @@ impl Opening {
         let marker = Marker::fresh();
         let limits = Limits { timeout: OPENING, grace: Duration::ZERO, max_output: 1024, has_digests: false };
         let line = dialect::opening_line(&marker);
-        let mut watch = Session::begin(ShellLine { line, marker, limits, spool: None, by_shell_alone: false }, started);
-        watch.heed(AtStop::Waits);
+        let mut watch = Watch::new(ShellLine { line, marker, limits, spool: None, by_shell_alone: false }, started);
+        watch.at_stop = AtStop::Waits;
         Ok(Self { session, watch: Box::new(watch), program: program.to_owned(), started })
     }
 

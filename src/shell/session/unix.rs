@@ -140,11 +140,6 @@ impl Session {
         }
     }
 
-    /// Makes the watch of one line, whose time runs from `started` on; the line is sent when the watch begins.
-    pub(in crate::shell) fn begin(line: ShellLine, started: Instant) -> Watch {
-        Watch::new(line, started)
-    }
-
     /// Sends the line, and reads both streams up to the marker; if there is a `patience`, no longer than that from its
     /// start.
     pub(in crate::shell) fn watch(

@@ -113,27 +113,6 @@ impl Session {
         }
     }
 
-    /// Makes the watch of one line, whose time runs from `started` on; the line is sent when the watch begins.
-    pub(in crate::shell) fn begin(line: ShellLine, started: Instant) -> Watch {
-        // Everything that it starts stays in its job.
-        let outputs = line.outputs();
-        let ShellLine { line, limits, .. } = line;
-        Watch {
-            line,
-            started,
-            limits,
-            outputs,
-            open: 2,
-            until: started + limits.timeout,
-            status: None,
-            ended_by_us: None,
-            is_shutdown: false,
-            heard: 0,
-            beats: None,
-            at_stop: AtStop::Ends,
-        }
-    }
-
     /// Sends the line, and reads both streams up to the marker; if there is a `patience`, no longer than that from its
     /// start.
     pub(in crate::shell) fn watch(
@@ -205,19 +184,32 @@ pub(in crate::shell) struct Watch {
     is_shutdown: bool,
     /// The index of the stream that was heard last.
     heard: usize,
-    beats: Option<Beats>,
-    at_stop: AtStop,
+    /// The heartbeat of the command.
+    pub(in crate::shell) beats: Option<Beats>,
+    /// What a stop signal does; at first it ends the command.
+    pub(super) at_stop: AtStop,
 }
 
 impl Watch {
-    /// Sets what a stop signal does; at first it ends the command.
-    pub(super) fn heed(&mut self, at_stop: AtStop) {
-        self.at_stop = at_stop;
-    }
-
-    /// Sets the heartbeat of the command.
-    pub(in crate::shell) fn hear(&mut self, beats: Beats) {
-        self.beats = Some(beats);
+    /// Makes the watch of a line whose time runs from `started` on; the line is sent when the watch first runs.
+    pub(in crate::shell) fn new(line: ShellLine, started: Instant) -> Self {
+        // Everything that it starts stays in its job.
+        let outputs = line.outputs();
+        let ShellLine { line, limits, .. } = line;
+        Self {
+            line,
+            started,
+            limits,
+            outputs,
+            open: 2,
+            until: started + limits.timeout,
+            status: None,
+            ended_by_us: None,
+            is_shutdown: false,
+            heard: 0,
+            beats: None,
+            at_stop: AtStop::Ends,
+        }
     }
 
     fn run(

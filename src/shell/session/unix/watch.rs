@@ -23,6 +23,7 @@ const SHORT: Duration = Duration::from_micros(200);
 const SOON: Duration = Duration::from_micros(30);
 /// The most that a stream holds: net.core.wmem_default of sockets on common systems, and more than a pipe.
 const HELD: usize = 256 * 1024;
+
 /// The watch of one line.
 #[derive(Debug)]
 pub(in crate::shell) struct Watch {
@@ -35,13 +36,15 @@ pub(in crate::shell) struct Watch {
     open: [bool; 2],
     /// The index of the stream that was read last.
     heard: usize,
-    beats: Option<Beats>,
-    at_stop: AtStop,
+    /// The heartbeat of the command.
+    pub(in crate::shell) beats: Option<Beats>,
+    /// What a stop signal does; at first it ends the command.
+    pub(in crate::shell::session) at_stop: AtStop,
 }
 
 impl Watch {
     /// Makes the watch of a line whose time runs from `started` on; the line is sent when the watch first runs.
-    pub(super) fn new(line: ShellLine, started: Instant) -> Self {
+    pub(in crate::shell) fn new(line: ShellLine, started: Instant) -> Self {
         let outputs = line.outputs();
         let ShellLine { line, limits, by_shell_alone, .. } = line;
         Self {
@@ -56,11 +59,6 @@ impl Watch {
             beats: None,
             at_stop: AtStop::Ends,
         }
-    }
-
-    /// Sets what a stop signal does; at first it ends the command.
-    pub(in crate::shell::session) fn heed(&mut self, at_stop: AtStop) {
-        self.at_stop = at_stop;
     }
 
     pub(super) fn by_shell_alone(&self) -> bool {
@@ -83,11 +81,6 @@ impl Watch {
             ended_by_us: phases.ended_by_us(),
             is_shutdown: phases.is_shutdown(),
         }
-    }
-
-    /// Sets the heartbeat of the command.
-    pub(in crate::shell) fn hear(&mut self, beats: Beats) {
-        self.beats = Some(beats);
     }
 
     /// Sends the line, and reads both streams up to the marker; if there is a `patience`, no longer than that from its
