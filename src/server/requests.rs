@@ -134,18 +134,9 @@ impl Requests {
 
     /// The calls that wait for the answer to this question.
     pub(super) fn asked(&mut self, question: u64) -> impl Iterator<Item = &mut AskedCall> {
-        self.entries.values_mut().filter_map(move |state| match state {
-            Entry::Asked(asked) if asked.question == question => Some(&mut **asked),
-            Entry::Asked(_)
-            | Entry::Held(_)
-            | Entry::Queued { .. }
-            | Entry::Running { .. }
-            | Entry::Answered { .. }
-            | Entry::Background { .. }
-            | Entry::Reading(_)
-            | Entry::Awaiting { .. }
-            | Entry::Subscribed(_) => None,
-        })
+        let asked = self.entries.values_mut();
+        let asked = asked.filter_map(|state| if let Entry::Asked(asked) = state { Some(&mut **asked) } else { None });
+        asked.filter(move |asked| asked.question == question)
     }
 
     /// Adds a read, which waits for a look at its output; returns its number.

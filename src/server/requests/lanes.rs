@@ -157,17 +157,7 @@ impl Requests {
 
     /// A running call whose answer somebody wants.
     pub(in crate::server) fn running(&mut self, key: u64) -> Option<&mut Pending> {
-        match self.entries.get_mut(&key)? {
-            Entry::Running { pending, .. } => Some(pending),
-            Entry::Held(_)
-            | Entry::Asked(_)
-            | Entry::Queued { .. }
-            | Entry::Answered { .. }
-            | Entry::Background { .. }
-            | Entry::Reading(_)
-            | Entry::Awaiting { .. }
-            | Entry::Subscribed(_) => None,
-        }
+        if let Entry::Running { pending, .. } = self.entries.get_mut(&key)? { Some(pending) } else { None }
     }
 
     /// What the client hears about a running call: until the answer, or for a task until its end.
