@@ -17,10 +17,7 @@ use super::tool_call::{ToolCall, not_run};
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
-use crate::tools::{
-    CallRequest, ListedCall, ReadOutput, StopCall, WriteInput, list_result, running_result, running_shell_result,
-    stop_result,
-};
+use crate::tools::{CallRequest, ListedCall, ReadOutput, RunsIn, StopCall, WriteInput, list_result, stop_result};
 
 /// The state that requests about other calls need.
 #[derive(Debug)]
@@ -118,9 +115,9 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
         }
     }
     let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
-    let make = if call.lane == LaneName::Shell { running_shell_result } else { running_result };
+    let runs_in = if call.lane == LaneName::Shell { RunsIn::Shell } else { RunsIn::Process };
     let mut effects = Effects::default();
-    if let Err(error) = background.reads.give(ReadJob::SoFar { key, spool, most, report, revision, make }) {
+    if let Err(error) = background.reads.give(ReadJob::SoFar { key, spool, most, report, revision, runs_in }) {
         effects.log(
             LogLevel::Warn,
             format!("a call was not handed over, since there is no thread to read its output: {error}"),

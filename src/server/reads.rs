@@ -8,7 +8,7 @@ use super::event::{Event, Seen};
 use super::inbox::EventSender;
 use crate::exec::{Captured, Spool, StreamName};
 use crate::mcp::{CallToolResult, Revision};
-use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, read_output};
+use crate::tools::{CallState, ReadOutcome, ReadOutput, ReportSettings, RunsIn, read_output, running_result};
 
 /// A request to look at an output.
 #[derive(Debug)]
@@ -32,19 +32,8 @@ pub(super) enum ReadJob {
     /// Look at an output for a read.
     Look(Look),
     /// Read the output so far of a call that is handed over.
-    SoFar {
-        key: u64,
-        spool: Arc<Spool>,
-        most: u64,
-        report: ReportSettings,
-        revision: Revision,
-        /// Makes the result from it.
-        make: MakeRunning,
-    },
+    SoFar { key: u64, spool: Arc<Spool>, most: u64, report: ReportSettings, revision: Revision, runs_in: RunsIn },
 }
-
-/// Makes the result of a call that is still running.
-type MakeRunning = fn(u64, [Captured; 2], ReportSettings) -> CallToolResult;
 
 /// The thread, once it is started.
 #[derive(Debug)]
@@ -79,8 +68,8 @@ impl Reads {
             for job in received {
                 let look = match job {
                     ReadJob::Look(look) => look,
-                    ReadJob::SoFar { key, spool, most, report, revision, make } => {
-                        let result = make(key, so_far(&spool, most), report).encode(revision);
+                    ReadJob::SoFar { key, spool, most, report, revision, runs_in } => {
+                        let result = running_result(key, so_far(&spool, most), report, runs_in).encode(revision);
                         if !events.send(Event::SoFar { key, result }) {
                             return;
                         }

@@ -23,7 +23,7 @@ use super::workers::Workers;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked};
 use crate::mcp::{CallToolResult, Revision};
-use crate::tools::running_result;
+use crate::tools::{RunsIn, running_result};
 
 /// The shortest run before a call is handed over, unless `--hand-over` is shorter.
 const LEAST_RUN: Duration = Duration::from_millis(500);
@@ -98,7 +98,7 @@ pub(super) fn start(
                         (None, _) => {}
                     }
                     if let Some(reply) = requests.run_in_background(key, pending, stop, false) {
-                        let result = running_result(key, Default::default(), parts.report);
+                        let result = running_result(key, Default::default(), parts.report, RunsIn::Process);
                         effects.push(Effect::Answer(reply, result.encode(revision)));
                     }
                 }

@@ -194,7 +194,7 @@ impl<'a> CommandResult<'a> {
 
 /// The kind of a running call, which determines the form of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RunsIn {
+pub enum RunsIn {
     /// A process of its own.
     Process,
     /// The persistent shell, whose results call its text `output`.
@@ -202,7 +202,7 @@ pub(super) enum RunsIn {
 }
 
 /// The result of a running call: its output so far.
-pub(super) fn running(
+pub fn running_result(
     call: u64,
     [stdout, stderr]: [Captured; 2],
     settings: ReportSettings,

@@ -21,14 +21,13 @@ pub(crate) use calls::{
     BackgroundSettings, CallRequest, CallState, CallTool, ListedCall, ReadOutcome, ReadOutput, StopCall, WriteInput,
     list_result, read_output, stop_result,
 };
-pub(crate) use command_result::signal_name;
+pub(crate) use command_result::{RunsIn, running_result, signal_name};
 pub(crate) use describe::shortened_list;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
-pub(crate) use report::running_result;
 pub use report::{NetworkGrant, ReportSettings, execute_result};
 pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
-pub(crate) use shell_report::{ShellCommandFacts, running_shell_result, shell_result};
+pub(crate) use shell_report::{ShellCommandFacts, shell_result};
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::command_result::{self, CommandResult, Own, RunsIn};
+use super::command_result::{self, CommandResult, Own};
 use super::yaml::write_text;
-use crate::exec::{Captured, Output};
+use crate::exec::Output;
 use crate::mcp::CallToolResult;
 
 /// What would give a command a network.
@@ -49,11 +49,6 @@ pub fn execute_result(
     command_result::result(end, limit, [stdout, stderr], settings, &Execute { literal_pattern, success })
 }
 
-/// Makes the result of a running call, from its output so far.
-pub fn running_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
-    command_result::running(call, streams, settings, RunsIn::Process)
-}
-
 struct Execute<'a> {
     literal_pattern: Option<&'static str>,
     success: &'a [i32],
@@ -82,7 +77,7 @@ impl Own for Execute<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{End, Limit};
+    use crate::exec::{Captured, End, Limit};
     use serde_json::json;
     use std::time::Duration;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::ReportSettings;
-use super::command_result::{self, CommandResult, Own, RunsIn, both};
+use super::command_result::{self, CommandResult, Own, both};
 use super::yaml::write_text;
-use crate::exec::{Captured, Output};
+use crate::exec::Output;
 use crate::mcp::CallToolResult;
 use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
@@ -34,11 +34,6 @@ pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportS
         settings,
         &InShell { facts, directory: &directory.path, restarted },
     )
-}
-
-/// Makes the result of a running call of the shell, from its output so far.
-pub fn running_shell_result(call: u64, streams: [Captured; 2], settings: ReportSettings) -> CallToolResult {
-    command_result::running(call, streams, settings, RunsIn::Shell)
 }
 
 struct InShell<'a> {
@@ -83,8 +78,9 @@ impl Own for InShell<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::End;
+    use crate::exec::{Captured, End};
     use crate::shell::ShellDirectory;
+    use crate::tools::{RunsIn, running_result};
     use std::time::Duration;
 
     fn answer(end: End, stdout: &[u8], stderr: &[u8]) -> Answer {
@@ -120,7 +116,7 @@ mod tests {
         let content = result.structured_content.unwrap();
         assert_eq!((&content["call"], content["stderr"].as_str()), (&json!(7), Some("e")));
         let err = Captured { head: b"e".to_vec(), ..Captured::default() };
-        let result = running_shell_result(7, [cut(), err], settings);
+        let result = running_result(7, [cut(), err], settings, RunsIn::Shell);
         assert!(
             result.text.starts_with("running: true\ncall: 7\ntruncated: {stdout: 5}\noutput: |"),
             "{}",
