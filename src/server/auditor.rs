@@ -116,7 +116,7 @@ impl Auditor {
             let begun = log.begin(Some(client.clone()));
             self.note(begun.err().map(|error| error.to_string()));
         }
-        if self.has_waiting() {
+        if !self.waiting.is_empty() {
             self.write_waiting();
         }
     }
@@ -135,20 +135,15 @@ impl Auditor {
     /// # Errors
     /// [`NotRun::NotRecorded`].
     pub(super) fn decided(&mut self, made: impl FnOnce() -> Decided) -> Result<(), NotRun> {
-        if !self.is_on() {
-            return Ok(());
-        }
-        match self.write(Event::Decided(made())) {
-            None => Ok(()),
-            Some(why) => Err(NotRun::NotRecorded { why }),
-        }
+        if self.is_on() { self.write(Event::Decided(made())) } else { Ok(()) }
     }
 
     /// Records anything except a decision. A record that can't be written is lost; the session's last record counts
     /// these.
     pub(super) fn record(&mut self, event: impl FnOnce() -> Event) {
         if self.is_on() {
-            self.write(event());
+            // The operator has been told.
+            drop(self.write(event()));
         }
     }
 
@@ -210,7 +205,7 @@ impl Auditor {
     /// # Errors
     /// [`NotRun::NotRecorded`].
     pub(super) fn received(&mut self, received: Received) -> Result<(), NotRun> {
-        self.write(Event::Received(received)).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
+        self.write(Event::Received(received))
     }
 
     /// Keeps such a request, to be recorded after the server has handled it.
@@ -299,15 +294,10 @@ impl Auditor {
         std::mem::take(&mut self.told)
     }
 
-    /// Whether records wait for an answer to be sent.
-    fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
     /// Whether any record is not written yet, including those that wait for the end of their command.
     #[cfg(unix)]
     pub(super) fn has_unwritten(&self) -> bool {
-        self.has_waiting() || !self.starting.is_empty()
+        !self.waiting.is_empty() || !self.starting.is_empty()
     }
 
     /// Writes all waiting records.
@@ -319,10 +309,10 @@ impl Auditor {
         }
     }
 
-    /// Writes the waiting records, and then this one; returns the reason if it can't be written.
-    fn write(&mut self, event: Event) -> Option<String> {
+    /// Writes the waiting records, and then this one.
+    fn write(&mut self, event: Event) -> Result<(), NotRun> {
         self.write_waiting();
-        self.write_all(&[event])
+        self.write_all(&[event]).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
     }
 
     fn write_all(&mut self, events: &[Event]) -> Option<String> {
