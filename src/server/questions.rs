@@ -313,11 +313,6 @@ impl Questions {
         self.ending.remove(&number);
     }
 
-    /// Handles a question that nobody answered in time.
-    pub(super) fn timed_out(&mut self, number: u64, (requests, outgoing): (&mut Requests, &mut Outgoing)) -> Effects {
-        self.give_up(number, &Answer::TimedOut, (requests, outgoing))
-    }
-
     /// Sends progress to the calls that wait for the answer to this question.
     pub(super) fn tick(&self, number: u64, requests: &mut Requests) -> Effects {
         let mut effects = Effects::default();
@@ -337,13 +332,7 @@ impl Questions {
 
     /// Ends the questions that no call waits for any more.
     pub(super) fn withdraw_unawaited(&mut self, (requests, outgoing): (&mut Requests, &mut Outgoing)) -> Effects {
-        let is_unawaited = |open: &&Open| requests.asked(open.number).next().is_none();
-        let numbers: Vec<u64> = self.open.iter().filter(is_unawaited).map(|open| open.number).collect();
-        let mut effects = Effects::default();
-        for number in numbers {
-            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing)));
-        }
-        effects
+        self.withdraw(|open, requests| requests.count_asked(open.number) == 0, (requests, outgoing))
     }
 
     /// Handles a new handshake, or a client that is gone: it will not answer any more, and approvals for its session
@@ -353,17 +342,13 @@ impl Questions {
         which: Ended,
         (requests, outgoing): (&mut Requests, &mut Outgoing),
     ) -> Effects {
-        let mut effects = Effects::default();
         self.remembered.clear();
-        let is_over = |open: &&Open| match which {
+        let is_over = |open: &Open, _: &Requests| match which {
             // A question from the old session must not approve anything in the new one.
             Ended::Client | Ended::Handshake => true,
             Ended::Input => open.by != By::Program,
         };
-        let numbers: Vec<u64> = self.open.iter().filter(is_over).map(|open| open.number).collect();
-        for number in numbers {
-            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing)));
-        }
+        let effects = self.withdraw(is_over, (requests, outgoing));
         self.is_closed = match which {
             Ended::Client => true,
             Ended::Handshake | Ended::Input => self.is_closed,
@@ -383,7 +368,23 @@ impl Questions {
         self.remembered.clear();
     }
 
-    fn give_up(
+    /// Withdraws the questions that are over.
+    fn withdraw(
+        &mut self,
+        are_over: impl Fn(&Open, &Requests) -> bool,
+        (requests, outgoing): (&mut Requests, &mut Outgoing),
+    ) -> Effects {
+        let over = self.open.iter().filter(|open| are_over(open, requests));
+        let numbers: Vec<u64> = over.map(|open| open.number).collect();
+        let mut effects = Effects::default();
+        for number in numbers {
+            effects.extend(self.give_up(number, &Answer::Withdrawn, (requests, outgoing)));
+        }
+        effects
+    }
+
+    /// Handles a question to which no person's answer will come, for example since nobody answered it in time.
+    pub(super) fn give_up(
         &mut self,
         number: u64,
         answer: &Answer,
@@ -400,7 +401,7 @@ impl Questions {
             // The status of the task says this already.
             By::Task(_) => {}
         }
-        if requests.asked(number).next().is_none() {
+        if requests.count_asked(number) == 0 {
             // Nobody knows any more which call this was for.
             let line =
                 told(Fields::default().ours("question", number), open.by.channel(), answer, open.since.elapsed());

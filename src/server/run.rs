@@ -387,7 +387,7 @@ impl<'o> Server<'o> {
             Event::Answered { number, answer, said } => self.answered(number, &answer, &said),
             Event::Deadline(Deadline::Question(number)) => {
                 let State { requests, outgoing, questions, .. } = state;
-                questions.timed_out(number, (requests, outgoing))
+                questions.give_up(number, &Answer::TimedOut, (requests, outgoing))
             }
             Event::Deadline(Deadline::State(number)) => {
                 in_results::expired(&*parts.opening.observer, &mut state.outgoing, number)
