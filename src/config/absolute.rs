@@ -1,6 +1,6 @@
-//! The flags as they mean the same wherever the server is started: what names a place is absolute.
+//! The flags, rewritten to mean the same wherever the server is started: paths are absolute.
 //!
-//! Clients start servers where they like, so that a relative path of a flag, or of the file, would mean another place there.
+//! Clients start servers in any directory, and a relative path in a flag or in the file would lead elsewhere there.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf, is_separator};
@@ -15,11 +15,11 @@ use super::spec::{Spec, Takes};
 use super::variables::Surroundings;
 use crate::policy::rules::written;
 
-/// The arguments that mean what `flags` mean in the directory of `surroundings`, from any other directory. A relative path
-/// in the file of `--config` becomes a flag, where no flag beats it already; one with a comma can't, and stays as it is.
+/// The arguments that mean in any directory what `flags` mean in the directory of `surroundings`. A relative path in the file
+/// of `--config` becomes a flag, unless a flag overrides it anyway; a list with a comma in a path can't, and stays in the file.
 ///
 /// # Errors
-/// A [`ConfigError`] where the file can't be read; what the values mean is for [`Config::resolve`].
+/// A [`ConfigError`] if the file can't be read. The values are checked by [`Config::resolve`].
 pub(crate) fn absolute_arguments(
     config: &Config,
     flags: &Flags,
@@ -31,10 +31,10 @@ pub(crate) fn absolute_arguments(
         push(&mut arguments, given, &|text| absolute(given.spec, text, directory));
     }
     for given in file::given(&config.file, directory, FileFrom::Anywhere)? {
-        let is_beaten = flags.given().iter().any(|flag| flag.spec.flag == given.spec.flag);
+        let is_overridden = flags.given().iter().any(|flag| flag.spec.flag == given.spec.flag);
         let is_relative = given.texts.iter().any(|text| matches!(absolute(given.spec, text, directory), Cow::Owned(_)));
         let is_list = matches!(given.spec.takes, Takes::List);
-        if is_relative && !is_beaten && !(is_list && given.texts.iter().any(|text| text.contains(','))) {
+        if is_relative && !is_overridden && !(is_list && given.texts.iter().any(|text| text.contains(','))) {
             push(&mut arguments, &given, &|text| absolute(given.spec, text, directory));
         }
     }
@@ -58,7 +58,7 @@ fn push<'a>(arguments: &mut Vec<String>, given: &'a Given, written: &dyn Fn(&'a 
         Takes::List => texts.join(","),
         Takes::Text | Takes::Number => texts.last().map(ToString::to_string).unwrap_or_default(),
     };
-    // Else it would be taken for a flag, or for no value at all.
+    // As a word of its own it would be taken for a flag, or for no value.
     if value.is_empty() || value.starts_with('-') {
         arguments.push(format!("--{}={value}", spec.flag));
     } else {
@@ -66,8 +66,8 @@ fn push<'a>(arguments: &mut Vec<String>, given: &'a Given, written: &dyn Fn(&'a 
     }
 }
 
-/// The text of a value; another one where it names a place by a relative path. Of commands and programs only what holds a
-/// separator is a path, and of a program with arguments only the program.
+/// The text of a value, made absolute if it is a relative path. A command or a program is a path only if it contains a
+/// separator; of a program with arguments, only the program is.
 fn absolute<'a>(spec: &Spec, text: &'a str, directory: &Path) -> Cow<'a, str> {
     let is_path = match spec.value {
         "DIR" | "DIRS" | "FILE" | "PATHS" => !text.is_empty(),
@@ -94,9 +94,9 @@ fn absolute_path<'a>(text: &'a str, directory: &Path) -> Cow<'a, str> {
         return Cow::Borrowed(text);
     }
     let parts = Path::new(text).components().filter(|part| *part != Component::CurDir);
-    // Collected anew, since `join` leaves a separator at the end where the path was `.`.
+    // `join` would leave a separator at the end if the path is `.`.
     let path: PathBuf = directory.components().chain(parts).collect();
-    // The text is UTF-8; where the directory is none, no client's file can hold it, and the text stays.
+    // If the directory is not UTF-8, no client's file can contain it, so the text stays relative.
     path.to_str().map_or(Cow::Borrowed(text), |path| Cow::Owned(path.to_owned()))
 }
 

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use super::error::{Wrong, printable};
+use super::error::printable;
+use super::wrong::Wrong;
 use crate::text::{DurationError, SizeError, read_duration, read_size};
 pub(super) use crate::text::{LARGEST_SIZE as LARGEST, LONGEST_DURATION as LONGEST, duration_text, size_text};
 
@@ -17,13 +18,13 @@ pub(super) fn duration(text: &str) -> Result<Duration, Wrong> {
     })
 }
 
-/// Reads a [`duration`] under which something can happen: zero is an error.
+/// Reads a [`duration`] of more than zero.
 pub(super) fn time_limit(text: &str) -> Result<Duration, Wrong> {
     let duration = duration(text)?;
     if duration.is_zero() { Err(Wrong::ZeroDuration { found: printable(text) }) } else { Ok(duration) }
 }
 
-/// Reads a size in bytes: a number, decimals allowed where they make whole bytes, and a unit, `B` where there is none.
+/// Reads a size in bytes: a number, with decimals if they make whole bytes, and a unit, which is `B` if it is left out.
 /// `KB`, `MB` and `GB` are decimal, `KiB`, `MiB` and `GiB` binary; their case doesn't matter. Zero to 1024 GiB.
 pub(super) fn size(text: &str) -> Result<u64, Wrong> {
     read_size(text).map_err(|error| match error {
@@ -32,7 +33,7 @@ pub(super) fn size(text: &str) -> Result<u64, Wrong> {
     })
 }
 
-/// Reads a [`size`] within which something fits: zero is an error.
+/// Reads a [`size`] of more than zero.
 pub(super) fn limit_size(text: &str) -> Result<u64, Wrong> {
     match size(text)? {
         0 => Err(Wrong::ZeroSize { found: printable(text) }),
@@ -46,7 +47,7 @@ pub(super) fn count(text: &str) -> Result<usize, Wrong> {
     count.map_err(|_| Wrong::NotACount { found: printable(text) })
 }
 
-/// Reads what turns something on or off; case doesn't matter.
+/// Reads a switch, on or off; case doesn't matter.
 pub(super) fn switch(text: &str) -> Result<bool, Wrong> {
     match text.trim_ascii().to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),

@@ -1,4 +1,4 @@
-//! A configuration made in code, checked as what people write is.
+//! A configuration made in code, with the same checks as what people write.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::setting::SettingPlace;
 use super::table::by_flag;
 use super::variables::Surroundings;
 
-/// Builds a [`Config`] in code. What nothing is said of has its default: neither variables nor a file are read.
+/// Builds a [`Config`] in code. Every other setting has its default: neither variables nor a file are read.
 #[derive(Clone)]
 pub struct ConfigBuilder {
     surroundings: Surroundings,
     given: Vec<Given>,
-    wrong: Option<Wrong>,
+    first_mistake: Option<Mistake>,
 }
 
-/// What was wrong with a setting, made an error at the end.
+/// What was wrong with a setting; `build` makes an error of it.
 #[derive(Clone)]
-enum Wrong {
+enum Mistake {
     Unknown(String),
     NotUtf8(&'static str),
 }
@@ -45,7 +45,7 @@ impl Config {
     /// # Ok::<(), allowexec::config::ConfigError>(())
     /// ```
     pub fn builder(surroundings: Surroundings) -> ConfigBuilder {
-        ConfigBuilder { surroundings, given: Vec::new(), wrong: None }
+        ConfigBuilder { surroundings, given: Vec::new(), first_mistake: None }
     }
 }
 
@@ -56,13 +56,13 @@ impl ConfigBuilder {
         self.setting("allow", commands)
     }
 
-    /// Where the `cwd` of a call must lie; none at all refuses every call that names one.
+    /// The directories that the `cwd` of a call must be in; an empty list refuses every call that names one.
     #[must_use]
     pub fn cwd_root(self, directories: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         self.paths("cwd-root", directories)
     }
 
-    /// What relative directories are resolved against, and where calls run that name none.
+    /// The directory that relative ones are resolved against, and that calls without `cwd` run in.
     #[must_use]
     pub fn project_dir(self, directory: impl AsRef<Path>) -> Self {
         self.paths("project-dir", [directory])
@@ -74,13 +74,13 @@ impl ConfigBuilder {
         self.paths("cwd", [directory])
     }
 
-    /// For calls that name no time limit, in whole milliseconds.
+    /// The time limit of calls that name none, in whole milliseconds.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.setting("timeout", [format!("{}ms", timeout.as_millis())])
     }
 
-    /// The most that a call may ask for, in whole milliseconds.
+    /// The longest time limit that a call may ask for, in whole milliseconds.
     #[must_use]
     pub fn max_timeout(self, timeout: Duration) -> Self {
         self.setting("max-timeout", [format!("{}ms", timeout.as_millis())])
@@ -92,31 +92,31 @@ impl ConfigBuilder {
         self.setting("max-output", [bytes.to_string()])
     }
 
-    /// Calls that run at once.
+    /// Calls that run concurrently.
     #[must_use]
     pub fn max_concurrent(self, calls: usize) -> Self {
         self.setting("max-concurrent", [calls.to_string()])
     }
 
-    /// Bytes of memory of a call where a cgroup can be used, else of each of its processes.
+    /// Bytes of memory of a call if a cgroup can be used, else of each of its processes.
     #[must_use]
     pub fn max_memory(self, bytes: u64) -> Self {
         self.setting("max-memory", [bytes.to_string()])
     }
 
-    /// Processor time of each process of a call, in whole milliseconds; a part of a second counts as a whole one.
+    /// Processor time of each process of a call, in whole milliseconds; the kernel counts it in whole seconds, rounded up.
     #[must_use]
     pub fn max_cpu(self, time: Duration) -> Self {
         self.setting("max-cpu", [format!("{}ms", time.as_millis())])
     }
 
-    /// Processes and threads of a call where a cgroup can be used, else of the server's user.
+    /// Processes and threads of a call if a cgroup can be used, else of the server's user.
     #[must_use]
     pub fn max_processes(self, processes: usize) -> Self {
         self.setting("max-processes", [processes.to_string()])
     }
 
-    /// Bytes of the longest file that a process of a call can write.
+    /// Bytes of the largest file that a process of a call can write.
     #[must_use]
     pub fn max_file_size(self, bytes: u64) -> Self {
         self.setting("max-file-size", [bytes.to_string()])
@@ -139,12 +139,12 @@ impl ConfigBuilder {
         self
     }
 
-    /// Any setting by its flag, which is written without its dashes, with what could stand behind it: the entries of a
-    /// list, else one text, which for a switch is `on` or `off`. It replaces what was said of the setting before.
+    /// Sets any setting, by its flag without the dashes. The values are the entries of a list, else one text; for a switch
+    /// that is `on` or `off`. They replace earlier values of the setting.
     #[must_use]
     pub fn setting(mut self, flag: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         match by_flag(flag) {
-            None => self.wrong = self.wrong.or(Some(Wrong::Unknown(flag.to_owned()))),
+            None => self.first_mistake = self.first_mistake.or(Some(Mistake::Unknown(flag.to_owned()))),
             Some(spec) => {
                 self.given.retain(|given| given.spec.flag != flag);
                 let texts = values.into_iter().map(Into::into).collect();
@@ -160,20 +160,20 @@ impl ConfigBuilder {
         match texts {
             Some(texts) => self.setting(flag, texts),
             None => {
-                self.wrong = self.wrong.or(Some(Wrong::NotUtf8(flag)));
+                self.first_mistake = self.first_mistake.or(Some(Mistake::NotUtf8(flag)));
                 self
             }
         }
     }
 
-    /// Checks everything.
+    /// Checks all settings, and makes the configuration.
     ///
     /// # Errors
     /// A [`ConfigError`] for the first thing that is wrong.
     pub fn build(self) -> Result<Config, ConfigError> {
-        match self.wrong {
-            Some(Wrong::Unknown(flag)) => return Err(unknown_flag(&flag, &[])),
-            Some(Wrong::NotUtf8(flag)) => return Err(ConfigError::NotUtf8 { place: SettingPlace::Code(flag) }),
+        match self.first_mistake {
+            Some(Mistake::Unknown(flag)) => return Err(unknown_flag(&flag, &[])),
+            Some(Mistake::NotUtf8(flag)) => return Err(ConfigError::NotUtf8 { place: SettingPlace::Code(flag) }),
             None => {}
         }
         let mut config = Config::defaults(self.surroundings);

@@ -1,4 +1,4 @@
-//! The resolved configuration, and how the sources are laid over each other.
+//! The resolved configuration, and how the sources are combined.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,59 +22,59 @@ use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyT
 use crate::sandbox::{Level, Network, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
-/// The persistent shell where nobody names one.
+/// The persistent shell, unless a setting names another.
 pub(super) const DEFAULT_SHELL: &str = if cfg!(windows) { "cmd.exe" } else { "/bin/sh" };
 
-/// Every setting with its source. Directories stand as they were given: relative ones are meant from
+/// Every setting with its source. Directories are as they were given: relative ones start from
 /// [`Surroundings::directory`], and none has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The file that settings were read from; none by default.
     pub file: Setting<Option<PathBuf>>,
-    /// The allow-list in its order, without repetitions, the named sets replaced by what they hold; empty by default, which
-    /// allows nothing, but the set `@shell` where there are the tools of the shell alone. `*` allows all.
+    /// The allow-list in its order, without repetitions, with named sets replaced by their commands. By default it is empty
+    /// and allows nothing; with `--tools shell` the default is the set `@shell`. `*` allows everything.
     pub allow: Setting<Vec<String>>,
     /// The files with rules for arguments; none by default.
     pub policy: Setting<Vec<PathBuf>>,
-    /// The shipped policies that are used; none by default.
+    /// The shipped profiles that are used; none by default.
     pub profile: Setting<Vec<String>>,
-    /// Commands that a person approves each time; none by default.
+    /// Commands that a person must approve each time; none by default.
     pub ask: Setting<Vec<String>>,
-    /// The program that asks, with its arguments; by default the client is asked, where it can.
+    /// The program that asks, with its arguments; by default the client asks, if it can.
     pub ask_with: Setting<Option<Vec<String>>>,
     /// How long a question stays open: 2 minutes by default, more than zero.
     pub ask_timeout: Setting<Duration>,
-    /// Which programs run, by who can replace them; any by default.
+    /// Which programs may run, by who can replace them; any by default.
     pub trust: Setting<Trust>,
     /// The file that says what programs must be; none by default.
     pub lock: Setting<Option<PathBuf>>,
-    /// The commands that change nothing, by the operator's word beside that of their rules; none by default.
+    /// The commands that the operator says change nothing, in addition to those whose rules say so; none by default.
     pub read_only: Setting<Vec<String>>,
-    /// What these files and profiles say, the entries of `allow` that have several words, and those of `ask`; read with the
-    /// rest.
+    /// The rules of these files and profiles, and those made of the entries of `ask` and of the entries of `allow` that have
+    /// several words; read together with the other settings.
     pub rules: Arc<Rules>,
-    /// Where a call's `cwd` must lie. `None`, the default, is no restriction; an empty list is set but holds no entry,
-    /// and refuses every call that names a `cwd`.
+    /// The directories that the `cwd` of a call must be in. `None`, the default, is no restriction; an empty list refuses
+    /// every call that names a `cwd`.
     pub cwd_root: Setting<Option<Vec<PathBuf>>>,
     /// The outermost directory of all projects; none by default.
     pub workspace_dir: Setting<Option<PathBuf>>,
-    /// What relative directories are resolved against; by default the client's first root, where it has one.
+    /// The directory that relative ones are resolved against; by default the client's first root, if it has one.
     pub project_dir: Setting<Option<PathBuf>>,
-    /// Where calls run that name no `cwd`; by default the project directory, else the server's.
+    /// The directory that calls without `cwd` run in; by default the project directory, else the server's.
     pub cwd: Setting<Option<PathBuf>>,
     /// Which tools there are: `execute` by default.
     pub tools: Setting<WhichTools>,
     /// The program of the persistent shell, a name or a path: `/bin/sh` by default, `cmd.exe` on Windows.
     pub shell: Setting<PathBuf>,
-    /// Whether a path under the project directory may run; off by default.
+    /// Whether programs below the project directory may run; off by default.
     pub allow_project_commands: Setting<bool>,
-    /// What is done with the client's roots; they are used by default.
+    /// How the client's roots are treated; they are used by default.
     pub roots: Setting<RootsMode>,
     /// How far commands are confined; not at all by default.
     pub sandbox: Setting<Level>,
-    /// Whether commands run where the kernel can't enforce all of that; off by default.
+    /// Whether commands run even if the kernel can't enforce all of that; off by default.
     pub sandbox_best_effort: Setting<bool>,
-    /// Whether commands in the sandbox have a network; by default what `Network::of` says of the level.
+    /// Whether commands in the sandbox have a network; by default what `Network::of` gives for the level.
     pub network: Setting<Option<Network>>,
     /// What else commands in the sandbox may read; nothing by default.
     pub read: Setting<Vec<PathBuf>>,
@@ -82,41 +82,41 @@ pub struct Config {
     pub write: Setting<Vec<PathBuf>>,
     /// What else they may read and execute; nothing by default.
     pub exec: Setting<Vec<PathBuf>>,
-    /// Whose files of the home directory commands in the sandbox may read and execute; nobody's by default.
+    /// The tools whose files in the home directory commands in the sandbox may use; none by default.
     pub grant: Setting<Vec<Preset>>,
-    /// For calls that name no time limit: 30 seconds by default, more than zero, at most `max_timeout`.
+    /// The time limit of calls that name none: 30 seconds by default, more than zero, at most `max_timeout`.
     pub timeout: Setting<Duration>,
-    /// The most a call may ask for: 10 minutes by default, more than zero, at most a week.
+    /// The longest time limit that a call may ask for: 10 minutes by default, more than zero, at most a week.
     pub max_timeout: Setting<Duration>,
     /// The time between SIGTERM and SIGKILL when a process tree is ended: 1 second by default; zero sends SIGKILL at
     /// once.
     pub grace: Setting<Duration>,
     /// Bytes kept of each stream: 16 KiB by default, at most 1024 GiB, `0` for no bound.
     pub max_output: Setting<u64>,
-    /// Calls that run at once: 16 by default, at least 1.
+    /// Calls that run concurrently: 16 by default, at least 1.
     pub max_concurrent: Setting<usize>,
-    /// Whether there are tools for calls that go on after their answer; on by default.
+    /// Whether calls can run in the background, and clients get the tools for them; on by default.
     pub background: Setting<bool>,
-    /// After how long a call that still runs is answered and goes on in the background: 50 seconds by default; zero for
-    /// never.
+    /// After how long a call that is still running is answered and continues in the background: 50 seconds by default; zero
+    /// for never.
     pub hand_over: Setting<Duration>,
     /// The longest that a call runs in the background: 1 hour by default, more than zero.
     pub max_background: Setting<Duration>,
-    /// Calls that run in the background at once: 8 by default, at least 1.
+    /// Calls that run concurrently in the background: 8 by default, at least 1.
     pub max_background_calls: Setting<usize>,
-    /// Bytes kept of the whole output of a call, and four times that of all: 64 MiB by default; `0` keeps nothing.
+    /// Bytes kept of the output of a call, and four times that of all calls: 64 MiB by default; `0` keeps nothing.
     pub keep_output: Setting<u64>,
-    /// Bytes of memory of a call where a cgroup can be used, else of each of its processes; no limit by default.
+    /// Bytes of memory of a call if a cgroup can be used, else of each of its processes; no limit by default.
     pub max_memory: Setting<Option<u64>>,
     /// Processor time of each process of a call, in whole seconds; no limit by default.
     pub max_cpu: Setting<Option<Duration>>,
-    /// Processes and threads of a call where a cgroup can be used, else of the server's user; no limit by default.
+    /// Processes and threads of a call if a cgroup can be used, else of the server's user; no limit by default.
     pub max_processes: Setting<Option<usize>>,
-    /// Bytes of the longest file that a process of a call can write; no limit by default.
+    /// Bytes of the largest file that a process of a call can write; no limit by default.
     pub max_file_size: Setting<Option<u64>>,
     /// Files that a process of a call has open at once; no limit by default.
     pub max_open_files: Setting<Option<usize>>,
-    /// What commands get beside the environment that is built for them, in the order given; nothing by default.
+    /// What is added to the environment that is built for commands, in the order given; nothing by default.
     pub env: Setting<Vec<EnvEntry>>,
     /// Whether commands get the server's whole environment; off by default.
     pub inherit_env: Setting<bool>,
@@ -124,19 +124,19 @@ pub struct Config {
     pub structured: Setting<bool>,
     /// Whether a non-zero exit is an error; off by default.
     pub exit_error: Setting<bool>,
-    /// Where the session is recorded; nowhere by default.
+    /// The file that the session is recorded to; none by default.
     pub record: Setting<Option<PathBuf>>,
-    /// Whether a recording replaces a file that is there already; off by default.
+    /// Whether a recording replaces an existing file; off by default.
     pub record_force: Setting<bool>,
-    /// Whether a session that can't be recorded any more ends; off by default.
+    /// Whether a session ends once it can't be recorded any more; off by default.
     pub record_required: Setting<bool>,
     /// The audit log; none by default.
     pub audit: Setting<Option<PathBuf>>,
-    /// Whether each record is on the disk before its call goes on; off by default.
+    /// Whether each record is on the disk before its call continues; off by default.
     pub audit_sync: Setting<bool>,
-    /// The size at which a new file is begun; none by default.
+    /// The size at which a new audit log is begun; none by default.
     pub audit_max_size: Setting<Option<u64>>,
-    /// The program that is given the head of the audit log; none by default.
+    /// The program that gets the head of the audit log; none by default.
     pub audit_anchor: Setting<Option<Vec<String>>>,
     /// What is written to the log; `info` by default.
     pub log: Setting<LogLevel>,
@@ -151,7 +151,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What holds where nobody sets anything.
+    /// The settings if nobody sets anything.
     pub fn defaults(surroundings: Surroundings) -> Self {
         Self {
             file: Setting::default(None),
@@ -214,7 +214,7 @@ impl Config {
         }
     }
 
-    /// What the kernel keeps commands to.
+    /// The limits that the kernel enforces on commands.
     pub fn resource_limits(&self) -> ResourceLimits {
         ResourceLimits {
             memory: self.max_memory.value,
@@ -225,7 +225,7 @@ impl Config {
         }
     }
 
-    /// Lays the text of a file over the defaults; neither variables nor flags are read. Errors name the text as `file`.
+    /// The defaults, overridden by the text of a file; neither variables nor flags are read. Errors call the text `file`.
     ///
     /// # Errors
     /// A [`ConfigError`] for the first thing that is wrong.
@@ -240,17 +240,17 @@ impl Config {
         Ok(config)
     }
 
-    /// Lays the file over the defaults, the variables over that, and the flags over all; reads the file that
-    /// `--config` or `ALLOWEXEC_CONFIG` names.
+    /// The defaults, overridden by the file that `--config` or `ALLOWEXEC_CONFIG` names, then by the variables, then by the
+    /// flags.
     ///
     /// # Errors
-    /// A [`ConfigError`] for the first thing that is wrong in any source, be it replaced by a stronger one or not.
+    /// A [`ConfigError`] for the first thing that is wrong in any source, even if a stronger one replaces it.
     pub fn resolve(flags: &Flags, surroundings: Surroundings) -> Result<Self, ConfigError> {
         Self::resolve_from(flags, surroundings, FileFrom::Anywhere)
     }
 
-    /// The same where whoever wrote the flags and variables may read no file of ours: the file lies beneath that directory,
-    /// and no link is followed to it.
+    /// Like [`Self::resolve`], for flags and variables whose author must not read the operator's files: every file that they
+    /// name must be in the directory `files`, and no link to it is followed.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -282,7 +282,7 @@ impl Config {
         AllowList::new(self.allow.value.iter().cloned()).with_rules(Arc::clone(&self.rules)).with_project(has_project)
     }
 
-    /// Reads the policies, and makes rules of them. No file is read where none is named.
+    /// Reads the policies, and makes rules of them and of the entries that have several words.
     pub(super) fn read_rules(&mut self, from: FileFrom<'_>) -> Result<(), ConfigError> {
         let (single, several): (Vec<String>, Vec<String>) =
             self.allow.value.iter().cloned().partition(|entry| !entry::has_several_words(entry));
@@ -299,14 +299,14 @@ impl Config {
         }
         let rules = Rules::load(&texts, &self.profile.value, &entries)
             .map_err(|source| ConfigError::Policy { source: Box::new(source) })?;
-        // To ask for all calls of a command that is allowed only narrows it.
+        // Asking about every call of an allowed command only narrows what may run.
         let is_narrower = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::Ask) && rule.asks_always();
         let twice = single.iter().filter_map(|entry| rules.get(entry)).find(|rule| !is_narrower(rule));
         if let Some(rule) = twice {
             let (command, allow_source) = (rule.name.clone(), self.allow.source.clone());
             return Err(ConfigError::DescribedTwice { command, described: rule.origin.clone(), allow_source });
         }
-        // cmd.exe has no words: each program splits the line by itself, and differently.
+        // cmd.exe does not split a line into words: each program does that itself, in its own way.
         let is_cmd = cfg!(windows) && self.tools.value.has_shell();
         let unusable = if is_cmd { rules.iter().find(|rule| !rule.is_plain_any()) } else { None };
         if let Some(rule) = unusable {
@@ -317,8 +317,7 @@ impl Config {
         Ok(())
     }
 
-    /// Gives an empty allow-list the commands of the set `@shell`, and makes sure that each
-    /// command can have a tool of its own.
+    /// Fills an empty allow-list with the set `@shell`, and makes sure that each command can have a tool of its own.
     fn name_tools(&mut self) -> Result<(), ConfigError> {
         let which = self.tools.value;
         if !which.has_shell() {
@@ -342,19 +341,19 @@ impl Config {
         }
     }
 
-    /// The directories that commands work in or may write to, and the current one: who writes a file of ours there follows no
-    /// link below them.
+    /// The directories that commands work in or may write to, and the current one. Below them, commands can put links, so the
+    /// server follows none when it writes a file there.
     pub(crate) fn changeable_directories(&self) -> Vec<PathBuf> {
         let here = &self.surroundings.directory;
         let single = [&self.workspace_dir.value, &self.project_dir.value, &self.cwd.value];
         let roots = self.cwd_root.value.iter().flatten();
         let named = single.into_iter().flatten().chain(roots).chain(&self.write.value);
         let named = named.map(|directory| here.join(directory)).chain([here.clone()]);
-        // Below the root of the file system lies all, the system's own links too.
+        // Everything is below the root of the file system, the system's own links included.
         named.filter(|directory| directory.parent().is_some()).collect()
     }
 
-    /// The values that the operator gives commands, which may be secrets.
+    /// The values of the variables that the operator gives commands, which may be secrets.
     pub(crate) fn secret_values(&self) -> Vec<String> {
         let value = |entry: &EnvEntry| match entry {
             EnvEntry::Set(_, value) => Some(value.clone()),
@@ -368,7 +367,7 @@ impl Config {
         self.network.value.unwrap_or(Network::of(self.sandbox.value))
     }
 
-    /// Looks for settings that contradict each other, whatever made them.
+    /// Looks for settings that contradict each other.
     pub(super) fn check(&mut self) -> Result<(), ConfigError> {
         self.bound_timeout()?;
         if self.sandbox.value == Level::Off && self.network() == Network::None {
@@ -384,8 +383,8 @@ impl Config {
         Ok(())
     }
 
-    /// Holds the timeout to its maximum. One that nobody set gives way, so that `--max-timeout 10s` is enough; one that
-    /// somebody set is a contradiction, since a bound is never raised silently.
+    /// Makes sure that the timeout is at most the maximum. A default timeout is lowered, so that `--max-timeout 10s` is
+    /// enough; one that somebody set is an error, since the two contradict each other.
     fn bound_timeout(&mut self) -> Result<(), ConfigError> {
         let (timeout, max_timeout) = (&self.timeout, &self.max_timeout);
         if timeout.value <= max_timeout.value {

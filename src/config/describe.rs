@@ -1,11 +1,11 @@
-//! The settings in words: their part of `--help`, and what `doctor` says of each.
+//! The settings in words: their part of `--help`, and what `doctor` says about each.
 
 use super::config::Config;
 use super::setting::Source;
 use super::spec::{Group, Spec};
 use super::table::SETTINGS;
 
-/// Where the explanations begin, and where their lines end at the latest.
+/// The column in which the explanations begin, and the longest line.
 const COLUMN: usize = 28;
 const WIDTH: usize = 99;
 
@@ -14,7 +14,7 @@ const WIDTH: usize = 99;
 pub struct Row {
     /// The flag, without its dashes.
     pub name: &'static str,
-    /// The value, or words for its absence; the values of `--env` are not shown, since they may be secrets.
+    /// The value, or words if there is none; the values of `--env` are not shown, since they may be secrets.
     pub value: String,
     /// Where it came from.
     pub source: Source,
@@ -30,8 +30,7 @@ pub fn rows(config: &Config) -> Vec<Row> {
     SETTINGS.iter().map(row).collect()
 }
 
-/// The settings' part of `--help`: in groups, each with its variable and its default, in lines of less than 100 columns,
-/// with a line end after the last.
+/// The settings' part of `--help`: in groups, each with its variable and its default, in lines of less than 100 columns.
 pub fn help() -> String {
     let group = |group: Group| {
         let specs = SETTINGS.iter().filter(|spec| spec.group == group);

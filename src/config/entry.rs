@@ -1,34 +1,33 @@
-//! Lists as text, and what may stand on the lists of commands and of directories.
+//! Lists as text, and what the entries of lists of commands and of directories may be.
 
 use std::collections::BTreeSet;
 use std::path::{PathBuf, is_separator};
 
-use super::error::{Wrong, printable};
+use super::error::printable;
+use super::wrong::Wrong;
 use crate::policy::split_words;
-use crate::text::nearest;
-use crate::tools::WhichTools;
 
-/// The named set of commands that a shell of this platform is there for.
+/// The named set of commands that shells of this platform are commonly used for.
 const SHELL_SET: &str = "@shell";
 
-/// What stands for `@shell`.
+/// The commands of `@shell`.
 pub(super) const SHELL_COMMANDS: &[&str] = if cfg!(windows) {
     &["dir", "echo", "curl", "type", "find", "findstr", "cd", "where", "set", "podman"]
 } else {
     &["ls", "echo", "curl", "cat", "find", "grep", "cd", "pwd", "which", "printenv", "podman"]
 };
 
-/// The entries of a comma-separated list: blanks around them are dropped, empty ones ignored.
+/// The entries of a comma-separated list: blanks around them are dropped, and empty ones ignored.
 pub(super) fn entries(list: &str) -> Vec<String> {
     list.split(',').map(str::trim_ascii).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 /// Reads an entry of the allow-list: the name of a command, its path, `*`, or the name of a set, which begins with `@`.
 ///
-/// A call's first word is compared with the entry as it stands, so an entry that no first word could equal is an error: one
-/// with a control character, and one with a blank before its first path separator. Behind a separator a blank may be part of
-/// a path (`/opt/my tools/lint`). Without one, several words are a command and its subcommand (`git status`); an option is
-/// none (`ls -l`).
+/// A call's first word is compared with the whole entry, so an entry that no first word could equal is an error: one with a
+/// control character, or with a blank before its first path separator. After a separator, a blank may be part of a path
+/// (`/opt/my tools/lint`). Without a separator, several words are a command and its subcommand (`git status`); an option
+/// (`ls -l`) is an error.
 pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if entry.chars().any(char::is_control) {
         return Err(Wrong::ControlInCommand { found: printable(entry) });
@@ -51,13 +50,13 @@ pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     }
 }
 
-/// Reads an entry of the list of commands that a person approves: as on the allow-list, but without `*`.
+/// Reads an entry of the list of commands that a person must approve: as on the allow-list, but not `*`.
 pub(super) fn asked(entry: &str) -> Result<String, Wrong> {
     if entry == "*" { Err(Wrong::StarToAsk) } else { command(entry) }
 }
 
-/// Reads a program of the operator's with its arguments, split as a POSIX shell splits them; on Windows a `\` stands for
-/// itself within single quotes alone.
+/// Reads a program of the operator's with its arguments, split as a POSIX shell splits them. So on Windows too, a `\` is
+/// literal only within single quotes.
 pub(super) fn program(text: &str) -> Result<Vec<String>, Wrong> {
     let words = split_words(text).ok().filter(|words| words.first().is_some_and(|program| !program.is_empty()));
     words.filter(|_| !text.contains('\0')).ok_or_else(|| Wrong::NoProgram { found: printable(text) })
@@ -68,7 +67,7 @@ pub(super) fn has_several_words(entry: &str) -> bool {
     entry.contains(char::is_whitespace) && !entry.contains(is_separator)
 }
 
-/// Reads the name of a shipped policy or of a command; whether there is one of this name is found out later.
+/// Reads the name of a shipped profile or of a command; whether it exists is checked later.
 pub(super) fn name(name: &str) -> Result<String, Wrong> {
     if name.chars().any(char::is_control) {
         return Err(Wrong::ControlInCommand { found: printable(name) });
@@ -76,7 +75,7 @@ pub(super) fn name(name: &str) -> Result<String, Wrong> {
     Ok(name.to_owned())
 }
 
-/// Reads a path as it stands: no tilde, variable, glob or URI means anything, and nothing is resolved.
+/// Reads a path literally: tildes, variables, globs and URIs have no special meaning, and nothing is resolved.
 pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
     if text.is_empty() {
         return Err(Wrong::EmptyPath);
@@ -87,16 +86,7 @@ pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
     Ok(PathBuf::from(text))
 }
 
-/// Reads a choice of tools; case and surrounding blanks don't matter.
-pub(super) fn which_tools(text: &str) -> Result<WhichTools, Wrong> {
-    let word = text.trim_ascii();
-    WhichTools::ALL.into_iter().find(|which| which.name().eq_ignore_ascii_case(word)).ok_or_else(|| Wrong::NotTools {
-        found: printable(text),
-        nearest: nearest(word, WhichTools::ALL.map(WhichTools::name)),
-    })
-}
-
-/// The allow-list with what each named set holds in its place, and without repetitions.
+/// A list of commands with the named sets replaced by their commands, without repetitions.
 pub(super) fn with_sets(list: Vec<String>) -> Vec<String> {
     let expand = |entry: String| match entry == SHELL_SET {
         true => SHELL_COMMANDS.iter().map(|&name| name.to_owned()).collect(),
@@ -105,7 +95,7 @@ pub(super) fn with_sets(list: Vec<String>) -> Vec<String> {
     without_repetitions(list.into_iter().flat_map(expand).collect())
 }
 
-/// A list without what stands in it already, in its order.
+/// A list in its order, with only the first of equal entries.
 pub(super) fn without_repetitions(list: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     list.into_iter().filter(|entry| seen.insert(entry.clone())).collect()

@@ -2,27 +2,27 @@
 
 use std::fmt;
 
-use super::error::Wrong;
+use super::wrong::Wrong;
 
-/// One entry of `--env`. Entries apply in their order: where two name one variable, the later one holds.
+/// One entry of `--env`. Entries apply in their order: if two name the same variable, the later one wins.
 #[derive(Clone, PartialEq, Eq)]
 pub enum EnvEntry {
-    /// Passes on the server's variable of this name, where it has one.
+    /// Passes on the server's variable of this name, if it is set.
     Pass(String),
     /// Sets the variable of this name to this value, which may be empty.
     Set(String, String),
 }
 
 impl EnvEntry {
-    /// The variable that it is about.
+    /// The name of the variable.
     pub fn name(&self) -> &str {
         match self {
             EnvEntry::Pass(name) | EnvEntry::Set(name, _) => name,
         }
     }
 
-    /// Reads `NAME` or `NAME=VALUE`. A name begins with a letter or `_` and holds letters, digits, `_`, `.`, `-` and
-    /// parentheses (Windows has `ProgramFiles(x86)`), all of ASCII; a value holds anything but NUL.
+    /// Reads `NAME` or `NAME=VALUE`. A name begins with a letter or `_` and consists of ASCII letters, digits, `_`, `.`, `-`
+    /// and parentheses (Windows has `ProgramFiles(x86)`); a value may contain anything but NUL.
     pub(super) fn parse(entry: &str) -> Result<Self, Wrong> {
         let (name, value) = match entry.split_once('=') {
             Some((name, value)) => (name, Some(value)),

@@ -1,8 +1,8 @@
-//! The file of `--config`: a YAML mapping from keys to values. It and the files of `--policy` are the only ones that this layer
-//! reads, and it looks at the file of `--lock` if others than the operator may have named it.
+//! The file of `--config`: a YAML mapping from keys to values. This layer reads only this file and those of `--policy`, and
+//! that of `--lock` if somebody other than the operator may have named it.
 //!
-//! What it holds is bounded before and while it is parsed: deep nesting costs the YAML parser the square of its depth, and
-//! a few aliases stand for as much text as they like.
+//! Its content is bounded before and while it is parsed: for nested brackets the YAML parser takes time that grows with the
+//! square of the depth, and a few aliases can stand for any amount of text.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,21 +26,30 @@ use crate::text::nearest;
 
 /// The largest file in bytes.
 const LARGEST: u64 = 256 * 1024;
-/// So many brackets may be opened. Settings need one for each list.
+/// The most brackets that may be opened. Settings need one for each list.
 const MOST_BRACKETS: usize = 500;
-/// The text that all values may come to, in bytes and one more for each value. Without aliases no file comes near it.
+/// The most bytes that all values may add up to, plus one for each value. Without aliases no file comes near it.
 const MOST_TEXT: usize = 512 * 1024;
 
 /// Where the file may be.
 #[derive(Clone, Copy)]
 pub(super) enum FileFrom<'a> {
-    /// Wherever its name leads, links followed: it is the operator's.
+    /// Wherever its name leads, through links too: the operator named it.
     Anywhere,
-    /// In this directory, reached without a link: its name is somebody else's.
+    /// In this directory, reached without a link: somebody else named it.
     Beneath(&'a Beneath),
 }
 
-/// The settings in the file, where one is named; a relative name is meant from `directory`.
+impl FileFrom<'_> {
+    fn read(self, directory: &Path, name: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
+        match self {
+            Self::Anywhere => read_regular(&directory.join(name), most),
+            Self::Beneath(outer) => read_beneath(outer, name, most),
+        }
+    }
+}
+
+/// The settings in the file, if one is named; a relative name starts from `directory`.
 ///
 /// # Errors
 /// A file that can't be read, and all that [`parse`] finds.
@@ -52,11 +61,7 @@ pub(super) fn given(
     let Some(name) = &file.value else {
         return Ok(Vec::new());
     };
-    let bytes = match from {
-        FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST),
-        FileFrom::Beneath(outer) => read_beneath(outer, name, LARGEST),
-    };
-    let text = bytes.and_then(into_text).map_err(|source| ConfigError::File {
+    let text = from.read(directory, name, LARGEST).and_then(into_text).map_err(|source| ConfigError::File {
         file: name.clone(),
         named_by: file.source.clone(),
         source,
@@ -64,7 +69,7 @@ pub(super) fn given(
     parse(&text, name)
 }
 
-/// The texts of the policies that are named; relative names are meant from `directory`.
+/// The texts of the policies that are named; relative names start from `directory`.
 ///
 /// # Errors
 /// A file that can't be read.
@@ -74,21 +79,14 @@ pub(super) fn policies(
     from: FileFrom<'_>,
 ) -> Result<Vec<PolicyText>, ConfigError> {
     let read = |name: &PathBuf| {
-        let bytes = match from {
-            FileFrom::Anywhere => read_regular(&directory.join(name), LARGEST_POLICY),
-            FileFrom::Beneath(outer) => read_beneath(outer, name, LARGEST_POLICY),
-        };
-        let text = bytes.and_then(into_text).map_err(|source| ConfigError::PolicyFile {
-            file: name.clone(),
-            named_by: files.source.clone(),
-            source,
-        })?;
+        let failed = |source| ConfigError::PolicyFile { file: name.clone(), named_by: files.source.clone(), source };
+        let text = from.read(directory, name, LARGEST_POLICY).and_then(into_text).map_err(failed)?;
         Ok(PolicyText { file: name.clone(), text })
     };
     files.value.iter().map(read).collect()
 }
 
-/// Makes sure that the lock file, which is read later by its path, is where it may be.
+/// Makes sure that the lock file, which is read later by its path, is where [`FileFrom`] allows it.
 ///
 /// # Errors
 /// A file that can't be read.
@@ -108,29 +106,29 @@ fn read_beneath(outer: &Beneath, name: &Path, most: u64) -> Result<Vec<u8>, Read
     outer.read_regular(relative, most)
 }
 
-/// The settings in the text of a file; none where it is empty.
+/// The settings in the text of a file; none if it is empty.
 ///
 /// # Errors
-/// No YAML mapping, an unknown or repeated key, a value of the wrong shape, or more of something than is read.
+/// Not a YAML mapping, an unknown or repeated key, a value of the wrong shape, or a bound that is exceeded.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Vec<Given>, ConfigError> {
     count_brackets(text, file)?;
     let reading = Reading { file, left: Cell::new(MOST_TEXT), wrong: RefCell::new(None) };
     let parsed = reading.deserialize(serde_yaml::Deserializer::from_str(text));
-    // Of two errors ours is the cause: the parser only hears that there is one.
+    // Our own error comes first: the parser is only told that there is one.
     if let Some(wrong) = reading.wrong.into_inner() {
         return Err(wrong);
     }
     parsed.map_err(|source| ConfigError::Yaml { file: file.to_owned(), line: first_line(&source.to_string()), source })
 }
 
-/// The first line that the parser names. It notices a bracket or a quote without an end further down, and names where that
-/// began as well.
+/// The first line that the parser names. If a bracket or a quote is not closed, it notices this further down, and also names
+/// the line where that began.
 fn first_line(said: &str) -> Option<usize> {
     let numbers = said.split(" line ").skip(1);
     numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).min()
 }
 
-/// Counts them all, in quotes and comments too: which of them the parser takes for brackets only it can tell.
+/// Counts all brackets, even in quotes and comments: only the parser can tell which ones are syntax.
 fn count_brackets(text: &str, file: &Path) -> Result<(), ConfigError> {
     match text.match_indices(['[', '{']).nth(MOST_BRACKETS) {
         None => Ok(()),
@@ -142,7 +140,7 @@ fn count_brackets(text: &str, file: &Path) -> Result<(), ConfigError> {
     }
 }
 
-/// Reads the mapping key by key, so that nothing is gathered that no setting has.
+/// Reads the mapping key by key, so that an unknown key ends the reading before its value is read.
 struct Reading<'a> {
     file: &'a Path,
     left: Cell<usize>,
@@ -155,7 +153,7 @@ impl Reading<'_> {
         Err(E::custom("a setting is wrong"))
     }
 
-    /// Counts a value.
+    /// Counts the text of a value towards the bound.
     fn charge<E: Error>(&self, text: &str) -> Result<(), E> {
         match self.left.get().checked_sub(text.len() + 1) {
             Some(left) => {
@@ -182,7 +180,7 @@ impl<'de> Visitor<'de> for &Reading<'_> {
         f.write_str("a mapping of settings")
     }
 
-    /// A document that is written, but empty.
+    /// An empty document.
     fn visit_unit<E>(self) -> Result<Vec<Given>, E> {
         Ok(Vec::new())
     }
@@ -216,7 +214,7 @@ impl<'de> Visitor<'de> for &Reading<'_> {
     }
 }
 
-/// What a value is, as far as any setting takes it.
+/// A value, with as much detail as settings and their error texts need.
 enum Node {
     Null,
     Bool(bool),
@@ -224,16 +222,16 @@ enum Node {
     Text(String),
     /// A list of texts.
     Texts(Vec<String>),
-    /// A list with something else, in words.
+    /// A list with something else in it, which is described in words.
     Mixed(String),
     Mapping,
     Tagged(String),
 }
 
-/// Reads one value. What no setting takes is passed over without following its aliases.
+/// Reads one value. A value that no setting takes is skipped, without following its aliases.
 struct Value<'a, 'b> {
     reading: &'a Reading<'b>,
-    /// A list in a list is not looked into.
+    /// Whether it is in a list: a list in a list is skipped.
     is_item: bool,
 }
 
@@ -311,7 +309,7 @@ impl<'de> Visitor<'de> for Value<'_, '_> {
     }
 }
 
-/// The setting of a key, in which `-` is as good as `_`.
+/// The setting of a key, which may be written with `-` instead of `_`.
 fn by_key(key: &str) -> Option<&'static Spec> {
     in_file().find(|spec| spec.flag == key.replace('_', "-"))
 }
@@ -326,8 +324,8 @@ fn unknown_key(key: &str, file: &Path) -> ConfigError {
     ConfigError::UnknownKey { file: file.to_owned(), given: printable(key), nearest }
 }
 
-/// The texts of a value, or what was found instead. The items of a list are taken whole, commas and blanks included;
-/// empty ones are ignored, as everywhere.
+/// The texts of a value, or what was found instead. Items of a list may contain commas and blanks; empty ones are ignored,
+/// as everywhere.
 fn texts(spec: &Spec, value: Node) -> Result<Vec<String>, String> {
     match (spec.takes, value) {
         (Takes::Text, Node::Bool(on)) if spec.value == ON_OR_OFF => Ok(vec![on.to_string()]),

@@ -1,4 +1,4 @@
-//! The settings' flags. The loop over the arguments is the command line's: subcommands have words and flags of their own.
+//! The settings' flags. The loop over the arguments is in `cli`: subcommands have words and flags of their own.
 
 use std::ffi::OsString;
 
@@ -9,17 +9,18 @@ use super::spec::{Spec, Takes};
 use super::table::{SETTINGS, by_flag};
 use crate::text::nearest;
 
-/// The settings' flags that were met so far. A flag for a list adds to the list each time; one that takes one value is given once.
+/// The settings' flags that were read so far. A flag for a list may be repeated and adds to the list; a flag with one value
+/// may be given once.
 #[derive(Clone, Default)]
 pub struct Flags {
     given: Vec<Given>,
-    /// The flag that was met last.
+    /// The flag that was read last.
     last: Option<&'static str>,
 }
 
 impl Flags {
-    /// Takes the flag `--name` that `parser` has just returned, and its value, if it is a setting's; says whether it
-    /// is. As `lexopt` lends the name from the parser, it has to be copied first:
+    /// Takes the flag `--name` that `parser` has just returned, and its value, if it is a setting; returns whether it is.
+    /// `lexopt` borrows the name from the parser, so it has to be copied first:
     ///
     /// ```
     /// use allowexec::config::{Flags, unknown_flag};
@@ -37,8 +38,8 @@ impl Flags {
     /// ```
     ///
     /// # Errors
-    /// A missing value, another flag in its place, a second value, a value for a switch, or one that is not UTF-8. What the value means
-    /// is checked by [`Config::resolve`](super::Config::resolve).
+    /// A missing value, another flag instead of it, a second value, a value for a switch, or one that is not UTF-8. The value
+    /// itself is checked by [`Config::resolve`](super::Config::resolve).
     pub fn accept(&mut self, parser: &mut lexopt::Parser, name: &str) -> Result<bool, ConfigError> {
         let Some(spec) = by_flag(name) else {
             return Ok(false);
@@ -54,7 +55,7 @@ impl Flags {
             Some(earlier) => match spec.takes {
                 Takes::List => earlier.texts.extend(given.texts),
                 Takes::Switch => {}
-                // Neither the first nor the last is what was meant for sure, and one may be much weaker.
+                // It is unknown which of the two was meant, and one may be much less strict.
                 Takes::Text | Takes::Number => return Err(repeated(spec.flag, &earlier.texts, &given.texts)),
             },
             None => self.given.push(given),
@@ -68,26 +69,25 @@ impl Flags {
         matches!(given.spec.takes, Takes::List).then(|| (given.spec.flag, given.texts.join(",")))
     }
 
-    /// What was met so far.
+    /// What was read so far.
     pub(super) fn given(&self) -> &[Given] {
         &self.given
     }
 }
 
-/// The error for a flag that takes one value and has got two.
+/// The error for a flag that takes one value and was given two.
 pub(crate) fn repeated(flag: &'static str, first: &[String], second: &[String]) -> ConfigError {
     let [first, second] = [first, second].map(|texts| printable(&texts.concat()));
     ConfigError::Repeated { flag, first, second }
 }
 
-/// The error for a flag that is nobody's; `also` are the flags that the caller knows beside the settings', without
-/// their dashes.
+/// The error for an unknown flag; `also` are the flags that the caller knows besides the settings, without their dashes.
 pub fn unknown_flag(name: &str, also: &[&str]) -> ConfigError {
     let known = SETTINGS.iter().map(|spec| spec.flag).chain(also.iter().copied());
     ConfigError::UnknownFlag { given: printable(name), nearest: nearest(name, known).map(str::to_owned) }
 }
 
-/// A switch is on where it stands.
+/// A switch takes no value: it is on if it is given.
 fn switch(spec: &Spec, parser: &mut lexopt::Parser) -> Result<String, ConfigError> {
     match parser.optional_value() {
         None => Ok("on".to_owned()),
@@ -97,7 +97,7 @@ fn switch(spec: &Spec, parser: &mut lexopt::Parser) -> Result<String, ConfigErro
     }
 }
 
-/// The value behind `=`, else the next argument. `lexopt` would take a flag for a value: `--allow --structured` would
+/// The value after `=`, else the next argument. `lexopt` would accept a flag as the value: `--allow --structured` would
 /// allow a command of that name and turn nothing on.
 fn value(spec: &Spec, parser: &mut lexopt::Parser) -> Result<OsString, ConfigError> {
     if let Some(value) = parser.optional_value() {

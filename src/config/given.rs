@@ -1,28 +1,29 @@
 //! The text of one setting from one source, and how it becomes a value.
 
 use super::entry::entries;
-use super::error::{ConfigError, Wrong};
+use super::error::ConfigError;
 use super::setting::{Setting, SettingPlace};
 use super::spec::{Spec, Takes};
+use super::wrong::Wrong;
 
-/// The longest text of a value in bytes; lists have it for each entry.
+/// The longest text of a value, in bytes; for a list, of each entry.
 const LONGEST: usize = 64 * 1024;
 /// The most entries of a list.
 const MOST_ENTRIES: usize = 10_000;
 
-/// What one source gives for one setting, as text: the next step parses it. It has no `Debug`, since it may hold secrets.
+/// The text that one source gives for one setting; the next step parses it. It has no `Debug`, since it may hold secrets.
 #[derive(Clone)]
 pub(super) struct Given {
     /// The setting.
     pub spec: &'static Spec,
-    /// Where it stands.
+    /// Where it was given.
     pub place: SettingPlace,
-    /// For a list its entries, of which there may be none; else the one value.
+    /// The entries of a list, of which there may be none; else the one value.
     pub texts: Vec<String>,
 }
 
 impl Given {
-    /// What stands in a flag or a variable: there, lists are comma-separated.
+    /// The text of a flag or a variable, in which lists are comma-separated.
     pub fn written(spec: &'static Spec, place: SettingPlace, text: String) -> Self {
         let texts = match spec.takes {
             Takes::List => entries(&text),
@@ -31,10 +32,10 @@ impl Given {
         Self { spec, place, texts }
     }
 
-    /// Puts the last of the values into a setting; the ones before it are checked too.
+    /// Sets a setting to the last of the values; the ones before it are checked too.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] for the first text that `parse` does not take.
+    /// [`ConfigError::Value`] for the first text that `parse` rejects.
     pub fn set<T>(
         &self,
         setting: &mut Setting<T>,
@@ -50,15 +51,16 @@ impl Given {
     /// All entries of a list.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] for the first text that `parse` does not take.
+    /// [`ConfigError::Value`] for the first text that `parse` rejects.
     pub fn all<T>(&self, parse: impl Fn(&str) -> Result<T, Wrong>) -> Result<Setting<Vec<T>>, ConfigError> {
-        let value = self.bounded().and_then(|()| self.texts.iter().map(|text| parse(text)).collect::<Result<_, _>>());
+        let value =
+            self.check_size().and_then(|()| self.texts.iter().map(|text| parse(text)).collect::<Result<_, _>>());
         let value = value.map_err(|wrong| ConfigError::Value { place: self.place.clone(), wrong })?;
         Ok(Setting { value, source: self.place.source() })
     }
 
-    /// Whether there is no more of it than anybody means.
-    fn bounded(&self) -> Result<(), Wrong> {
+    /// Makes sure that there are no more and no longer texts than anybody needs.
+    fn check_size(&self) -> Result<(), Wrong> {
         if self.texts.len() > MOST_ENTRIES {
             return Err(Wrong::TooManyEntries { count: self.texts.len(), most: MOST_ENTRIES });
         }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::error::{Wrong, printable};
+use super::error::printable;
+use super::wrong::Wrong;
 use crate::text::nearest;
 
-/// What is written to stderr; a later level holds all that an earlier one does, so `level <= limit` is the test.
+/// What is written to the log; each level includes the earlier ones, so `level <= limit` is the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Nothing at all.
@@ -42,12 +43,13 @@ impl LogLevel {
             let elsewhere = ELSEWHERE.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
             let nearest = nearest(word, LogLevel::ALL.map(LogLevel::name));
             let nearest = nearest.or_else(|| elsewhere.map(|(_, level)| level.name()));
-            Wrong::NotALogLevel { found: printable(text), nearest }
+            let (what, known) = ("a log level", "off, error, warn, info or debug");
+            Wrong::NotAWord { what, found: printable(text), nearest, known }
         })
     }
 }
 
-/// What other programs call such a level, where the names have nothing in common.
+/// Names of levels in other programs that share nothing with ours.
 const ELSEWHERE: [(&str, LogLevel); 9] = [
     ("none", LogLevel::Off),
     ("quiet", LogLevel::Off),

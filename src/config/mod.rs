@@ -1,25 +1,25 @@
 //! The settings: default, file, environment and flags, resolved into one `Config` that knows where each value came
 //! from.
 //!
-//! A flag beats a variable, which beats the file, which beats the default; what wins replaces a list and does not
-//! merge with it. Everything that was given is checked, also what a stronger source replaces. A new setting is a row
+//! A flag beats a variable, which beats the file, which beats the default. A list replaces the list of a weaker source; the
+//! two are not merged. Everything that was given is checked, even if a stronger source replaces it. A new setting is a row
 //! of `SETTINGS` and a field of `Config`.
 //!
 //! This layer reads the files that `--config` and `--policy` name, and in `Surroundings::of_this_process` the process's
-//! environment and directory. It starts nothing, prints nothing and looks at no directory: whether a root exists is for
-//! `policy`.
+//! environment and directory. It starts nothing, prints nothing and looks at no directory: `policy` finds out whether a
+//! root exists.
 //!
-//! - `config`: `Config`, and how the sources are laid over each other
+//! - `config`: `Config`, and how the sources are combined
 //! - `table`: `SETTINGS`, the one list of what can be set; `spec`: one row of it
 //! - `flags`, `variables`, `file`: what each source gives, as text
 //! - `builder`: a configuration made in code
 //! - `replayable`: the settings as a replay of the session needs them
-//! - `absolute`: the flags as they mean the same from any directory
+//! - `absolute`: the flags, rewritten to mean the same from any directory
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `SettingPlace`
-//! - `amount`, `entry`, `env_entry`, `log_level`: what a value may be, and how it is written out
+//! - `amount`, `entry`, `env_entry`, `log_level`, `words`: what a value may be, and how it is written out
 //! - `describe`: the settings' part of `--help`, and the rows of `doctor`
-//! - `error`: everything that can be wrong
+//! - `error`: everything that can be wrong; `wrong`: what can be wrong with one value
 
 mod absolute;
 mod amount;
@@ -40,6 +40,7 @@ mod spec;
 mod table;
 mod variables;
 mod words;
+mod wrong;
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,7 @@ pub use builder::ConfigBuilder;
 pub use config::Config;
 pub use describe::{Row, help, rows};
 pub use env_entry::EnvEntry;
-pub use error::{ConfigError, Wrong};
+pub use error::ConfigError;
 pub use flags::{Flags, unknown_flag};
 pub use log_level::LogLevel;
 pub use replayable::Replayable;
@@ -57,6 +58,7 @@ pub use spec::{Group, Shown, Spec, Takes};
 pub use table::SETTINGS;
 pub use variables::{ASK_TEXT, Surroundings};
 pub use words::{LogFormat, RootsMode};
+pub use wrong::Wrong;
 
 pub(crate) use absolute::{absolute_arguments, given_arguments};
 pub(crate) use error::meant;

@@ -10,7 +10,7 @@ use super::setting::SettingPlace;
 use super::spec::Takes;
 use super::table::CONFIG;
 
-/// What is not part of what a client meets: where settings come from, and where the session and the log are written.
+/// Settings that make no difference to a client: where settings come from, and where the session and the logs are written.
 const LEFT_OUT: [&str; 10] = [
     CONFIG,
     "record",
@@ -29,20 +29,21 @@ const ENV: &str = "env";
 /// What starts a server with the same settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replayable {
-    /// The flags as they were given, and what stood in the file of `--config` as flags too, since that file may be elsewhere.
+    /// The flags as they were given, and the settings of the file of `--config` as flags, since that file may be missing
+    /// where the session is replayed.
     pub args: Vec<String>,
-    /// The variables that are settings. Of no other is the value known here.
+    /// The variables that are settings.
     pub env: Vec<(String, String)>,
-    /// The settings that no flag can say: lists of the file with a comma in an entry.
+    /// The settings that can't be written as flags: lists of the file with a comma in an entry.
     pub left_out: Vec<&'static str>,
 }
 
 impl Replayable {
-    /// Gathers what `config` was resolved from. Of `--env NAME=VALUE` only the name is kept: the value is the
-    /// operator's secret, and a replay passes on what it finds under that name.
+    /// Collects what `config` was resolved from. Of `--env NAME=VALUE` only the name is kept: the value may be a secret, and a
+    /// replay passes on its own variable of that name.
     ///
     /// # Errors
-    /// As [`Config::resolve`], which has read the same before.
+    /// As [`Config::resolve`], which has read the same sources.
     pub fn new(config: &Config, flags: &Flags) -> Result<Self, ConfigError> {
         let mut all = Self::default();
         let variables = config.surroundings.given()?;
@@ -74,9 +75,9 @@ impl Replayable {
             Takes::Switch | Takes::Text | Takes::Number => texts.last().cloned().unwrap_or_default(),
         };
         match (&given.place, spec.takes) {
-            // An empty variable would count as unset, so a list that is set and holds nothing becomes a flag.
+            // An empty variable would count as unset, so an empty list becomes a flag.
             (SettingPlace::Variable(name), _) if !value.is_empty() => self.env.push(((*name).to_owned(), value)),
-            // Only what turns a switch on has a flag; off is what holds without one.
+            // A flag can only turn a switch on; without the flag it is off.
             (_, Takes::Switch) => {
                 self.args.extend(super::amount::switch(&value).unwrap_or_default().then(|| format!("--{}", spec.flag)))
             }

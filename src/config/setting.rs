@@ -1,9 +1,9 @@
-//! A resolved value and where it came from; the places where values stand, as error texts name them.
+//! A resolved value and where it came from; the place of a value, as error texts name it.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A value, and the source that won it.
+/// A value, and the source that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The resolved value.
@@ -18,7 +18,7 @@ impl<T> Setting<T> {
         Self { value, source: Source::Default }
     }
 
-    /// The same source with what `change` makes of the value.
+    /// Changes the value, and keeps the source.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: change(self.value), source: self.source }
     }
@@ -35,7 +35,7 @@ pub enum Source {
     File(PathBuf),
     /// The environment variable of this name.
     Variable(&'static str),
-    /// The flag of this name, which is written here without its dashes.
+    /// The flag of this name, without its dashes.
     Flag(&'static str),
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Where a value stands that somebody wrote: a [`Source`] down to the key of the file.
+/// Where somebody wrote a value: a [`Source`], with the key if it is the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingPlace {
     /// The flag of this name, without its dashes.

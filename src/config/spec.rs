@@ -1,4 +1,4 @@
-//! One row of the table of settings: what the flag, the help, the completions and `doctor` know of a setting.
+//! One row of the table of settings: what the flags, the help, the completions and `doctor` know about a setting.
 
 use super::config::Config;
 use super::error::ConfigError;
@@ -16,9 +16,9 @@ pub struct Spec {
     pub value: &'static str,
     /// The environment variable.
     pub variable: &'static str,
-    /// The part of the help that it is in.
+    /// The part of the help that lists it.
     pub group: Group,
-    /// What applies if nobody sets it: a value as one would write it, or words if there is no such value.
+    /// The default: a value as one would write it, or words if there is no such value.
     pub default: &'static str,
     /// One sentence for the help, without the default.
     pub help: &'static str,
@@ -93,7 +93,7 @@ impl Group {
 /// A value as `doctor` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown<'a> {
-    /// The value, or `None` where there is none: then the words of [`Spec::default`] stand for it.
+    /// The value, or `None` if there is none: then [`Spec::default`] is printed.
     pub text: Option<String>,
     /// Where it came from.
     pub source: &'a Source,

@@ -1,5 +1,5 @@
-//! The one list of what can be set. Flags, variables, keys of the file, the help and `doctor` are read off it, and a
-//! man page or shell completions can be.
+//! The one list of what can be set. Flags, variables, keys of the file, the help, the manual page, the completions and
+//! `doctor` all come from it.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::policy::rules::written;
 
 /// The flag that names the file; the file itself can't set it.
 pub(super) const CONFIG: &str = "config";
-/// What is on unless it is switched off: its flag has a value, and its key is a boolean too.
+/// The value of a setting that is on by default: its flag takes a value, and its key in the file may also be a boolean.
 pub(super) const ON_OR_OFF: &str = "on|off";
 
 /// The setting with this flag, written without its dashes.
@@ -36,7 +36,7 @@ fn shown_path(setting: &Setting<Option<PathBuf>>) -> Shown<'_> {
     shown(setting, |path| path.as_ref().map(|path| printable(&path.display().to_string())))
 }
 
-/// Entries with commas between them; `None` where there are none.
+/// Entries with commas between them; `None` if there are none.
 fn joined<T>(list: &[T], text: impl Fn(&T) -> String) -> Option<String> {
     (!list.is_empty()).then(|| list.iter().map(|entry| printable(&text(entry))).collect::<Vec<_>>().join(", "))
 }
@@ -50,12 +50,9 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWED_COMMANDS",
         group: Group::Commands,
         default: "nothing",
-        help: "Commands that may run, matched exactly with the first word of a call, or a command and a subcommand \
-               (git status); `@shell` stands for what a shell is there for, and `*` allows every command",
-        set: |config, given| {
-            config.allow = given.all(entry::command)?.map(entry::with_sets);
-            Ok(())
-        },
+        help: "Commands that may run, compared exactly with the first word of a call, or a command and a subcommand \
+               (git status); `@shell` stands for common shell commands, and `*` allows every command",
+        set: |config, given| given.all(entry::command).map(|list| config.allow = list.map(entry::with_sets)),
         show: |config| shown(&config.allow, |names| joined(names, String::clone)),
     },
     Spec {
@@ -66,10 +63,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Commands,
         default: "none",
         help: "YAML files with rules for the arguments of commands; a command they describe runs by its rule alone",
-        set: |config, given| {
-            config.policy = given.all(entry::path)?;
-            Ok(())
-        },
+        set: |config, given| given.all(entry::path).map(|list| config.policy = list),
         show: |config| shown(&config.policy, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
@@ -79,11 +73,8 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_PROFILE",
         group: Group::Commands,
         default: "none",
-        help: "Policies that are shipped with allowexec, such as git-readonly",
-        set: |config, given| {
-            config.profile = given.all(entry::name)?.map(entry::without_repetitions);
-            Ok(())
-        },
+        help: "Policies shipped with allowexec, such as git-readonly",
+        set: |config, given| given.all(entry::name).map(|list| config.profile = list.map(entry::without_repetitions)),
         show: |config| shown(&config.profile, |names| joined(names, String::clone)),
     },
     Spec {
@@ -93,11 +84,8 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_ASK",
         group: Group::Commands,
         default: "none",
-        help: "Commands that a person approves each time, or commands and subcommands (git push)",
-        set: |config, given| {
-            config.ask = given.all(entry::asked)?.map(entry::with_sets);
-            Ok(())
-        },
+        help: "Commands that a person must approve each time, or commands and subcommands (git push)",
+        set: |config, given| given.all(entry::asked).map(|list| config.ask = list.map(entry::with_sets)),
         show: |config| shown(&config.ask, |names| joined(names, String::clone)),
     },
     Spec {
@@ -106,9 +94,9 @@ pub static SETTINGS: &[Spec] = &[
         value: "COMMAND",
         variable: "ALLOWEXEC_ASK_WITH",
         group: Group::Commands,
-        default: "the client, where it can ask",
+        default: "the client, if it can ask",
         help: "Your program that asks a person: it gets the request as JSON on standard input; exit status 0 runs the \
-               command, 10 runs it for the session, any other one refuses it",
+               command, 10 runs it for the session, any other status refuses it",
         set: |config, given| given.set(&mut config.ask_with, |text| entry::program(text).map(Some)),
         show: |config| shown(&config.ask_with, |words| words.as_ref().map(|words| printable(&written(words)))),
     },
@@ -131,10 +119,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Commands,
         default: "none",
         help: "Commands that only read; a tool is annotated readOnlyHint if all of its commands do",
-        set: |config, given| {
-            config.read_only = given.all(entry::name)?.map(entry::without_repetitions);
-            Ok(())
-        },
+        set: |config, given| given.all(entry::name).map(|list| config.read_only = list.map(entry::without_repetitions)),
         show: |config| shown(&config.read_only, |names| joined(names, String::clone)),
     },
     Spec {
@@ -144,7 +129,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_TRUST",
         group: Group::Commands,
         default: "any",
-        help: "Which programs run, by who can replace them: any, or owner (nobody but root and the server's user)",
+        help: "Which programs may run, by who can replace them: any, or owner (only root and the server's user can)",
         set: |config, given| given.set(&mut config.trust, words::trust),
         show: |config| shown(&config.trust, |trust| Some(trust.to_string())),
     },
@@ -155,7 +140,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_LOCK",
         group: Group::Commands,
         default: "none",
-        help: "Run only programs that are what this file holds, which `allowexec lock` writes",
+        help: "Run only programs that match this file, which `allowexec lock` writes",
         set: |config, given| given.set(&mut config.lock, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.lock),
     },
@@ -166,7 +151,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_ALLOW_PROJECT_COMMANDS",
         group: Group::Commands,
         default: "off",
-        help: "Allow a command given by a path that lies, links resolved, under the project directory",
+        help: "Allow a command given by a path that leads, with links resolved, below the project directory",
         set: |config, given| given.set(&mut config.allow_project_commands, switch),
         show: |config| shown_switch(&config.allow_project_commands),
     },
@@ -177,9 +162,9 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_TOOLS",
         group: Group::Commands,
         default: "execute",
-        help: "execute: one process a call; shell: a tool for each allowed command, all on one persistent shell, with a \
-               list of its own where nothing is allowed; all: both",
-        set: |config, given| given.set(&mut config.tools, entry::which_tools),
+        help: "execute: one process for each call; shell: a tool for each allowed command, all in one persistent shell \
+               (those of `@shell` if nothing is allowed); all: both",
+        set: |config, given| given.set(&mut config.tools, words::which_tools),
         show: |config| shown(&config.tools, |which| Some(which.name().to_owned())),
     },
     Spec {
@@ -200,15 +185,12 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWED_CWD_ROOTS",
         group: Group::Directories,
         default: "no restriction",
-        help: "Where the `cwd` of a call must lie; a list without an entry refuses every call that names one",
-        set: |config, given| {
-            config.cwd_root = given.all(entry::path)?.map(Some);
-            Ok(())
-        },
+        help: "Directories that the `cwd` of a call must be in; an empty list refuses every call that names one",
+        set: |config, given| given.all(entry::path).map(|list| config.cwd_root = list.map(Some)),
         show: |config| {
             shown(&config.cwd_root, |roots| {
                 let roots = roots.as_ref()?;
-                joined(roots, |root| root.display().to_string()).or(Some("set, but without an entry".to_owned()))
+                joined(roots, |root| root.display().to_string()).or(Some("an empty list".to_owned()))
             })
         },
     },
@@ -219,7 +201,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_WORKSPACE_DIR",
         group: Group::Directories,
         default: "none",
-        help: "The outermost directory of all projects; nothing a client names may lie outside",
+        help: "The outermost directory of all projects; no directory that a client names may be outside it",
         set: |config, given| given.set(&mut config.workspace_dir, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.workspace_dir),
     },
@@ -230,7 +212,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_PROJECT_DIR",
         group: Group::Directories,
         default: "the first root of the client, else none",
-        help: "What relative directories are resolved against, and where calls run that name none",
+        help: "The directory that relative ones are resolved against, and that calls without `cwd` run in",
         set: |config, given| given.set(&mut config.project_dir, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.project_dir),
     },
@@ -285,7 +267,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_NETWORK",
         group: Group::Sandbox,
         default: "none at strict, else full",
-        help: "Sockets for commands in the sandbox: none (but socketpair), or full",
+        help: "Sockets for commands in the sandbox: none (except socketpair), or full",
         set: |config, given| given.set(&mut config.network, |text| words::network(text).map(Some)),
         show: |config| shown(&config.network, |network| network.map(|network| network.to_string())),
     },
@@ -297,10 +279,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Sandbox,
         default: "none",
         help: "What else commands in the sandbox may read",
-        set: |config, given| {
-            config.read = given.all(entry::path)?;
-            Ok(())
-        },
+        set: |config, given| given.all(entry::path).map(|list| config.read = list),
         show: |config| shown(&config.read, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
@@ -311,10 +290,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Sandbox,
         default: "none",
         help: "What else they may read and write",
-        set: |config, given| {
-            config.write = given.all(entry::path)?;
-            Ok(())
-        },
+        set: |config, given| given.all(entry::path).map(|list| config.write = list),
         show: |config| shown(&config.write, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
@@ -325,10 +301,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Sandbox,
         default: "none",
         help: "What else they may read and execute",
-        set: |config, given| {
-            config.exec = given.all(entry::path)?;
-            Ok(())
-        },
+        set: |config, given| given.all(entry::path).map(|list| config.exec = list),
         show: |config| shown(&config.exec, |paths| joined(paths, |path| path.display().to_string())),
     },
     Spec {
@@ -339,10 +312,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Sandbox,
         default: "none",
         help: "Let commands in the sandbox use files of the home directory: those of git, rust, node, python, go",
-        set: |config, given| {
-            config.grant = given.all(words::preset)?;
-            Ok(())
-        },
+        set: |config, given| given.all(words::preset).map(|list| config.grant = list),
         show: |config| shown(&config.grant, |presets| joined(presets, |preset| preset.name().to_owned())),
     },
     Spec {
@@ -352,7 +322,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_TIMEOUT",
         group: Group::Limits,
         default: "30s",
-        help: "How long a call may run that names no time limit: a number with ms, s, m or h",
+        help: "How long a call may run if it names no time limit: a number with ms, s, m or h",
         set: |config, given| given.set(&mut config.timeout, time_limit),
         show: |config| shown(&config.timeout, |time| Some(duration_text(*time))),
     },
@@ -385,7 +355,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_MAX_OUTPUT",
         group: Group::Limits,
         default: "16KiB",
-        help: "Kept of each stream: bytes, or a number with KB, KiB, MB, MiB, GB or GiB; `0` for no bound",
+        help: "How much of each stream is kept: bytes, or a number with KB, KiB, MB, MiB, GB or GiB; `0` for no bound",
         set: |config, given| given.set(&mut config.max_output, size),
         show: |config| shown(&config.max_output, |bytes| Some(size_text(*bytes))),
     },
@@ -418,7 +388,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_HAND_OVER",
         group: Group::Limits,
         default: "50s",
-        help: "A call that still runs then is answered and goes on in the background; `0s` for never",
+        help: "When a call that is still running is answered and continues in the background; `0s` for never",
         set: |config, given| {
             given.set(&mut config.hand_over, |text| {
                 if text.trim_ascii() == "0" { Ok(std::time::Duration::ZERO) } else { duration(text) }
@@ -455,7 +425,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_KEEP_OUTPUT",
         group: Group::Limits,
         default: "64MiB",
-        help: "Whole output kept for each call, to be read later, and four times that in all; `0` keeps nothing",
+        help: "How much output of each call is kept to be read later, and four times that in all; `0` keeps nothing",
         set: |config, given| given.set(&mut config.keep_output, size),
         show: |config| shown(&config.keep_output, |bytes| Some(size_text(*bytes))),
     },
@@ -466,7 +436,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_MAX_MEMORY",
         group: Group::Resources,
         default: "none",
-        help: "Memory of the whole call where a cgroup can be used, else of each of its processes",
+        help: "Memory of the whole call if a cgroup can be used, else of each of its processes",
         set: |config, given| given.set(&mut config.max_memory, |text| limit_size(text).map(Some)),
         show: |config| shown(&config.max_memory, |limit| limit.map(size_text)),
     },
@@ -488,7 +458,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_MAX_PROCESSES",
         group: Group::Resources,
         default: "none",
-        help: "Processes and threads of the whole call where a cgroup can be used, else of the server's user",
+        help: "Processes and threads of the whole call if a cgroup can be used, else of the server's user",
         set: |config, given| given.set(&mut config.max_processes, |text| count(text).map(Some)),
         show: |config| shown(&config.max_processes, |limit| limit.map(|count| count.to_string())),
     },
@@ -499,7 +469,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_MAX_FILE_SIZE",
         group: Group::Resources,
         default: "none",
-        help: "The longest file that a process of a call can write",
+        help: "The largest file that a process of a call can write",
         set: |config, given| given.set(&mut config.max_file_size, |text| limit_size(text).map(Some)),
         show: |config| shown(&config.max_file_size, |limit| limit.map(size_text)),
     },
@@ -521,11 +491,8 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_ENV",
         group: Group::Environment,
         default: "the built environment",
-        help: "Variables passed on to commands, or set for them; a value with a comma has to stand in the file",
-        set: |config, given| {
-            config.env = given.all(EnvEntry::parse)?;
-            Ok(())
-        },
+        help: "Variables passed on to commands, or set for them; a value with a comma must be given in the file",
+        set: |config, given| given.all(EnvEntry::parse).map(|list| config.env = list),
         show: |config| shown(&config.env, |entries| joined(entries, EnvEntry::to_string)),
     },
     Spec {
@@ -535,7 +502,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_INHERIT_ENV",
         group: Group::Environment,
         default: "off",
-        help: "Pass the server's whole environment on",
+        help: "Pass the server's whole environment on to commands",
         set: |config, given| given.set(&mut config.inherit_env, switch),
         show: |config| shown_switch(&config.inherit_env),
     },
@@ -546,7 +513,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_STRUCTURED",
         group: Group::Results,
         default: "off",
-        help: "Declare an output schema and send structured content beside the text, for clients that are programs",
+        help: "Declare an output schema and send structured content next to the text, for clients that are programs",
         set: |config, given| given.set(&mut config.structured, switch),
         show: |config| shown_switch(&config.structured),
     },
@@ -579,7 +546,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_RECORD_FORCE",
         group: Group::Operation,
         default: "off",
-        help: "Let the recording replace a file that is there already; `--force` says the same",
+        help: "Let the recording replace an existing file; `--force` does the same",
         set: |config, given| given.set(&mut config.record_force, switch),
         show: |config| shown_switch(&config.record_force),
     },
@@ -590,7 +557,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_RECORD_REQUIRED",
         group: Group::Operation,
         default: "off",
-        help: "End the session where it can't be recorded any more, instead of going on with a warning",
+        help: "End the session if it can't be recorded any more, instead of continuing with a warning",
         set: |config, given| given.set(&mut config.record_required, switch),
         show: |config| shown_switch(&config.record_required),
     },
@@ -657,7 +624,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_LOG_FILE",
         group: Group::Operation,
         default: "stderr",
-        help: "The file that the log is appended to instead of stderr, readable by its owner alone",
+        help: "The file that the log is appended to instead of stderr, readable only by its owner",
         set: |config, given| given.set(&mut config.log_file, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.log_file),
     },
@@ -668,7 +635,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_LOG_FORMAT",
         group: Group::Operation,
         default: "text",
-        help: "How a line of the log is written: text, or json (an object each)",
+        help: "How lines of the log are written: text, or json (one object per line)",
         set: |config, given| given.set(&mut config.log_format, LogFormat::parse),
         show: |config| shown(&config.log_format, |format| Some(format.name().to_owned())),
     },
@@ -679,7 +646,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_CONFIG",
         group: Group::Operation,
         default: "none",
-        help: "A YAML file of settings, whose keys are the flags' names with `_` for `-`",
+        help: "A YAML file of settings; its keys are the flags' names, with `_` for `-`",
         set: |config, given| given.set(&mut config.file, |text| entry::path(text).map(Some)),
         show: |config| shown_path(&config.file),
     },

@@ -1,4 +1,4 @@
-//! The process's surroundings, and the settings that stand in its environment.
+//! The environment and the directory of the process, and the settings in its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,14 +14,15 @@ use super::spec::Spec;
 use super::table::SETTINGS;
 use crate::text::nearest;
 
-/// Variables that begin so are settings or mistakes; other unknown ones are not ours to judge.
+/// Variables that begin with this are settings or mistakes; other unknown variables are not our concern.
 const PREFIX: &str = "ALLOWEXEC_";
 
-/// What the program of `--ask-with` finds the question in. It may start another server, for which it is no setting.
+/// The variable that holds the question for the program of `--ask-with`. That program may start another server, for which
+/// the variable is neither a setting nor a mistake.
 pub const ASK_TEXT: &str = "ALLOWEXEC_ASK_TEXT";
 
-/// Variables of servers that people come from, with what says the same here: those who move one configuration to the other
-/// leave them behind.
+/// Variables of other servers, the server that reads each, and what to use here instead. People who switch to allowexec often
+/// leave them in their configuration.
 const OF_OTHERS: [(&str, &str, &str); 6] = [
     ("ALLOW_COMMANDS", "mcp-shell-server", "`ALLOWED_COMMANDS` or `--allow`"),
     ("ALLOW_PATTERNS", "mcp-shell-server", "a policy (`--policy`), which describes arguments"),
@@ -36,7 +37,7 @@ const OF_OTHERS: [(&str, &str, &str); 6] = [
 pub struct Surroundings {
     /// The environment variables, whatever their encoding.
     pub variables: BTreeMap<OsString, OsString>,
-    /// The current directory, which relative directories are meant from.
+    /// The current directory, which relative directories start from.
     pub directory: PathBuf,
 }
 
@@ -44,7 +45,7 @@ impl Surroundings {
     /// Those of the running process.
     ///
     /// # Errors
-    /// [`ConfigError::Directory`] where the current directory can't be found, for instance because it was removed.
+    /// [`ConfigError::Directory`] if the current directory can't be found, for instance because it was removed.
     pub fn of_this_process() -> Result<Self, ConfigError> {
         let directory = std::env::current_dir().map_err(|source| ConfigError::Directory { source })?;
         Ok(Self { variables: std::env::vars_os().collect(), directory })
@@ -56,7 +57,7 @@ impl Surroundings {
         self
     }
 
-    /// What is to be said of variables that are settings of other servers, one sentence each.
+    /// A sentence for each variable that is set here and is a setting of another server.
     pub(crate) fn settings_of_others(&self) -> Vec<String> {
         let is_set = |name| self.variable(name).is_some_and(|value| !value.is_empty());
         let found = OF_OTHERS.into_iter().filter(|(name, ..)| is_set(name));
@@ -65,14 +66,14 @@ impl Surroundings {
             .collect()
     }
 
-    /// Those of the settings' variables that are set.
+    /// The settings' variables that are set.
     pub(crate) fn setting_variables(&self) -> impl Iterator<Item = &'static str> {
         let is_set = |spec: &&Spec| self.variable(spec.variable).is_some_and(|value| !value.is_empty());
         SETTINGS.iter().filter(is_set).map(|spec| spec.variable)
     }
 
-    /// The variable of this name, in any case on Windows, as Windows has it. A variable set to the empty text is given
-    /// as such: for a setting it counts as unset, since clients fill their templates so.
+    /// The variable of this name; on Windows, case doesn't matter. It may be empty: settings treat that as unset, since
+    /// clients fill in their templates that way.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(key, _)| same_name(key, name)).map(|(_, value)| value.as_os_str())
     }
@@ -82,18 +83,21 @@ impl Surroundings {
         Box::new(SystemTime::now)
     }
 
-    /// The name of this machine, where it is known.
+    /// The name of this machine; empty if it is unknown.
     pub(crate) fn host(&self) -> String {
-        let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-        let named = || ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| self.variable(name));
-        let host = told.or_else(|| named().map(|name| name.to_string_lossy().into_owned()));
+        let of_kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let host = of_kernel.or_else(|| self.first_text(&["HOSTNAME", "COMPUTERNAME"]));
         host.map_or_else(String::new, |host| host.trim().to_owned())
     }
 
-    /// The user that the process runs as: the number, and the name where the environment has one.
+    /// The first of these variables that is set.
+    fn first_text(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| self.variable(name)).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    /// The user that the process runs as: the number, and the name if the environment has one.
     pub(crate) fn user(&self) -> String {
-        let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| self.variable(name));
-        let name = name.map(|name| name.to_string_lossy().into_owned());
+        let name = self.first_text(&["USER", "LOGNAME", "USERNAME"]);
         #[cfg(unix)]
         let id = Some(rustix::process::geteuid().as_raw().to_string());
         #[cfg(not(unix))]
@@ -111,7 +115,7 @@ impl Surroundings {
     pub(super) fn given(&self) -> Result<Vec<Given>, ConfigError> {
         for (name, value) in &self.variables {
             let known = same_name(name, ASK_TEXT) || SETTINGS.iter().any(|spec| same_name(name, spec.variable));
-            if !known && !value.is_empty() && begins_like_ours(name) {
+            if !known && !value.is_empty() && has_our_prefix(name) {
                 return Err(unknown_variable(&name.to_string_lossy()));
             }
         }
@@ -128,7 +132,7 @@ impl Surroundings {
     }
 }
 
-/// The directory and how many variables there are: their values may be secrets.
+/// The directory and the number of variables, without their values, which may be secrets.
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Surroundings({} variables, in `{}`)", self.variables.len(), self.directory.display())
@@ -139,15 +143,15 @@ fn same_name(key: &OsStr, name: &str) -> bool {
     if cfg!(windows) { key.eq_ignore_ascii_case(name) } else { key == name }
 }
 
-fn begins_like_ours(name: &OsStr) -> bool {
+fn has_our_prefix(name: &OsStr) -> bool {
     let start = name.as_encoded_bytes().get(..PREFIX.len());
     start.is_some_and(|start| {
         if cfg!(windows) { start.eq_ignore_ascii_case(PREFIX.as_bytes()) } else { start == PREFIX.as_bytes() }
     })
 }
 
-/// What is compared is the name without the prefix, with the name that each variable would have by the rule: so
-/// `ALLOWEXEC_ALLOW` leads to `ALLOWED_COMMANDS`, one of the two that are older than the rule.
+/// Compares the name without its prefix with the keys of the file. So `ALLOWEXEC_ALLOW` leads to `ALLOWED_COMMANDS`, one of
+/// the two variables whose names have no such prefix.
 fn unknown_variable(given: &str) -> ConfigError {
     let name = given.get(PREFIX.len()..).unwrap_or(given);
     let meant = nearest(name, SETTINGS.iter().map(Spec::key));

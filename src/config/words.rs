@@ -1,19 +1,21 @@
-//! Settings whose value is one of a few words: which programs are trusted, the level of the sandbox, its network and its presets, what is done with the
-//! client's roots, and how the log is written.
+//! Settings whose value is one of a few words: which tools there are, which programs are trusted, the level of the sandbox,
+//! its network and its presets, how the client's roots are treated, and how the log is written.
 
 use std::fmt;
 
-use super::error::{Wrong, printable};
+use super::error::printable;
+use super::wrong::Wrong;
 use crate::integrity::Trust;
 use crate::sandbox::{Level, Network, Preset};
 use crate::text::nearest;
+use crate::tools::WhichTools;
 
-/// What is done with the roots that a client has.
+/// How the roots of a client are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootsMode {
     /// Clients that have roots are asked for them; the default.
     Use,
-    /// Nobody is asked.
+    /// Clients are not asked for them.
     Ignore,
     /// Calls are refused until the roots are known.
     Require,
@@ -34,7 +36,7 @@ impl RootsMode {
 
     /// Reads a mode; case and surrounding blanks don't matter.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
-        word(text, Self::ALL, Self::name, "mode for roots", "use, ignore, require")
+        word(text, Self::ALL, Self::name, "a mode for roots", "use, ignore or require")
     }
 }
 
@@ -61,7 +63,7 @@ impl LogFormat {
 
     /// Reads a format; case and surrounding blanks don't matter.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
-        word(text, Self::ALL, Self::name, "format of the log", "text, json")
+        word(text, Self::ALL, Self::name, "a log format", "text or json")
     }
 }
 
@@ -73,22 +75,27 @@ impl fmt::Display for RootsMode {
 
 /// Reads a level of the sandbox; case and surrounding blanks don't matter.
 pub(super) fn level(text: &str) -> Result<Level, Wrong> {
-    word(text, Level::ALL, Level::name, "level of the sandbox", "off, workspace, strict")
+    word(text, Level::ALL, Level::name, "a level of the sandbox", "off, workspace or strict")
 }
 
 /// Reads whether commands in the sandbox have a network; case and surrounding blanks don't matter.
 pub(super) fn network(text: &str) -> Result<Network, Wrong> {
-    word(text, Network::ALL, Network::name, "choice of a network", "none, full")
+    word(text, Network::ALL, Network::name, "a choice of network", "none or full")
 }
 
-/// Reads which programs run, by who can replace them; case and surrounding blanks don't matter.
+/// Reads which programs may run, by who can replace them; case and surrounding blanks don't matter.
 pub(super) fn trust(text: &str) -> Result<Trust, Wrong> {
-    word(text, Trust::ALL, Trust::name, "choice of trust", "any, owner")
+    word(text, Trust::ALL, Trust::name, "a choice of trust", "any or owner")
+}
+
+/// Reads which tools there are; case and surrounding blanks don't matter.
+pub(super) fn which_tools(text: &str) -> Result<WhichTools, Wrong> {
+    word(text, WhichTools::ALL, WhichTools::name, "a choice of tools", "execute, shell or all")
 }
 
 /// Reads the name of a preset of grants; case and surrounding blanks don't matter.
 pub(super) fn preset(text: &str) -> Result<Preset, Wrong> {
-    word(text, Preset::ALL, Preset::name, "preset of grants", "git, rust, node, python, go")
+    word(text, Preset::ALL, Preset::name, "a preset of grants", "git, rust, node, python or go")
 }
 
 fn word<T: Copy>(
@@ -117,14 +124,14 @@ mod tests {
         assert_eq!(level(" Strict ").unwrap(), Level::Strict);
         assert_eq!(RootsMode::parse("require").unwrap(), RootsMode::Require);
         let error = level("stric").unwrap_err().to_string();
-        assert_eq!(error, "`stric` is no level of the sandbox; did you mean `strict`?");
+        assert_eq!(error, "`stric` is not a level of the sandbox; did you mean `strict`?");
         assert_eq!(network("NONE").unwrap(), Network::None);
         let error = network("no").unwrap_err().to_string();
-        assert_eq!(error, "`no` is no choice of a network; did you mean `none`?");
+        assert_eq!(error, "`no` is not a choice of network; did you mean `none`?");
         assert_eq!(trust("Owner").unwrap(), Trust::Owner);
         let error = trust("root").unwrap_err().to_string();
-        assert_eq!(error, "`root` is no choice of trust; expected one of any, owner");
+        assert_eq!(error, "`root` is not a choice of trust; expected any or owner");
         let error = RootsMode::parse("sometimes").unwrap_err().to_string();
-        assert_eq!(error, "`sometimes` is no mode for roots; expected one of use, ignore, require");
+        assert_eq!(error, "`sometimes` is not a mode for roots; expected use, ignore or require");
     }
 }

@@ -96,7 +96,7 @@ fn a_configuration_is_made_in_code_and_checked_as_a_written_one() {
     assert_eq!(config.timeout.source.to_string(), "code");
     assert_eq!(config.env.value.iter().map(|entry| entry.name()).collect::<Vec<_>>(), ["A", "B"]);
     let wrong = Config::builder(surroundings()).max_concurrent(0).build().unwrap_err().to_string();
-    assert_eq!(wrong, "setting `max-concurrent`: `0` is not a number of calls; expected a whole number of at least 1");
+    assert_eq!(wrong, "setting `max-concurrent`: `0` is not a count; expected a whole number of at least 1");
     let unknown = Config::builder(surroundings()).setting("timeuot", ["1s"]).build().unwrap_err();
     assert!(matches!(unknown, ConfigError::UnknownFlag { .. }), "{unknown}");
 }

@@ -173,7 +173,7 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     fails(&["lock", "--allow", "no,nope"], "no allowed command has a program in PATH: `no`, `nope`");
     fails(&["lock", "--check", "--allow", "native"], "the lock file");
     fails(&["serve", "--allow", "native", "--lock", "none.lock"], "none.lock` can't be read");
-    fails(&["serve", "--allow", "*", "--lock", "none.lock"], "does not go with `*`");
+    fails(&["serve", "--allow", "*", "--lock", "none.lock"], "can't be used with `*`");
     put(&world, "bin/relative", "#!interpreters/isolated\n");
     fails(&["lock", "--allow", "relative"], "looked up in the directory of each call");
     assert_eq!(lock(&world, User::Own, &[]).1, 0);

@@ -29,7 +29,7 @@ fn a_mistake_is_answered_with_what_to_do() {
         (&["replay", "log.jsonl"], "expected a transcript, found an audit log; `allowexec audit show`"),
         (&["mock", "log.jsonl"], "expected a transcript, found an audit log"),
         (&["doctor", "settings.yaml"], "`--config settings.yaml` reads settings from a file"),
-        (&["doctor", "--config", "policy.yaml"], "policies have it, and `--policy` names one"),
+        (&["doctor", "--config", "policy.yaml"], "it is a key of policies, which are named with `--policy`"),
         (&["lock", "ls"], "`--allow ls` allows a command"),
     ];
     for (args, expected) in rows {

@@ -181,7 +181,7 @@ fn check_names_the_rule_with_its_file_and_line() {
     assert!(String::from_utf8_lossy(&with_input.stdout).contains("`git` takes no `input`"), "{with_input:?}");
     let twice = project.run(&["check", "--allow", "git"], &policy, &["--", "git log"]);
     let said = String::from_utf8_lossy(&twice.stderr);
-    assert!(said.contains(&format!("`git` is described in {policy}:2, and stands in `--allow`")), "{said}");
+    assert!(said.contains(&format!("`git` is described in {policy}:2, and is also in `--allow`")), "{said}");
     let empty = project.policy("commands: {}\n");
     let asked = project.run(&["check", "--allow", "git", "--ask", "git push"], &empty, &["--", "git log"]);
     let said = String::from_utf8_lossy(&asked.stderr);

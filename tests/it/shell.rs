@@ -658,7 +658,7 @@ fn the_allow_list_makes_the_tools_or_the_start_fails() {
     let (_, names, _) = tools(&["--tools", "shell", "--allow", "git,@shell,ls"]);
     assert_eq!(names, format!("git {of_shell}"));
     let (code, _, stderr) = tools(&["--tools", "shell", "--allow", "@shel"]);
-    assert!(code == 2 && stderr.contains("`@shel` is no set of commands; the one there is is `@shell`"), "{stderr}");
+    assert!(code == 2 && stderr.contains("`@shel` is not a set of commands; the only set is `@shell`"), "{stderr}");
     let doctor = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
         let output = command.arg("doctor").args(args).env_remove("ALLOWED_COMMANDS").output().unwrap();

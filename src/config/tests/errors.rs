@@ -37,27 +37,23 @@ fn values() {
     };
     check(
         "--allow=cat,ls -l",
-        "flag `--allow`: `ls -l` holds a blank; expected the name of a command, which the \
-         first word of a call is compared with (a name that itself holds a blank is written \
-         as a path)",
+        "flag `--allow`: `ls -l` contains a blank; expected the name of a command, which the first word of a call is \
+                compared with (write a name that itself contains a blank as a path)",
     );
     check(
         "--allow=ls /tmp",
-        "flag `--allow`: `ls /tmp` holds a blank; expected the name of a command, which the \
-         first word of a call is compared with (a name that itself holds a blank is written \
-         as a path)",
+        "flag `--allow`: `ls /tmp` contains a blank; expected the name of a command, which the first word of a call \
+                is compared with (write a name that itself contains a blank as a path)",
     );
     check(
         "--allow=a\nb",
-        "flag `--allow`: `a\\nb` holds a control character; expected the name of a command, \
-         or its path",
+        "flag `--allow`: `a\\nb` contains a control character; expected the name of a command, or its path",
     );
     check(
         "--allow=a\0b",
-        "flag `--allow`: `a\\u{0}b` holds a control character; expected the name of a \
-         command, or its path",
+        "flag `--allow`: `a\\u{0}b` contains a control character; expected the name of a command, or its path",
     );
-    check("--cwd-root=/a,b\0", "flag `--cwd-root`: `b\\u{0}` holds a NUL character, which no path can hold");
+    check("--cwd-root=/a,b\0", "flag `--cwd-root`: `b\\u{0}` contains a NUL character, which no path can contain");
     check(
         "--cwd=",
         "flag `--cwd`: expected a path, found an empty text; leave the setting out for its \
@@ -103,36 +99,28 @@ fn values() {
         "flag `--max-output`: `1025GiB` is too large; expected at most 1024GiB, or `0` for no \
          bound",
     );
-    check(
-        "--max-concurrent=0",
-        "flag `--max-concurrent`: `0` is not a number of calls; expected a whole number of at \
-         least 1",
-    );
+    check("--max-concurrent=0", "flag `--max-concurrent`: `0` is not a count; expected a whole number of at least 1");
     check("--max-memory=0", "flag `--max-memory`: `0` leaves no room at all; expected more than zero");
     check(
         "--max-concurrent=many",
-        "flag `--max-concurrent`: `many` is not a number of calls; expected a whole number of at \
-         least 1",
+        "flag `--max-concurrent`: `many` is not a count; expected a whole number of at least 1",
     );
     check(
         "--env==x",
-        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, where a \
-         name holds letters, digits and `_`, and a value that holds a comma has to stand in \
-         the file",
+        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, with letters, digits and `_` in \
+                the name; a value with a comma must be given in the file",
     );
     check(
         "--env=MESSAGE=one, two words",
-        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, where a \
-         name holds letters, digits and `_`, and a value that holds a comma has to stand in \
-         the file",
+        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, with letters, digits and `_` in \
+                the name; a value with a comma must be given in the file",
     );
     check(
         "--env=AWS_*",
-        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, where a \
-         name holds letters, digits and `_`, and a value that holds a comma has to stand in \
-         the file",
+        "flag `--env`: an entry names no variable; expected `NAME` or `NAME=VALUE`, with letters, digits and `_` in \
+                the name; a value with a comma must be given in the file",
     );
-    check("--env=A=secret\0", "flag `--env`: the value of `A` holds a NUL character, which no variable can hold");
+    check("--env=A=secret\0", "flag `--env`: the value of `A` contains a NUL character, which no variable can contain");
     check("--log=inof", "flag `--log`: `inof` is not a log level; did you mean `info`?");
     check("--log=verbose", "flag `--log`: `verbose` is not a log level; did you mean `debug`?");
     check("--log=Warning", "flag `--log`: `Warning` is not a log level; did you mean `warn`?");
@@ -161,8 +149,7 @@ fn variables() {
     check("ALLOWEXEC_CWD_ROOTS=/", "unknown variable `ALLOWEXEC_CWD_ROOTS`; did you mean `ALLOWED_CWD_ROOTS`?");
     check(
         "ALLOWEXEC_QQQQQ=1",
-        "unknown variable `ALLOWEXEC_QQQQQ`; names that begin with `ALLOWEXEC_` are settings, \
-         and `--help` lists them",
+        "unknown variable `ALLOWEXEC_QQQQQ`; only settings begin with `ALLOWEXEC_`, and `--help` lists them",
     );
     check(
         "ALLOWEXEC_STRUCTURED=maybe",
@@ -176,9 +163,8 @@ fn variables() {
     );
     check(
         "ALLOWED_COMMANDS=ls -l",
-        "variable `ALLOWED_COMMANDS`: `ls -l` holds a blank; expected the name of a command, \
-         which the first word of a call is compared with (a name that itself holds a blank is \
-         written as a path)",
+        "variable `ALLOWED_COMMANDS`: `ls -l` contains a blank; expected the name of a command, which the first word \
+                of a call is compared with (write a name that itself contains a blank as a path)",
     );
     // A stronger source doesn't hide it.
     assert_eq!(
@@ -204,10 +190,10 @@ fn values_that_are_not_utf_8() {
         check(
             None,
             Some((spec.variable.as_bytes(), b"/a\xff")),
-            &format!("variable `{}`: expected UTF-8 text, found bytes that are none", spec.variable),
+            &format!("variable `{}`: expected UTF-8 text, found bytes that are not UTF-8", spec.variable),
         );
     }
-    check(Some(b"--cwd-root=/a\xff"), None, "flag `--cwd-root`: expected UTF-8 text, found bytes that are none");
+    check(Some(b"--cwd-root=/a\xff"), None, "flag `--cwd-root`: expected UTF-8 text, found bytes that are not UTF-8");
     check(
         None,
         Some((b"ALLOWEXEC_LO\xff", b"1")),

@@ -13,17 +13,20 @@ fn files() {
     check("alow: [ls]", "unknown key `alow` in file `s.yaml`; did you mean `allow`?");
     check(
         "zzzzz: 1",
-        "unknown key `zzzzz` in file `s.yaml`; the keys are the flags' names with `_`, and \
-         `--help` lists them",
+        "unknown key `zzzzz` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists them",
     );
     check(
         "config: other.yaml",
-        "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_`, and \
-         `--help` lists them",
+        "unknown key `config` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists \
+                them",
     );
     check("cwd_root: a\ncwd_root: b", "key `cwd_root` occurs twice in file `s.yaml`; keep one of them");
     check("cwd_root: a\ncwd-root: b", "key `cwd-root` occurs twice in file `s.yaml`; keep one of them");
-    check("version: 1", "unknown key `version` in file `s.yaml`; policies have it, and `--policy` names one");
+    check(
+        "version: 1",
+        "unknown key `version` in file `s.yaml`; it is a key of policies, which are named with \
+            `--policy`",
+    );
     check("allow: [ls]\nbackground: false", "ls (file `s.yaml`)");
     check("background: 1", "key `background` in file `s.yaml`: expected `true` or `false`, found the number `1`");
     check(
@@ -65,8 +68,7 @@ fn files() {
     );
     check(
         "max_concurrent: 1.5",
-        "key `max_concurrent` in file `s.yaml`: `1.5` is not a number of calls; expected a whole \
-         number of at least 1",
+        "key `max_concurrent` in file `s.yaml`: `1.5` is not a count; expected a whole number of at least 1",
     );
     check(
         "cwd: 5",
@@ -86,28 +88,27 @@ fn files() {
     );
     check(
         "- ls",
-        "file `s.yaml` holds no settings; expected YAML such as `allow: [ls, cat]`\n  invalid \
+        "file `s.yaml`: expected settings as YAML, such as `allow: [ls, cat]`\n  invalid \
          type: sequence, expected a mapping of settings",
     );
     check(
         "allow",
-        "file `s.yaml` holds no settings; expected YAML such as `allow: [ls, cat]`\n  invalid \
+        "file `s.yaml`: expected settings as YAML, such as `allow: [ls, cat]`\n  invalid \
          type: string \"allow\", expected a mapping of settings",
     );
     check(
         "1: 2",
-        "unknown key `1` in file `s.yaml`; the keys are the flags' names with `_`, and \
-         `--help` lists them",
+        "unknown key `1` in file `s.yaml`; the keys are the flags' names with `_` for `-`, and `--help` lists them",
     );
     check(
         "allow: [ls",
-        "file `s.yaml` holds no settings from line 1 on; expected YAML such as `allow: [ls, cat]`\n  did not \
+        "file `s.yaml`, line 1: expected settings as YAML, such as `allow: [ls, cat]`\n  did not \
          find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 \
          column 8",
     );
     check(
         "allow: a\n---\nb: 2",
-        "file `s.yaml` holds no settings; expected YAML such as `allow: [ls, cat]`\n  \
+        "file `s.yaml`: expected settings as YAML, such as `allow: [ls, cat]`\n  \
          deserializing from YAML containing more than one document is not supported",
     );
 }
@@ -127,7 +128,7 @@ fn files_that_cost_more_than_settings_need() {
     // The YAML parser takes a quarter of a minute for these.
     check(
         format!("allow:\n{}", "[".repeat(200_000)),
-        "file `s.yaml`, line 2: found more than 500 of `[` and `{`, the most that are read; write lists line by line, each \
+        "file `s.yaml`, line 2: found more than 500 of `[` and `{`; write lists line by line, each \
          entry after `- `",
     );
     check(
@@ -149,12 +150,12 @@ fn files_that_cost_more_than_settings_need() {
     );
     check(
         format!("cwd: &a {}\nallow: [{aliases}]", "x".repeat(60_000)),
-        "file `s.yaml`: its values come to more than 524288 bytes, the most that is read; use fewer or shorter `*` aliases",
+        "file `s.yaml`: its values add up to more than 524288 bytes; use fewer or shorter `*` aliases",
     );
     // Aliases as people use them.
     check("read: &a [x, y]\nallow: *a".to_owned(), "x, y (file `s.yaml`)");
     let deep = error_of(&"- ".repeat(100_000));
-    assert!(deep.starts_with("file `s.yaml` holds no settings"), "{deep}");
+    assert!(deep.starts_with("file `s.yaml`: expected settings as YAML"), "{deep}");
 }
 
 #[test]

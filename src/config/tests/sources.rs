@@ -162,7 +162,7 @@ fn an_empty_variable_is_unset_and_a_list_without_entries_is_set() {
     check(&[], &[], Some("cwd_root: ['/a, b', ' c']"), Some(&["/a, b", " c"]));
     check(&["--cwd-root=/b,/a", "--cwd-root", "c d"], &[], None, Some(&["/b", "/a", "c d"]));
     let shown = Start::with(&["--cwd-root="], &[], None).row("cwd-root");
-    assert_eq!(shown, "set, but without an entry (flag `--cwd-root`)");
+    assert_eq!(shown, "an empty list (flag `--cwd-root`)");
 }
 
 #[test]
@@ -186,12 +186,12 @@ fn a_timeout_that_nobody_set_gives_way_to_its_maximum() {
     check(&["--max-timeout=10s", "--timeout=10s"], Ok((10, "flag `--timeout`")));
     check(
         &["--max-timeout=10s", "--timeout=10001ms"],
-        Err("the timeout of 10001ms (flag `--timeout`) is longer than the longest that is allowed, 10s \
-             (flag `--max-timeout`); lower `--timeout` or raise `--max-timeout`"),
+        Err("the timeout of 10001ms (flag `--timeout`) is longer than the maximum of 10s (flag `--max-timeout`); \
+                lower `--timeout` or raise `--max-timeout`"),
     );
     check(
         &["--timeout=11m"],
-        Err("the timeout of 11m (flag `--timeout`) is longer than the longest that is allowed, 10m (default); \
+        Err("the timeout of 11m (flag `--timeout`) is longer than the maximum of 10m (default); \
              lower `--timeout` or raise `--max-timeout`"),
     );
 }
