@@ -23,8 +23,7 @@ pub(super) fn replay(
     interrupt: &Interrupt,
     mut said: impl FnMut(&str, &ReplayVerdict) -> Result<(), CliError>,
 ) -> Result<Vec<(String, ReplayVerdict)>, CliError> {
-    let failed = |source| CliError::Serve { source };
-    let program = std::env::current_exe().map_err(failed)?;
+    let program = std::env::current_exe().map_err(CliError::serve)?;
     let jobs = options.jobs.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let running = Arc::new(Mutex::new(BTreeSet::new()));
     let at_signal = Arc::clone(&running);

@@ -66,15 +66,14 @@ fn request(tool: &str, arguments: &Value) -> String {
 }
 
 fn answer(config: &Config, request: &str) -> Result<Value, CliError> {
-    let failed = |source| CliError::Serve { source };
     let mut output = Vec::new();
     let parts = Parts::new(config);
     parts.check_start()?;
-    let signals = Signals::catch().map_err(failed)?;
+    let signals = Signals::catch().map_err(CliError::serve)?;
     let server = Server::new(parts, DrainTime::Unbounded, log::sink(config)?, &mut output).ending_orphans();
     server.check_start()?;
-    signals.end(server.ender(), stdio::Closing::default()).map_err(failed)?;
-    server.serve(Cursor::new(request.to_owned())).map_err(failed)?;
+    signals.end(server.ender(), stdio::Closing::default()).map_err(CliError::serve)?;
+    server.serve(Cursor::new(request.to_owned())).map_err(CliError::serve)?;
     let response: Value = serde_json::from_slice(&output)
         .map_err(|_| CliError::Protocol { message: "the call was ended before it had a result".to_owned() })?;
     match (response.get("result"), response.pointer("/error/message").and_then(Value::as_str)) {

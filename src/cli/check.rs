@@ -16,23 +16,32 @@ pub(super) fn run(
     with_input: bool,
     json: bool,
 ) -> Result<Outcome, CliError> {
-    let mut words = command.into_iter();
-    let first = words.next().unwrap_or_default();
-    let arguments: Vec<String> = words.collect();
-    let asked = if arguments.is_empty() { Asked::Line(first) } else { Asked::Words(first, arguments) };
-    let parts = Parts::new(config);
-    let verdict = if with_input { parts.examine_with_input(asked, directory) } else { parts.examine(asked, directory) };
+    let verdict = examine(&Parts::new(config), command, directory, with_input);
     let facts = Facts::new(&verdict, config);
     if json {
         print_json(&facts.to_json())?
     } else {
         print(&facts.to_text())?
     };
-    Ok(match &verdict.refusal {
-        None => Outcome::Good,
-        Some(refusal) if refusal.needs_approval() => Outcome::Asks,
-        Some(_) => Outcome::Bad,
-    })
+    Ok(decision(&verdict).1)
+}
+
+/// What would be decided for a command: one word is a command line, several are a program and its arguments.
+pub(super) fn examine(parts: &Parts, command: Vec<String>, directory: Option<&str>, with_input: bool) -> Verdict {
+    let mut words = command.into_iter();
+    let first = words.next().unwrap_or_default();
+    let arguments: Vec<String> = words.collect();
+    let asked = if arguments.is_empty() { Asked::Line(first) } else { Asked::Words(first, arguments) };
+    if with_input { parts.examine_with_input(asked, directory) } else { parts.examine(asked, directory) }
+}
+
+/// The decision in a word, and how the subcommand ends.
+pub(super) fn decision(verdict: &Verdict) -> (&'static str, Outcome) {
+    match &verdict.refusal {
+        None => ("allowed", Outcome::Good),
+        Some(refusal) if refusal.needs_approval() => ("ask", Outcome::Asks),
+        Some(_) => ("refused", Outcome::Bad),
+    }
 }
 
 /// A decision, ready to be shown.
@@ -67,14 +76,9 @@ impl Facts {
             .first()
             .filter(|_| matches!(explanation.rule, Some(Rule::Entry(_) | Rule::Any | Rule::Project(_))))
             .and_then(|word| wrappers::reach_of(word).map(|reach| format!("`{word}` {}", reach.meaning())));
-        let decision = match &verdict.refusal {
-            None => "allowed",
-            Some(refusal) if refusal.needs_approval() => "ask",
-            Some(_) => "refused",
-        };
         let described = explanation.described.as_ref();
         Self {
-            decision,
+            decision: decision(verdict).0,
             described: described.map(|described| (described.origin.source.to_string(), described.origin.line)),
             reason: verdict.refusal.as_ref().map(|refusal| match refusal {
                 // What a call is told is for a model.

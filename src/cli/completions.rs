@@ -3,9 +3,9 @@
 // Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
 
-use super::arguments::Name;
 use super::audit;
 use super::help;
+use super::name::Name;
 use super::own_flags;
 use super::policy::ACTIONS;
 use crate::config::{SETTINGS, Spec, Takes};

@@ -12,7 +12,7 @@ use crate::server::NotStarted;
 /// A wrong command line or configuration, or a stream that failed.
 #[derive(Debug, Error)]
 pub(super) enum CliError {
-    /// The system does not let the process keep commands from itself.
+    /// The system does not let the process protect itself from commands.
     #[error(
         "commands could access this process, since it can't be protected from them: {source}; start it where prctl(2) is allowed"
     )]
@@ -26,25 +26,19 @@ pub(super) enum CliError {
     /// An argument is wrong in its form.
     #[error(transparent)]
     Argument(#[from] lexopt::Error),
-    /// A word stands where none is expected.
-    #[error("unexpected argument `{found}`; {expected}")]
-    Unexpected {
-        /// As it was given.
-        found: String,
-        /// What could stand there.
-        expected: &'static str,
-    },
-    /// A word is left over, or stands on the wrong side of `--`.
+    /// A word is left over, is on the wrong side of `--`, or is not text.
     #[error("unexpected argument `{found}`; {help}")]
     Misplaced {
         /// As it was given.
         found: String,
-        /// What was probably meant.
+        /// What is expected, or was probably meant.
         help: String,
     },
-    /// No subcommand has this name.
-    #[error("unknown command `{found}`{help}")]
-    UnknownCommand {
+    /// No subcommand, action, client, shell or short flag has this name.
+    #[error("unknown {kind} `{found}`{help}")]
+    Unknown {
+        /// What it should have named.
+        kind: &'static str,
         /// As it was given.
         found: String,
         /// The one that was probably meant, or their names.
@@ -60,33 +54,23 @@ pub(super) enum CliError {
         /// The one that was probably meant, or those that it has.
         help: String,
     },
-    /// What `--pass-env` names is no variable.
-    #[error(
-        "`allowexec replay --pass-env` takes names of variables, found `{found}`; a transcript sets values by `env:`"
-    )]
+    /// What `--pass-env` names is not a variable.
+    #[error("`--pass-env` takes names of variables, found `{found}`; a transcript sets values with `env:`")]
     NoNameOfVariable {
         /// As it was given.
         found: String,
     },
-    /// The value of a flag that is no setting.
+    /// A wrong value of a flag that is not a setting.
     #[error("flag `--{flag}`: expected {expected}, found `{found}`")]
     Value {
         /// Without its dashes.
         flag: &'static str,
         /// As it was given.
         found: String,
-        /// What could stand there.
+        /// What it should be.
         expected: &'static str,
     },
-    /// No completions are known for this shell.
-    #[error("no completions for `{found}`{help}")]
-    UnknownShell {
-        /// As it was given.
-        found: String,
-        /// The one that was probably meant, or their names.
-        help: String,
-    },
-    /// A subcommand lacks a word.
+    /// A word that a subcommand needs is missing.
     #[error("`allowexec {subcommand}` needs {what}; see `allowexec {subcommand} --help`")]
     Missing {
         /// Its name.
@@ -94,19 +78,19 @@ pub(super) enum CliError {
         /// What is missing.
         what: &'static str,
     },
-    /// The arguments of a tool are no JSON object.
+    /// The arguments of a tool are not a JSON object.
     #[error("the arguments of the tool must be a JSON object, for instance '{{\"command\":\"ls\"}}': {why}")]
     ToolArguments {
         /// What is wrong.
         why: String,
     },
-    /// The server refused the call as such.
+    /// The server answered the call with an error.
     #[error("{message}")]
     Protocol {
         /// What the server says.
         message: String,
     },
-    /// A transcript can't be read, or is none.
+    /// A transcript can't be read, or is not valid.
     #[error("{why}")]
     Transcript {
         /// Its name, the line, and what was expected there.
@@ -117,7 +101,7 @@ pub(super) enum CliError {
     Read {
         /// Its name.
         file: String,
-        /// What is in the way.
+        /// Why.
         source: crate::files::ReadError,
     },
     /// The file of a report can't be written.
@@ -125,23 +109,23 @@ pub(super) enum CliError {
     Report {
         /// Its name.
         file: String,
-        /// What would mend it.
+        /// How to mend it.
         how: &'static str,
-        /// What is in the way.
+        /// Why.
         source: PlaceError,
     },
-    /// An audit log, or a file of anchors, holds what can't be followed.
+    /// An audit log or a file of anchors is not one.
     #[error("`{file}`: {why}")]
     Audit {
         /// Its name.
         file: String,
-        /// As a clause.
+        /// What is wrong, as a clause.
         why: String,
     },
-    /// A policy, or what is asked about one, is wrong.
+    /// A policy, or a question about one, is wrong.
     #[error("{why}")]
     Policy {
-        /// As a sentence.
+        /// What is wrong, as a sentence.
         why: String,
     },
     /// The file of the log can't be opened.
@@ -149,17 +133,17 @@ pub(super) enum CliError {
     LogFile {
         /// As it was named.
         file: String,
-        /// What is in the way.
+        /// Why.
         source: PlaceError,
     },
-    /// The file of `--record` can't be opened, or not be written any more though that is required.
+    /// The file of a recording can't be opened, or a recording that is required can't be continued.
     #[error("can't record to `{file}` ({how})")]
     Record {
         /// Its name.
         file: String,
-        /// What has named it.
+        /// What named it, or how to mend it.
         how: &'static str,
-        /// What is in the way.
+        /// Why.
         source: PlaceError,
     },
     /// A setting that no line of a transcript can hold.
@@ -167,7 +151,7 @@ pub(super) enum CliError {
     Unrecordable {
         /// The file's name.
         file: String,
-        /// What has named it.
+        /// What named it.
         how: &'static str,
         /// What can't be written.
         problem: crate::transcript::Problem,
@@ -185,7 +169,7 @@ pub(super) enum CliError {
     Write {
         /// Its name.
         file: String,
-        /// What is in the way.
+        /// Why.
         source: PlaceError,
     },
     /// A signal ended a replay.
@@ -202,8 +186,8 @@ pub(super) enum CliError {
         /// The command that writes it.
         command: String,
     },
-    /// What stands where the lock file is to be written is something else.
-    #[error("`{file}` is no lock file, so it is not replaced; name another file with `-o`, or remove it")]
+    /// The file that would be replaced by the lock file is something else.
+    #[error("`{file}` is not a lock file, so it is not replaced; name another file with `-o`, or remove it")]
     NoLockFile {
         /// Its name.
         file: String,
@@ -219,10 +203,10 @@ pub(super) enum CliError {
     WriteLock {
         /// Its name.
         file: String,
-        /// What is in the way.
+        /// Why.
         source: PlaceError,
     },
-    /// What was asked for can't be printed.
+    /// Standard output can't be written to.
     #[error("can't write to standard output")]
     Output {
         /// What the system says.
@@ -237,42 +221,33 @@ pub(super) enum CliError {
         /// What the system says.
         source: io::Error,
     },
-    /// The path of this program is no text.
-    #[error("the path of this program, `{name}`, is no UTF-8, and clients' files hold nothing else; move it")]
+    /// The path of this program is not UTF-8.
+    #[error("the path of this program, `{name}`, is not UTF-8, as clients' files must be; move the program")]
     OwnProgramName {
         /// The path, as far as it can be shown.
         name: String,
     },
-    /// No client has this name.
-    #[error("unknown client `{found}`{help}")]
-    UnknownClient {
-        /// As it was given.
-        found: String,
-        /// The one that was probably meant, or their names.
-        help: String,
-    },
-    /// A flag of one letter that there is not.
-    #[error("unknown flag `-{found}`{help}")]
-    UnknownShort {
-        /// As it was given, without its dash.
-        found: String,
-        /// The one that was probably meant, or those that there are.
-        help: String,
-    },
-    /// A word behind a list, of which it was probably meant to be a part.
-    #[error("unexpected argument `{found}` behind `--{flag} {value}`; lists take commas: `--{flag} {value},{found}`")]
-    BehindList {
+    /// A word after a list, which was probably meant to be an entry of that list.
+    #[error("unexpected argument `{found}` after `--{flag} {value}`; lists take commas: `--{flag} {value},{found}`")]
+    AfterList {
         /// As it was given.
         found: String,
         /// The list's flag.
         flag: &'static str,
-        /// What was given as the list.
+        /// The value of the flag.
         value: String,
     },
-    /// The server could not go on.
-    #[error("the server can't go on")]
+    /// A stream, a thread or a signal handler failed.
+    #[error("allowexec can't continue")]
     Serve {
         /// What the system says.
         source: io::Error,
     },
+}
+
+impl CliError {
+    /// The error for a stream, a thread or a signal handler that failed.
+    pub(super) fn serve(source: io::Error) -> Self {
+        Self::Serve { source }
+    }
 }

@@ -1,7 +1,7 @@
-//! The texts of `--help`. The settings' part comes from the table of the settings.
+//! The texts of `--help`. The part about the settings comes from the table of settings.
 
-use super::arguments::{Name, takes_settings};
 use super::completions::Value;
+use super::name::Name;
 use super::own_flags::{self, OwnFlag};
 use crate::config;
 
@@ -10,25 +10,25 @@ use crate::config;
 pub(super) enum Length {
     /// What the command does, and its own flags.
     Short,
-    /// The settings too.
+    /// The settings as well.
     Long,
 }
 
-/// The help for the program or for one of its subcommands: its own lines first, then the settings.
+/// The help for the program or for one of its subcommands, with the settings last.
 pub(super) fn text(about: Name, length: Length) -> String {
     let (usage, what) = words(about);
-    // Where there are no settings, the explanation lists the flags.
-    let listed = takes_settings(about).then(|| own_flags::of(about).map(explained).collect::<String>());
+    // Without settings, the explanation itself lists the flags.
+    let listed = about.takes_settings().then(|| own_flags::of(about).map(explained).collect::<String>());
     let own = format!(
         "{what}\n\nUsage: {usage}\n\nFlags:\n{}  -h, --help                  print this help; -h the short one\n  \
          -V, --version               print the version\n",
         listed.unwrap_or_default()
     );
-    match (takes_settings(about), length) {
+    match (about.takes_settings(), length) {
         (false, _) => own,
         (true, Length::Short) => {
             let command = format!("allowexec {}", about.text());
-            format!("{own}\n`{} --help` lists the settings too, which work on this command.\n", command.trim_end())
+            format!("{own}\n`{} --help` also lists the settings, which this command takes too.\n", command.trim_end())
         }
         (true, Length::Long) => format!(
             "{own}\nSettings: a flag beats its variable, which beats the file, which beats the default.\n\n{}",
@@ -46,7 +46,7 @@ fn explained(flag: &OwnFlag) -> String {
         Value::Program => " COMMAND",
     };
     let mut help = flag.help.chars();
-    // As the lines of the settings begin with capitals, and these two do not.
+    // The lines for `--help` and `--version` begin in lower case.
     let first = help.next().into_iter().flat_map(char::to_lowercase);
     format!("  {:<26}  {}\n", format!("--{}{value}", flag.name), first.chain(help).collect::<String>())
 }

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::error::CliError;
-use super::stdio;
+use super::{json_for_people, stdio};
 use crate::config::{Config, LogFormat};
 use crate::files::{Opened, PlaceError, could_append, open_to_append};
 use crate::server::LogSink;
-use crate::text::{is_plain, time};
+use crate::text::time;
 
 /// The longest line, in bytes, its end included: a pipe takes so much whole or not at all.
 const LONGEST: usize = 4_096;
@@ -89,7 +89,7 @@ fn json_line(line: &str, now: SystemTime) -> String {
         object.insert("time".to_owned(), json!(time::extended(now)));
         object.insert("level".to_owned(), json!(level));
         object.extend(more);
-        ascii_where_hidden(&Value::Object(object).to_string())
+        json_for_people(&Value::Object(object).to_string())
     };
     let of_text = |text: &str| head(Map::from_iter([("message".to_owned(), json!(text))]));
     let whole = fields_of(message).map_or_else(|| of_text(message), head);
@@ -99,21 +99,6 @@ fn json_line(line: &str, now: SystemTime) -> String {
     // The escapes of JSON can be longer than ours; no character takes more than twelve bytes.
     let short: String = message.chars().take(LONGEST / 16).collect();
     of_text(&format!("{short}…+{}", message.chars().count().saturating_sub(LONGEST / 16)))
-}
-
-/// JSON may hold characters that turn or hide text; a log must not.
-fn ascii_where_hidden(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for character in json.chars() {
-        if is_plain(character) {
-            text.push(character);
-        } else {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                text.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-    }
-    text
 }
 
 /// The fields of a line about a call or a request: `call id=7 tool=ls command="ls -l"` and so on; `None` for other lines.
@@ -197,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text::quote;
+    use crate::text::{is_plain, quote};
 
     fn object(line: &str) -> Value {
         let line = json_line(line, SystemTime::UNIX_EPOCH);

@@ -3,8 +3,8 @@
 // Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
 
-use super::arguments::Name;
 use super::help;
+use super::name::Name;
 use crate::config::{Group, SETTINGS};
 
 /// The page in the man(7) language, for section 1.

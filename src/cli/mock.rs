@@ -24,10 +24,9 @@ pub(super) struct Options {
 
 pub(super) fn run(file: &str, options: Options) -> Result<Outcome, CliError> {
     let broken = |why: String| CliError::Transcript { why };
-    let failed = |source| CliError::Serve { source };
     let text = read_regular(Path::new(file), LARGEST).map_err(|error| broken(format!("{file}: {error}")))?;
     let directory = Surroundings::of_this_process()?.directory;
-    let placeholders = Placeholders::with_tmp(&directory).map_err(failed)?;
+    let placeholders = Placeholders::with_tmp(&directory).map_err(CliError::serve)?;
     let mock = Mock::parse(file, text, placeholders).map_err(|error| broken(error.to_string()))?;
     let mut mock = if options.strict { mock } else { mock.repeating() };
     let output = Output { stream: io::stdout().lock(), is_terminal: io::stdout().is_terminal() };
@@ -40,7 +39,7 @@ pub(super) fn run(file: &str, options: Options) -> Result<Outcome, CliError> {
     match served {
         // The client has closed its end, or its output was to be closed.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        served => served.map_err(failed)?,
+        served => served.map_err(CliError::serve)?,
     }
     if !options.strict {
         return Ok(Outcome::Good);

@@ -1,7 +1,16 @@
 //! The command line: subcommands, and the one place that prints.
 //!
-//! `call`, `check`, `tools` and `doctor` build the same parts from the same configuration as `serve`, and a call goes
-//! the very way that a client's goes, so that what they say is what a client gets.
+//! `call`, `check`, `tools` and `doctor` build the same parts from the same configuration as `serve`, and `call` sends a
+//! request like a client's, so what they say is what a client gets.
+//!
+//! - `arguments`, `subcommand`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
+//! - `help`, `man`, `completions`: the texts about it
+//! - `serve`, `call`, `check`, `tools`, `doctor`, `lock`, `init`, `setup`, `policy`: the server, and what concerns its settings
+//! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`, `played`
+//!   (this server), `foreign` (any other), `beside` (several at once), `verdicts` and `faults`
+//! - `audit`, `report`: what audit logs say
+//! - `stdio`, `log`, `signals`, `hardening`: the process; `started`: the processes that the operator names
+//! - `fuzzed`: what the fuzzer calls
 
 mod arguments;
 mod audit;
@@ -23,6 +32,7 @@ mod lock;
 mod log;
 mod man;
 mod mock;
+mod name;
 mod own_flags;
 mod played;
 mod policy;
@@ -37,6 +47,7 @@ mod setup;
 mod signals;
 mod started;
 mod stdio;
+mod subcommand;
 mod tools;
 mod verdicts;
 
@@ -44,33 +55,35 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use arguments::{Arguments, Subcommand};
+use arguments::Arguments;
 use error::CliError;
+use subcommand::Subcommand;
 
 use crate::config::{Config, Surroundings};
 use crate::exec::launched;
 use crate::text::is_plain;
 
-/// How a subcommand ends where it could do its work.
+/// The exit status of a subcommand that could do its work.
 enum Outcome {
     /// 0
     Good,
     /// 1: refused, failed, different.
     Bad,
-    /// A person would have to approve it.
+    /// 3: a person would have to approve it.
     Asks,
-    /// That of a server that was started.
+    /// Any other, such as that of a server that was started.
     Status(i32),
 }
 
-/// Runs the program with the arguments behind its name.
+/// Runs the program with the arguments that follow its name.
 ///
-/// It is for a process of its own, which it changes before anything else: descriptors beyond the first three are
-/// marked to be closed in every command, on Linux nobody looks into the process any more, and what it starts has no
-/// `CAP_SYS_PTRACE`; `serve` leaves the session of its parent. A program that embeds the parts does this itself.
+/// It expects a process of its own, and changes it first: descriptors beyond the first three are marked to be closed in every
+/// command; on Linux, other processes can't access this one any more, and what it starts has no `CAP_SYS_PTRACE`; `serve`
+/// leaves the session of its parent. A program that embeds the server has to do this itself.
 ///
-/// The exit status is 0, 3 where a person would have to approve what `check` was asked about, 1 where a call failed, a command was refused or `doctor` found a problem, and 2 for a wrong
-/// flag or configuration. Started by the server as its launcher, it becomes a command, see [`launched`].
+/// The exit status is 0; 1 if a call failed, a command was refused or `doctor` found a problem; 2 for a wrong flag or
+/// configuration; 3 if a person would have to approve the command that `check` was asked about. If the server has started this
+/// program as its launcher, it becomes a command, see [`launched`].
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(status) = launched(arguments.iter().cloned()) {
@@ -80,9 +93,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::FAILURE,
         Ok(Outcome::Asks) => ExitCode::from(3),
-        // As the system cuts it.
+        // The lowest byte, as exit(3) takes it.
         Ok(Outcome::Status(status)) => ExitCode::from(status.to_le_bytes()[0]),
-        // Nobody reads on: that is the reader's choice, as in `allowexec doctor | head`.
+        // The reader has closed the pipe, as in `allowexec doctor | head`.
         Err(CliError::Output { source }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             stdio::complain(&error);
@@ -129,13 +142,13 @@ fn print(text: &str) -> Result<Outcome, CliError> {
     Ok(Outcome::Good)
 }
 
-/// Prints a value as JSON, for people as well as for programs.
+/// Prints a value as JSON, readable for people as well as for programs.
 fn print_json(value: &serde_json::Value) -> Result<Outcome, CliError> {
     print(&json_for_people(&format!("{value:#}\n")))
 }
 
-/// The same JSON without a character that could write to a terminal: JSON lets most of them stand in its strings as they
-/// are, and they stand nowhere else.
+/// The same JSON, with every character escaped that could control a terminal. JSON allows most of these unescaped in strings,
+/// and nowhere else.
 fn json_for_people(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,14 +1,14 @@
-//! The flags that commands have beside the settings, in one table: what is read, completed and suggested.
+//! The flags of subcommands that are not settings, in one table: for reading, completing and suggesting them.
 
-use super::arguments::Name;
 use super::completions::Value;
 use super::error::CliError;
+use super::name::Name;
 use crate::config::repeated;
 
-/// A flag of some commands.
+/// A flag of some subcommands.
 pub(super) struct OwnFlag {
     pub name: &'static str,
-    /// The commands that have it.
+    /// The subcommands that have it.
     pub of: &'static [Name],
     pub value: Value,
     pub help: &'static str,
@@ -18,7 +18,7 @@ const fn flag(name: &'static str, of: &'static [Name], value: Value, help: &'sta
     OwnFlag { name, of, value, help }
 }
 
-/// Those that play transcripts.
+/// The subcommands that play transcripts.
 const PLAYED: &[Name] = &[Name::Replay, Name::Review];
 
 const TABLE: &[OwnFlag] = &[
@@ -41,17 +41,22 @@ const TABLE: &[OwnFlag] = &[
     ),
     flag("to", &[Name::Init], Value::Directory, "Write the files there"),
     flag("list", &[Name::Setup], Value::None, "Say which clients are found on this system"),
-    flag("snippet", &[Name::Setup], Value::None, "Print the part of the client's file, also where it has a command"),
+    flag(
+        "snippet",
+        &[Name::Setup],
+        Value::None,
+        "Print the part of the client's file, even if the client has a command",
+    ),
     flag("in", &[Name::Check, Name::Policy], Value::Directory, "The directory that the call would name"),
-    flag("with-input", &[Name::Check, Name::Policy], Value::None, "Ask about a call that brings input"),
-    flag("cases", &[Name::Policy], Value::File, "Cases to test too, as JSON lines"),
+    flag("with-input", &[Name::Check, Name::Policy], Value::None, "Ask about a call that has input"),
+    flag("cases", &[Name::Policy], Value::File, "More cases to test, as JSON lines"),
     flag("in", PLAYED, Value::Directory, "Play in that directory"),
     flag("update", &[Name::Replay], Value::None, "Rewrite what differs"),
     flag("dry-run", &[Name::Replay], Value::None, "Show what would be rewritten, and write nothing"),
     flag("accept", &[Name::Review], Value::None, "Accept everything that can be accepted"),
     flag("list", &[Name::Review], Value::None, "Show what differs, and change nothing"),
     flag("schema", &[Name::Lint], Value::Directory, "The directory of the official schemas"),
-    flag("strict", PLAYED, Value::None, "Allow no difference that the transcript does not name"),
+    flag("strict", PLAYED, Value::None, "Allow only the differences that the transcript names"),
     flag("strict", &[Name::Mock], Value::None, "End with 1 if a request was not recorded or not sent"),
     flag("delay", &[Name::Mock], Value::Any, "Wait before each message"),
     flag("drop", &[Name::Mock], Value::Any, "Leave out the N-th message"),
@@ -63,29 +68,29 @@ const TABLE: &[OwnFlag] = &[
     flag("jobs", &[Name::Replay], Value::Any, "How many transcripts are played at once"),
     flag("junit", &[Name::Replay], Value::File, "Write the verdicts as JUnit's XML"),
     flag("tap", &[Name::Replay], Value::None, "Print the verdicts as TAP"),
-    flag("pass-env", PLAYED, Value::Any, "Your variables that servers get"),
+    flag("pass-env", PLAYED, Value::Any, "Pass these variables of yours to servers"),
     flag("head", &[Name::Audit], Value::Any, "A hash that the log must hold"),
-    flag("since-anchor", &[Name::Audit], Value::File, "Heads that the log must hold, as lines"),
+    flag("since-anchor", &[Name::Audit], Value::File, "A file of heads that the log must hold, one per line"),
     flag("refused", &[Name::Audit], Value::None, "Only what was refused"),
     flag("call", &[Name::Audit], Value::Any, "Only the call with that number"),
-    flag("since", &[Name::Audit], Value::Any, "Only what came since that time"),
+    flag("since", &[Name::Audit], Value::Any, "Only records since that time"),
     flag("program", &[Name::Audit], Value::Any, "Only calls of that program"),
     flag("output", &[Name::Lock], Value::File, "The lock file"),
     flag("check", &[Name::Lock], Value::None, "Compare the lock file with the programs, and write nothing"),
     flag("output", &[Name::Record, Name::Report], Value::File, "The file to write"),
-    flag("dir", &[Name::Record], Value::Directory, "The directory for a file of each session"),
+    flag("dir", &[Name::Record], Value::Directory, "Write a file for each session in this directory"),
     flag("force", &[Name::Record, Name::Report], Value::None, "Replace an existing file"),
     flag("force", &[Name::Serve], Value::None, "Replace an existing file of `--record`"),
     flag("required", &[Name::Record], Value::None, "End the session when it can't be recorded any more"),
     flag("timing", &[Name::Record], Value::None, "Write the time before each line"),
 ];
 
-/// The flags of a command.
+/// The flags of a subcommand that are not settings.
 pub(super) fn of(name: Name) -> impl Iterator<Item = &'static OwnFlag> {
     TABLE.iter().filter(move |flag| flag.of.contains(&name))
 }
 
-/// What was given of them: their values, empty for those that take none.
+/// The flags that were given, with their values, which are empty for flags without one.
 #[derive(Default)]
 pub(super) struct Given(Vec<(&'static str, String)>);
 
@@ -98,7 +103,7 @@ impl Given {
         self.0.iter().any(|(name, _)| *name == flag)
     }
 
-    /// Every value of a flag, in their order.
+    /// Every value of a flag, in order.
     pub(super) fn all<'a>(&'a self, flag: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(name, _)| *name == flag).map(|(_, value)| value.as_str())
     }
@@ -106,7 +111,7 @@ impl Given {
     /// The value of a flag that takes one.
     ///
     /// # Errors
-    /// Where it is given twice.
+    /// If it is given twice.
     pub(super) fn one(&self, flag: &'static str) -> Result<Option<String>, CliError> {
         let mut values = self.all(flag).map(str::to_owned);
         match (values.next(), values.next()) {

@@ -43,12 +43,11 @@ const LONGEST_COMMENT: usize = 8 * 1024;
 const IDLE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(options: &Options) -> Result<Outcome, CliError> {
-    let failed = |source| CliError::Serve { source };
     let here = Surroundings::of_this_process()?.directory;
     let target = Target::of_record(options, &here);
     let opened = target.open()?;
     // Before the server, which would inherit what is ignored.
-    let signals = Signals::catch().map_err(failed)?;
+    let signals = Signals::catch().map_err(CliError::serve)?;
     let (program, arguments) = options
         .command
         .split_first()
@@ -61,8 +60,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome, CliError> {
     if options.timing {
         recorder = recorder.with_clock(Box::new(move || began.elapsed()));
     }
-    let relay = signals.pass_on(child.id()).map_err(failed)?;
-    let status = pass(&mut child, &recorder, &relay).map_err(failed)?;
+    let relay = signals.pass_on(child.id()).map_err(CliError::serve)?;
+    let status = pass(&mut child, &recorder, &relay).map_err(CliError::serve)?;
     recorder.ended(status);
     if options.required && !recorder.is_complete() {
         let source = io::Error::other("a line could not be written, so the session was ended").into();

@@ -58,7 +58,7 @@ pub(super) enum Rewriting {
 
 pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliError> {
     own_descendants();
-    let interrupt = Signals::catch().and_then(Interrupt::new).map_err(|source| CliError::Serve { source })?;
+    let interrupt = Signals::catch().and_then(Interrupt::new).map_err(CliError::serve)?;
     let files = transcripts(named)?;
     // Held before anything runs that could put a link in its place. Made anew by each run, as the runners of tests do; the
     // recording of a session is kept, since it can't be.

@@ -40,7 +40,7 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
         return Err(CliError::Transcript { why });
     }
     own_descendants();
-    let interrupt = Signals::catch().and_then(Interrupt::new).map_err(|source| CliError::Serve { source })?;
+    let interrupt = Signals::catch().and_then(Interrupt::new).map_err(CliError::serve)?;
     let files = transcripts(named)?;
     let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let mut review = Review {
@@ -159,10 +159,9 @@ impl Review<'_> {
             let read = io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line));
             typed.send(read).ok();
         });
-        let failed = |source| CliError::Serve { source };
-        reading.map_err(failed)?;
+        reading.map_err(CliError::serve)?;
         // Both senders are gone only together with this process.
-        let answer = answer.recv().unwrap_or(Ok(None)).map_err(failed)?;
+        let answer = answer.recv().unwrap_or(Ok(None)).map_err(CliError::serve)?;
         if answer.is_none() {
             print("\n")?;
         }

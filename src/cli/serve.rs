@@ -22,15 +22,14 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     let log = log::sink(config)?;
     // Only a server that starts takes the place of an earlier recording.
     let recorder = recording::start(config, flags)?;
-    let failed = |source| CliError::Serve { source };
     if io::stdin().is_terminal() {
         stdio::note(
             "waiting for JSON-RPC messages on standard input, one per line; usually an MCP client starts this program. \
              To try it by hand: allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo",
         );
     }
-    let (output, closing) = stdio::client_output().map_err(failed)?;
-    let (input, gate) = stdio::client_input().map_err(failed)?;
+    let (output, closing) = stdio::client_output().map_err(CliError::serve)?;
+    let (input, gate) = stdio::client_input().map_err(CliError::serve)?;
     match recorder {
         None => serve((parts, log), input, gate, output, closing)?,
         Some(recorder) => {
@@ -50,17 +49,16 @@ fn serve(
     output: impl Write,
     closing: stdio::Closing,
 ) -> Result<(), CliError> {
-    let failed = |source| CliError::Serve { source };
     // Before the server, which starts its shell.
-    let signals = Signals::catch().map_err(failed)?;
+    let signals = Signals::catch().map_err(CliError::serve)?;
     let server = Server::of_late(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
     server.check_start()?;
-    signals.end(server.ender(), closing).map_err(failed)?;
+    signals.end(server.ender(), closing).map_err(CliError::serve)?;
     #[cfg(unix)]
-    return server.serve_polled(input, gate).map_err(failed);
+    return server.serve_polled(input, gate).map_err(CliError::serve);
     #[cfg(not(unix))]
     {
         let stdio::ClientGate = gate;
-        server.serve(input).map_err(failed)
+        server.serve(input).map_err(CliError::serve)
     }
 }

@@ -193,7 +193,11 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     // What was never a lock file is not replaced, whatever names it.
     fs::write(world.base.join("notes.txt"), "precious\n").unwrap();
     for flag in ["-o", "--lock"] {
-        fails(&["lock", "--allow", "native", flag, "notes.txt"], "`notes.txt` is no lock file, so it is not replaced");
+        fails(
+            &["lock", "--allow", "native", flag, "notes.txt"],
+            "`notes.txt` is not a lock file, so it is not \
+                replaced",
+        );
         assert_eq!(fs::read_to_string(world.base.join("notes.txt")).unwrap(), "precious\n");
     }
     // A damaged one is, and so is an empty file.
@@ -482,7 +486,7 @@ fn a_program_that_embeds_the_server_locks_programs_too() {
     swap(&world, "bin/native", program("/bin/pwd"));
     let refused = call(&parts).unwrap_err();
     assert!(refused.contains("is not what the lock file"), "{refused}");
-    // Where there is no lock file nothing runs.
+    // Where there is not a lock file nothing runs.
     swap(&world, "bin/native", program("/bin/echo"));
     let refused = call(&Parts::new(&config(&world.base.join("none.lock")))).unwrap_err();
     assert!(refused.contains("none.lock` can't be read"), "{refused}");

@@ -1,6 +1,9 @@
 //! What is typed, and what is said where it is wrong.
 
 use super::*;
+use crate::cli::completions::Shell;
+use crate::cli::policy::Action;
+use crate::cli::{mock, replay, review, setup};
 
 fn parse(arguments: &str) -> Result<Subcommand, String> {
     let words = shlex::split(arguments).unwrap().into_iter().map(OsString::from);
@@ -67,8 +70,8 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     check("srve", "unknown command `srve`; did you mean `serve`?");
     check("rep", "unknown command `rep`; did you mean `replay`?");
     check("start", &format!("unknown command `start`; the commands are {commands}"));
-    check("completions ksh", "no completions for `ksh`; did you mean `zsh`?");
-    check("completions xonsh", "no completions for `xonsh`; the shells are bash, zsh, fish, powershell");
+    check("completions ksh", "unknown shell `ksh`; did you mean `zsh`?");
+    check("completions xonsh", "unknown shell `xonsh`; the shells are bash, zsh, fish, powershell");
     check("completions", "`allowexec completions` needs the name of a shell; see `allowexec completions --help`");
     check("call", "`allowexec call` needs the name of a tool; see `allowexec call --help`");
     check("check --in x", "`allowexec check` needs a command after `--`; see `allowexec check --help`");
@@ -77,10 +80,10 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     check("doctor a.yaml", &format!("unexpected argument `a.yaml`; {yaml}"));
     check("lock a", "unexpected argument `a`; `-o a` names the lock file, and `--allow a` allows a command");
     check("init a", "unexpected argument `a`; `--to a` names another directory");
-    check("setup zed -- --allow ls", "unexpected argument `--allow`; flags stand in front of `--`");
+    check("setup zed -- --allow ls", "unexpected argument `--allow`; write flags before `--`");
     check("version", "unknown command `version`; did you mean `--version`?");
     // A command without `--`, and words in front of it.
-    let dashes = "if it belongs to the command, write `--` in front of that: `allowexec";
+    let dashes = "if it belongs to the command, write `--` before the command: `allowexec";
     check("check --allow ls ls -l", &format!("unexpected argument `-l`; {dashes} check -- ls -l`"));
     check("check ls --color=auto", &format!("unexpected argument `--color`; {dashes} check -- ls --color=auto`"));
     check("record node --a=", &format!("unexpected argument `--a`; {dashes} record -- node --a=`"));
@@ -93,28 +96,28 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
         &format!("unexpected argument `-l`; `allowexec call` has no such flag, and {json}"),
     );
     check("call execute_command -- ls /", &format!("unexpected argument `/`; {json}"));
-    let front = "the whole command stands behind `--`, and only flags in front of it";
+    let front = "write the whole command after `--`, and only flags before it";
     check("check ls -- -l", &format!("unexpected argument `ls`; {front}"));
     check("policy explain p.yaml -- ls", &format!("unexpected argument `p.yaml`; {front}"));
     check(
         "record a.transcript -- ls",
-        "unexpected argument `a.transcript`; the server's command stands behind `--`, and `-o a.transcript` names the file \
-         to write",
+        "unexpected argument `a.transcript`; write the server's command after `--`, and `-o a.transcript` to name \
+                the file to write",
     );
     assert!(parse("record ls --").is_ok() && parse("replay -- -odd").is_ok() && parse("-- serve").is_ok());
     check("replay", "`allowexec replay` needs the file of a transcript; see `allowexec replay --help`");
     check("mock a b", "unexpected argument `b`; nothing more is expected here");
     check(
         "replay a --pass-env A=b",
-        "`allowexec replay --pass-env` takes names of variables, found `A=b`; a transcript sets values by `env:`",
+        "`--pass-env` takes names of variables, found `A=b`; a transcript sets values with `env:`",
     );
     check("replay a --updat", "`allowexec replay` has no flag `--updat`; did you mean `--update`?");
     check(
         "policy",
         "`allowexec policy` needs one of show, test, explain, diff and suggest; see `allowexec policy --help`",
     );
-    check("policy shw", "unknown command `policy shw`; did you mean `show`?");
-    check("policy x", "unknown command `policy x`; it has show, test, explain, diff, suggest");
+    check("policy shw", "unknown policy action `shw`; did you mean `show`?");
+    check("policy x", "unknown policy action `x`; the policy actions are show, test, explain, diff, suggest");
     check("policy diff a", "`allowexec policy` needs two policies after `diff`; see `allowexec policy --help`");
     check("policy explain", "`allowexec policy` needs a command after `explain --`; see `allowexec policy --help`");
     check(
@@ -135,13 +138,13 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
     check("check --in a --in=b -- ls", twice);
     check("replay f --in a --in b", twice);
     check("lock -o a --output b --allow ls", "flag `--output` is given twice, with `a` and with `b`; give it once");
-    check("-v", "unknown flag `-v`; `-V` prints the version, and `--log debug` has the server say more");
+    check("-v", "unknown flag `-v`; `-V` prints the version, and `--log debug` makes the server log more");
     check("-allow ls", "unknown flag `-allow`; did you mean `--allow`?");
     check(
         "-x",
-        "unknown flag `-x`; of one letter there are `-h` (help) and `-V` (version), and all others begin with `--`",
+        "unknown flag `-x`; the flags of one letter are `-h` (help) and `-V` (version), and all others begin with `--`",
     );
-    let list = "unexpected argument `cargo` behind `--allow git`; lists take commas: `--allow git,cargo`";
+    let list = "unexpected argument `cargo` after `--allow git`; lists take commas: `--allow git,cargo`";
     check("--allow git cargo", list);
     check("doctor --allow git cargo", list);
     check("help start", &format!("unknown command `start`; the commands are {commands}"));

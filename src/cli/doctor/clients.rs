@@ -6,9 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::risks::Risk;
-use crate::cli::arguments::{Arguments, Subcommand};
+use crate::cli::arguments::Arguments;
 use crate::cli::setup::{Client, ClientFiles};
 use crate::cli::stdio;
+use crate::cli::subcommand::Subcommand;
 use crate::config::{Config, Surroundings};
 use crate::files::read_regular;
 use crate::policy::{Programs, SearchPath};

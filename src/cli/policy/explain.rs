@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::super::check::{decision, examine};
 use super::super::error::CliError;
 use super::super::{Outcome, print, print_json};
-use super::place;
+use super::{place, shown_place};
 use crate::config::Config;
 use crate::policy::rules::{
     Claim, CommandRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role, SandboxRule,
@@ -12,7 +13,7 @@ use crate::policy::rules::{
 };
 use crate::policy::wrappers::reach_of;
 use crate::policy::{Rule, quoted};
-use crate::server::{Asked, Parts};
+use crate::server::Parts;
 use crate::text::escape;
 
 /// What a word, or a part of one, is.
@@ -36,22 +37,15 @@ pub(super) fn run(
     with_input: bool,
     json: bool,
 ) -> Result<Outcome, CliError> {
-    let (asked, line) = match command {
-        [line] => (Asked::Line(line.clone()), ExampleLine::Line(line.clone())),
-        words => {
-            let mut rest = words.iter().cloned();
-            (Asked::Words(rest.next().unwrap_or_default(), rest.collect()), ExampleLine::Words(words.to_vec()))
-        }
+    let line = match command {
+        [line] => ExampleLine::Line(line.clone()),
+        words => ExampleLine::Words(words.to_vec()),
     };
     let parts = Parts::new(config);
-    let verdict = if with_input { parts.examine_with_input(asked, directory) } else { parts.examine(asked, directory) };
+    let verdict = examine(&parts, command.to_vec(), directory, with_input);
     let words = words_of(&line).unwrap_or_default();
     let rule = words.first().and_then(|word| config.rules.get(word));
-    let decision = match &verdict.refusal {
-        None => "allowed",
-        Some(refusal) if refusal.needs_approval() => "ask",
-        Some(_) => "refused",
-    };
+    let (decision, outcome) = decision(&verdict);
     let entry = verdict.explanation.rule.as_ref().filter(|_| rule.is_none_or(|rule| rule.is_plain_any()));
     let explained = match (rule, entry) {
         (Some(rule), _) => explain(rule, &words),
@@ -68,7 +62,7 @@ pub(super) fn run(
     let reason = verdict.refusal.as_ref().map(ToString::to_string);
     let is_plain = rule.is_none_or(|rule| rule.is_plain_any());
     // What a call would get is of interest where some form lets it pass.
-    let settings = rule.filter(|_| !is_plain && added.is_some()).map(|rule| Settings { rule });
+    let settings = rule.filter(|_| !is_plain && added.is_some());
     if json {
         let word = |part: &Explained| {
             let (file, line) = part.at.clone().unzip();
@@ -87,7 +81,7 @@ pub(super) fn run(
             "inserted": inserted.collect::<Vec<Value>>(),
             "permits": permits,
             "argv": added.as_ref().map(|added| &added.argv),
-            "settings": settings.as_ref().map(Settings::to_json),
+            "settings": settings.map(|rule| settings_json(rule)),
             "program": verdict.explanation.program.as_ref().map(|path| path.display().to_string()),
             "directory": verdict.explanation.directory.as_ref().map(|path| path.display().to_string()),
         }))?;
@@ -99,18 +93,14 @@ pub(super) fn run(
         for (level, words) in added.iter().flat_map(|added| &added.inserted) {
             lines.push(("inserted", Some(format!("behind `{level}`: {}", words.join(" ")))));
         }
-        lines.extend(settings.iter().flat_map(Settings::rows).map(|(name, value)| (name, Some(value))));
+        lines.extend(settings.into_iter().flat_map(|rule| setting_rows(rule)).map(|(name, value)| (name, Some(value))));
         lines.push(("program", verdict.explanation.program.as_ref().map(path)));
         lines.push(("directory", verdict.explanation.directory.as_ref().map(path)));
         let known = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let lines: String = known.map(|(name, value)| format!("  {name:<13}{}\n", escape(&value))).collect();
         print(&format!("{decision}\n{lines}"))?;
     }
-    Ok(match decision {
-        "allowed" => Outcome::Good,
-        "ask" => Outcome::Asks,
-        _ => Outcome::Bad,
-    })
+    Ok(outcome)
 }
 
 /// Lets every path pass: what a word is does not depend on where it leads.
@@ -196,9 +186,7 @@ fn role<'p>(role: &Role<'p>) -> (&'static str, String, Option<&'p Origin>) {
 
 impl Explained {
     fn to_text(&self) -> String {
-        let at = self.at.as_ref().map_or_else(String::new, |(file, line)| {
-            line.map_or_else(|| format!(", {file}"), |line| format!(", {file}:{line}"))
-        });
+        let at = self.at.as_ref().map_or_else(String::new, |at| format!(", {}", shown_place(at)));
         format!("{:?}: {}{at}", self.text, self.what)
     }
 }
@@ -212,64 +200,57 @@ fn added(rule: &CommandRule, words: &[String]) -> Option<Added> {
     Some(Added { inserted, argv })
 }
 
-/// What a rule sets for its calls.
-struct Settings<'p> {
-    rule: &'p CommandRule,
+/// What a rule sets for its calls, a row each.
+fn setting_rows(rule: &CommandRule) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    rows.extend(rule.env.set.iter().map(|(name, value)| ("environment", format!("{name}={value}"))));
+    if !rule.env.unset.is_empty() {
+        rows.push(("environment", format!("without {}", rule.env.unset.join(", "))));
+    }
+    rows.push(("input", if rule.stdin { "taken" } else { "refused" }.to_owned()));
+    if !rule.cwd_under.is_empty() {
+        rows.push(("runs under", rule.cwd_under.join(", ")));
+    }
+    if let Some(timeout) = rule.timeout {
+        rows.push(("timeout", format!("{timeout:?}")));
+    }
+    if !rule.success_exit_codes.is_empty() {
+        let codes: Vec<String> = rule.success_exit_codes.iter().map(ToString::to_string).collect();
+        rows.push(("success", format!("exit codes {}", codes.join(", "))));
+    }
+    rows.extend(sandbox(&rule.sandbox).map(|text| ("sandbox", text)));
+    rows.extend(limits(&rule.limits).map(|text| ("limits", text)));
+    if rule.read_only {
+        rows.push(("read only", "what it can run changes nothing".to_owned()));
+    }
+    rows
 }
 
-impl Settings<'_> {
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        let rule = self.rule;
-        let mut rows = Vec::new();
-        rows.extend(rule.env.set.iter().map(|(name, value)| ("environment", format!("{name}={value}"))));
-        if !rule.env.unset.is_empty() {
-            rows.push(("environment", format!("without {}", rule.env.unset.join(", "))));
-        }
-        rows.push(("input", if rule.stdin { "taken" } else { "refused" }.to_owned()));
-        if !rule.cwd_under.is_empty() {
-            rows.push(("runs under", rule.cwd_under.join(", ")));
-        }
-        if let Some(timeout) = rule.timeout {
-            rows.push(("timeout", format!("{timeout:?}")));
-        }
-        if !rule.success_exit_codes.is_empty() {
-            let codes: Vec<String> = rule.success_exit_codes.iter().map(ToString::to_string).collect();
-            rows.push(("success", format!("exit codes {}", codes.join(", "))));
-        }
-        rows.extend(sandbox(&rule.sandbox).map(|text| ("sandbox", text)));
-        rows.extend(limits(&rule.limits).map(|text| ("limits", text)));
-        if rule.read_only {
-            rows.push(("read only", "what it can run changes nothing".to_owned()));
-        }
-        rows
-    }
-
-    fn to_json(&self) -> Value {
-        let CommandRule { env, cwd_under, stdin, timeout, success_exit_codes, sandbox, limits, read_only, .. } =
-            self.rule;
-        json!({
-            "environment": {"set": env.set, "unset": env.unset},
-            "cwd": {"under": cwd_under},
-            "stdin": stdin,
-            "timeout_ms": timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-            "success_exit_codes": success_exit_codes,
-            "sandbox": {
-                "level": sandbox.level.map(level),
-                "exec": if sandbox.exec_own { Some("own") } else { None },
-                "network": sandbox.network.map(|network| if network { "full" } else { "none" }),
-                "paths": if sandbox.paths_claimed { Some("claimed") } else { None },
-                "write": sandbox.writes.map(|writes| if writes { "full" } else { "none" }),
-            },
-            "limits": {
-                "memory": limits.memory,
-                "file_size": limits.file_size,
-                "cpu_ms": limits.cpu.map(|cpu| u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX)),
-                "processes": limits.processes,
-                "open_files": limits.open_files,
-            },
-            "read_only": read_only,
-        })
-    }
+/// What a rule sets for its calls, as JSON.
+fn settings_json(rule: &CommandRule) -> Value {
+    let CommandRule { env, cwd_under, stdin, timeout, success_exit_codes, sandbox, limits, read_only, .. } = rule;
+    json!({
+        "environment": {"set": env.set, "unset": env.unset},
+        "cwd": {"under": cwd_under},
+        "stdin": stdin,
+        "timeout_ms": timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        "success_exit_codes": success_exit_codes,
+        "sandbox": {
+            "level": sandbox.level.map(level),
+            "exec": if sandbox.exec_own { Some("own") } else { None },
+            "network": sandbox.network.map(|network| if network { "full" } else { "none" }),
+            "paths": if sandbox.paths_claimed { Some("claimed") } else { None },
+            "write": sandbox.writes.map(|writes| if writes { "full" } else { "none" }),
+        },
+        "limits": {
+            "memory": limits.memory,
+            "file_size": limits.file_size,
+            "cpu_ms": limits.cpu.map(|cpu| u64::try_from(cpu.as_millis()).unwrap_or(u64::MAX)),
+            "processes": limits.processes,
+            "open_files": limits.open_files,
+        },
+        "read_only": read_only,
+    })
 }
 
 fn level(level: SandboxWord) -> &'static str {

@@ -4,14 +4,15 @@
 //! - `test`: the examples and cases of a policy, and what none of them uses
 //! - `explain`: what each word of a command is, and what its call would get
 //! - `diff`: what is wider and what is narrower in another policy
-//! - `suggest`: rules for the calls that recorded sessions were refused
-//! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what recorded ones have in common
+//! - `suggest`: rules for the calls that recorded sessions were refused; `rule_yaml`: one such rule as YAML
+//! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what was seen in recorded ones
 
 mod cases;
 mod diff;
 mod explain;
 mod probes;
 mod recorded;
+mod rule_yaml;
 mod seen;
 mod show;
 mod suggest;
@@ -21,10 +22,10 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::error::CliError;
+use super::subcommand::named;
 use crate::config::{Config, Surroundings};
 use crate::files::read_regular;
 use crate::policy::rules::{LARGEST_POLICY, Origin, PolicyText, Rules, profile_text};
-use crate::text::nearest;
 
 /// What `allowexec policy` does, with its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,7 @@ impl Action {
         let ActionFlags { directory, with_input, cases } = flags;
         let mut words = words.into_iter();
         let name = words.next().ok_or(missing("one of show, test, explain, diff and suggest"))?;
+        let name = named("policy action", &name, ACTIONS, |action| action)?;
         let foreign = [
             ("cases", !cases.is_empty() && name != "test"),
             ("in", directory.is_some() && name != "explain"),
@@ -85,7 +87,7 @@ impl Action {
             let help = format!("; `allowexec policy {}` has", if flag == "cases" { "test" } else { "explain" });
             return Err(CliError::UnknownOwnFlag { flag: flag.to_owned(), subcommand: "policy", help });
         }
-        match name.as_str() {
+        match name {
             "show" => Ok(Self::Show { names: words.collect() }),
             "test" => Ok(Self::Test { files: words.collect(), cases }),
             "explain" => {
@@ -100,19 +102,12 @@ impl Action {
                 let (old, new) = both.ok_or(missing("two policies after `diff`"))?;
                 Ok(Self::Diff { old, new, transcripts: words.collect() })
             }
-            "suggest" => {
+            _ => {
                 let transcripts: Vec<String> = words.collect();
                 if transcripts.is_empty() {
                     return Err(missing("the file of a transcript after `suggest`"));
                 }
                 Ok(Self::Suggest { transcripts })
-            }
-            found => {
-                let help = nearest(found, ACTIONS).map_or_else(
-                    || format!("; it has {}", ACTIONS.join(", ")),
-                    |nearest| format!("; did you mean `{nearest}`?"),
-                );
-                Err(CliError::UnknownCommand { found: format!("policy {}", found.escape_debug()), help })
             }
         }
     }
@@ -178,4 +173,9 @@ fn text_of(path: &Path, most: u64) -> Result<String, String> {
 /// A place as JSON has it: the file or profile, and the line where it has lines.
 fn place(origin: &Origin) -> (String, Option<usize>) {
     (origin.source.to_string(), Some(origin.line).filter(|line| *line > 0))
+}
+
+/// A place as people read it: `FILE:LINE`, or the file or profile alone.
+fn shown_place((file, line): &(String, Option<usize>)) -> String {
+    line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"))
 }

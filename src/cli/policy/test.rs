@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::error::CliError;
 use super::super::{Outcome, print, print_json};
 use super::cases::{self, Case};
-use super::{place, rules_of, text_of};
+use super::{place, rules_of, shown_place, text_of};
 use crate::config::Surroundings;
 use crate::policy::rules::{
     Arguments, ExampleRun, Expected, Judgement, OptionRule, Origin, PolicySource, Role, Rules, run_example,
@@ -145,10 +145,6 @@ fn unused(rules: &Rules, file: &str, used: &Used) -> Vec<Unused> {
     unused
 }
 
-fn shown((file, line): &(String, Option<usize>)) -> String {
-    line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"))
-}
-
 impl Report {
     fn to_text(&self) -> String {
         let Self { file, examples, cases, wrong, unused, warnings } = self;
@@ -159,9 +155,15 @@ impl Report {
         for wrong in wrong {
             let (expected, came) = (wrong.expected.name(), wrong.came.name());
             let why = wrong.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-            lines.push(format!("  {}: `{}`: expected {expected}, came {came}{why}", shown(&wrong.at), wrong.line));
+            lines.push(format!(
+                "  {}: `{}`: expected {expected}, came {came}{why}",
+                shown_place(&wrong.at),
+                wrong.line
+            ));
         }
-        lines.extend(unused.iter().map(|unused| format!("  {}: no example uses {}", shown(&unused.at), unused.what)));
+        lines.extend(
+            unused.iter().map(|unused| format!("  {}: no example uses {}", shown_place(&unused.at), unused.what)),
+        );
         lines.extend(warnings.iter().map(|warning| format!("  {warning}")));
         lines.iter().map(|line| format!("{}\n", escape(line))).collect()
     }

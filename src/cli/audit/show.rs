@@ -1,0 +1,104 @@
+//! `allowexec audit show`: the records as a table, or as they are in the log.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::{Value, json};
+
+use super::super::error::CliError;
+use super::super::{Outcome, json_for_people};
+use super::{lines, open};
+use crate::audit::{Filter, Row, row};
+
+/// The width of a terminal that does not report its own.
+const WIDTH: usize = 80;
+
+pub(super) fn run(files: &[String], mut filter: Filter, as_json: bool) -> Result<Outcome, CliError> {
+    let failed = |source| CliError::Output { source };
+    let width = width();
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    if !as_json {
+        let heading = Row {
+            time: "TIME (UTC)".to_owned(),
+            session: "SESSION".to_owned(),
+            call: "CALL".to_owned(),
+            event: "EVENT".to_owned(),
+            what: "WHAT".to_owned(),
+        };
+        output.write_all(laid_out(&heading, width).as_bytes()).map_err(failed)?;
+    }
+    for file in files {
+        lines(file, open(file)?, |line| {
+            // What is too long for its parts to be looked at is shown as it begins.
+            let record = line.is_whole().then(|| serde_json::from_slice::<Value>(&line.bytes).ok()).flatten();
+            let record = record.filter(Value::is_object);
+            let is_wanted = match &record {
+                Some(record) => filter.wants(record),
+                None => filter.wants_unreadable(),
+            };
+            if !is_wanted {
+                return Ok(());
+            }
+            let text = match (as_json, &record) {
+                (false, record) => laid_out(&row(line, record.as_ref()), width),
+                (true, Some(_)) => json_for_people(&format!("{}\n", String::from_utf8_lossy(&line.bytes))),
+                (true, None) => format!("{}\n", json!({"unreadable": line.length, "sha256": line.sha256.to_string()})),
+            };
+            output.write_all(text.as_bytes()).map_err(failed)
+        })?;
+    }
+    output.flush().map_err(failed)?;
+    Ok(Outcome::Good)
+}
+
+/// The width that rows are cut to; `None` where the output is no terminal.
+fn width() -> Option<usize> {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    told.or_else(|| io::stdout().is_terminal().then(|| of_terminal().unwrap_or(WIDTH)))
+}
+
+#[cfg(unix)]
+fn of_terminal() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+#[cfg(not(unix))]
+fn of_terminal() -> Option<usize> {
+    None
+}
+
+/// A row as a line of text, cut to the width.
+pub(in crate::cli) fn laid_out(row: &Row, width: Option<usize>) -> String {
+    let Row { time, session, call, event, what } = row;
+    let line = format!("{time:<19}  {session:<8}  {call:>5}  {event:<15}  {what}");
+    format!("{}\n", fitted(line.trim_end(), width))
+}
+
+/// The text, cut where it would not fit. Letters of two columns are taken for all that could be some.
+fn fitted(line: &str, width: Option<usize>) -> String {
+    let columns = |c: char| if c < '\u{1100}' { 1 } else { 2 };
+    let Some(width) = width.filter(|width| line.chars().map(columns).sum::<usize>() > *width) else {
+        return line.to_owned();
+    };
+    let mut left = width.saturating_sub(1);
+    let kept = line.chars().take_while(|c| {
+        let fits = columns(*c) <= left;
+        left = left.saturating_sub(columns(*c));
+        fits
+    });
+    kept.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_fit_their_width() {
+        assert_eq!(fitted("abc", Some(3)), "abc");
+        assert_eq!(fitted("abcd", Some(3)), "ab…");
+        assert_eq!(fitted("目录目录", Some(5)), "目录…");
+        assert_eq!(fitted("目录目录", Some(4)), "目…");
+        assert_eq!(fitted("abcd", None), "abcd");
+    }
+}
