@@ -16,7 +16,7 @@ use super::verdicts::ReplayVerdict;
 use super::{started, stdio};
 use crate::text::escape_bytes;
 
-/// Plays the files, and has `said` told each verdict in their order.
+/// Plays the files, and calls `said` with each verdict, in the order of the files.
 pub(super) fn replay(
     files: &[String],
     options: &Options,
@@ -68,7 +68,7 @@ pub(super) fn replay(
     })
 }
 
-/// Has one process play one file.
+/// Plays one file in a process of its own.
 fn one(program: &Path, file: &str, options: &Options, running: &Mutex<BTreeSet<u32>>) -> Result<ReplayVerdict, String> {
     let lock = || running.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = started::command(program, arguments(file, options));
@@ -87,7 +87,7 @@ fn one(program: &Path, file: &str, options: &Options, running: &Mutex<BTreeSet<u
     })
 }
 
-/// The same options for one file.
+/// The arguments that play one file with the same options.
 fn arguments(file: &str, options: &Options) -> Vec<OsString> {
     let Options { rewriting, json: _, tap: _, junit: _, directory, server, timeout, jobs: _, pass_env, strict } =
         options;
@@ -102,7 +102,7 @@ fn arguments(file: &str, options: &Options) -> Vec<OsString> {
     }
     let mut add = |flag: &str, value: String| arguments.push(format!("--{flag}={value}").into());
     directory.iter().for_each(|directory| add("in", directory.clone()));
-    // What was split by the rules of a shell can be quoted by them.
+    // The words were split by the rules of a shell, so they can be quoted by them.
     let quoted = server.as_ref().and_then(|words| shlex::try_join(words.iter().map(String::as_str)).ok());
     quoted.into_iter().for_each(|server| add("server", server));
     timeout.iter().for_each(|timeout| add("timeout", format!("{}ms", timeout.as_millis())));
@@ -120,6 +120,6 @@ fn ask_to_end(process: u32) {
     }
 }
 
-/// Windows has no signal for it; the process ends with its transcript.
+/// Windows has no signal for this; the process ends with its transcript.
 #[cfg(not(unix))]
 fn ask_to_end(_process: u32) {}

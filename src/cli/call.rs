@@ -1,4 +1,4 @@
-//! `allowexec call`: one tool, by the very path that a client's call takes: a request on a stream to a server.
+//! `allowexec call`: calls one tool as a client does, with a request to a server.
 
 use std::borrow::Cow;
 use std::io::{self, Cursor, IsTerminal};
@@ -22,11 +22,11 @@ pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bo
     let arguments = read(arguments)?;
     if arguments.get("background") == Some(&Value::Bool(true)) {
         stdio::note(
-            "what runs in the background ends with `allowexec call`; leave `background` out to wait for its end",
+            "a call in the background is ended when `allowexec call` ends; leave `background` out to wait for its end",
         );
     }
     let mut config = config.clone();
-    // The result says what the log would say of the call; a file is there to be read later.
+    // The result already says what the log would say about the call; a log file is kept for later.
     if config.log.source == Source::Default && config.log_file.value.is_none() {
         config.log.value = LogLevel::Warn;
     }
@@ -39,7 +39,7 @@ pub(super) fn run(config: &Config, tool: &str, arguments: Option<&str>, json: bo
         let texts = blocks.filter_map(|block| block.get("text").and_then(Value::as_str));
         let text = texts.collect::<Vec<_>>().join("\n");
         let text = if text.ends_with('\n') { text } else { text + "\n" };
-        // To the byte for a program; for a person what a command prints does not write to the terminal.
+        // A program gets every byte; on a terminal, the output of a command must not control the terminal.
         print(&if io::stdout().is_terminal() { escape_block(&text) } else { Cow::Borrowed(&*text) })?;
     }
     Ok(if is_error { Outcome::Bad } else { Outcome::Good })
@@ -50,7 +50,7 @@ fn read(arguments: Option<&str>) -> Result<Value, CliError> {
     let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
         .map_err(|error| CliError::ToolArguments { why: error.to_string() })?;
     if !arguments.is_object() {
-        return Err(CliError::ToolArguments { why: "it is another kind of JSON".to_owned() });
+        return Err(CliError::ToolArguments { why: "this is another kind of JSON".to_owned() });
     }
     Ok(arguments)
 }

@@ -1,4 +1,4 @@
-//! `allowexec check`: what would be decided, by the very code that decides, without running anything.
+//! `allowexec check`: what would be decided, by the same code that decides about calls. It runs nothing.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ struct Facts {
     reason: Option<String>,
     words: Vec<String>,
     rule: Option<String>,
-    /// The file, profile or flag that describes it, and the line; 0 for a flag.
+    /// The file, profile or flag that describes the command, and the line; 0 for a flag.
     described: Option<(String, usize)>,
     program: Option<String>,
     directory: Option<String>,
@@ -81,7 +81,7 @@ impl Facts {
             decision: decision(verdict).0,
             described: described.map(|described| (described.origin.source.to_string(), described.origin.line)),
             reason: verdict.refusal.as_ref().map(|refusal| match refusal {
-                // What a call is told is for a model.
+                // The text that a call gets is for a model; this one is for the operator.
                 Refusal::ProgramNotFound { word, sought } if is_path(sought) => {
                     format!("{} may run, but no executable file is at {}; mend the path, or make it executable", quoted(word), quoted(sought))
                 }

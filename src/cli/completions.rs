@@ -1,4 +1,5 @@
-//! `allowexec completions SHELL`: what completes the command line in a shell, from the tables of commands and settings.
+//! `allowexec completions SHELL`: the script that completes the command line in a shell, made from the tables of commands,
+//! flags and settings.
 
 // Writing to a string can't fail: what `writeln!` returns is dropped in this file.
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use super::policy::ACTIONS;
 use crate::config::{SETTINGS, Spec, Takes};
 use crate::policy::rules::profile_names;
 
-/// A shell that completions can be written for.
+/// A shell that has completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
     Bash,
@@ -34,12 +35,12 @@ impl Shell {
     }
 }
 
-/// What can stand behind a flag.
+/// The kind of value that a flag takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
     /// The flag takes none.
     None,
-    /// Something that no shell can guess.
+    /// One that no shell can complete.
     Any,
     Directory,
     File,
@@ -63,7 +64,7 @@ pub(super) fn script(shell: Shell) -> String {
     }
 }
 
-/// The flags that work everywhere: the settings and the two that every program has.
+/// The flags that work everywhere: the settings, `--help` and `--version`.
 fn flags() -> Vec<Flag> {
     let setting = |spec: &Spec| Flag { name: spec.flag, value: value(spec), help: spec.help };
     let mut flags: Vec<Flag> = SETTINGS.iter().map(setting).collect();
@@ -83,12 +84,12 @@ fn value(spec: &Spec) -> Value {
     }
 }
 
-/// The flags that one command has beside those.
+/// The flags of one subcommand besides those.
 fn own(name: Name) -> impl Iterator<Item = Flag> {
     own_flags::of(name).map(|flag| Flag { name: flag.name, value: flag.value, help: flag.help })
 }
 
-/// The commands that have this flag, with `separator` between them, and the flag.
+/// Each flag of a subcommand, with the subcommands that have it, separated by `separator`.
 fn owners(separator: &str) -> Vec<(String, Flag)> {
     let mut owners: Vec<(String, Flag)> = Vec::new();
     for name in Name::SUBCOMMANDS {
@@ -109,7 +110,7 @@ fn names(separator: &str) -> String {
     Name::SUBCOMMANDS.map(Name::text).join(separator)
 }
 
-/// What `allowexec audit` does.
+/// The actions of `allowexec audit`.
 fn audit_actions() -> [&'static str; 3] {
     audit::ACTIONS.map(|(name, _)| name)
 }
@@ -122,7 +123,7 @@ fn shells(separator: &str) -> String {
     Shell::ALL.map(Shell::text).join(separator)
 }
 
-/// `--a|--b` of the flags with this value.
+/// The flags with this kind of value, as `--a|--b`.
 fn pattern(flags: &[Flag], value: Value) -> Option<String> {
     let found: Vec<String> =
         flags.iter().filter(|flag| flag.value == value).map(|flag| format!("--{}", flag.name)).collect();
@@ -161,7 +162,7 @@ fn bash() -> String {
                  case $word in {names}) command=$word; break ;; esac\n    \
              done\n\
          {own_words}    \
-             # `audit show` has files behind it.\n    \
+             # `audit show` takes files.\n    \
              [[ $command != audit || $previous != show ]] || previous=''\n    \
              case $previous in\n\
          {values}        \

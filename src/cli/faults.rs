@@ -1,24 +1,24 @@
-//! Faults on demand: what a client meets at a server that is slow, loses messages or breaks them.
+//! Faults on demand: a server that is slow, or loses or breaks messages.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// So many bytes are in each piece of a message that is split, and so long is the pause between them.
+/// The bytes in each piece of a message that is split, and the pause between the pieces.
 const PIECE: usize = 7;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What is done to the messages for the client, which are counted from 1.
+/// The faults in the messages to the client, which are counted from 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Faults {
-    /// Before each message.
+    /// The pause before each message.
     pub delay: Duration,
-    /// These are not sent.
+    /// The messages that are not sent.
     pub drop: Vec<usize>,
-    /// These are cut in the middle of their JSON.
+    /// The messages that are cut in the middle of their JSON.
     pub garble: Vec<usize>,
-    /// The output is closed behind this one.
+    /// The message after which the output is closed.
     pub close_after: Option<usize>,
-    /// Each message is written in pieces.
+    /// Whether each message is written in pieces.
     pub split_writes: bool,
 }
 

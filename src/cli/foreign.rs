@@ -1,4 +1,5 @@
-//! Another program as the server of a transcript: started in a directory, played with, and ended with its process group.
+//! Another program as the server of a transcript: it is started in a directory, the transcript is played with it, and it is
+//! ended with its process group.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,16 +19,16 @@ use crate::files::Beneath;
 use crate::text::escape_bytes;
 use crate::transcript::{Entry, Failure, Peer, Placeholders, Player, Transcript};
 
-/// How long the server may take to end once its input is closed, and once more once it was asked to.
+/// How long the server may take to end after its input is closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
-/// The lines of standard error that a difference shows, and how long each is.
+/// The most lines of standard error that a difference shows, and the longest of them in bytes.
 const LINES: usize = 20;
 const LONGEST_LINE: u64 = 400;
 
-/// Plays a transcript with a server that is started for it in `directory`, with these variables and no others.
+/// Starts a server in `directory`, with only these variables, and plays the transcript with it.
 ///
 /// # Errors
-/// Where it can't be started, or not be played with.
+/// If the server can't be started, or its streams fail.
 pub(super) fn play(
     player: &Player,
     words: &[String],
@@ -62,7 +63,7 @@ pub(super) fn play(
     end_descendants();
     let has_answered = played.entries.iter().any(|entry| matches!(entry, Entry::Receive(_)));
     let ended_early = played.entries.iter().any(|entry| matches!(entry, Entry::Failure(Failure::EndOfOutput)));
-    // If no answer is expected, only its status tells whether the server started.
+    // If the transcript expects no answer, only the status tells whether the server started.
     let is_silent = !transcript.entries.iter().any(|entry| matches!(entry, Entry::Receive(_)));
     let has_started = has_answered || is_silent && matches!(server.status.or(by_itself), None | Some(0));
     let problem = (!has_started || ended_early).then(|| {
@@ -70,7 +71,7 @@ pub(super) fn play(
             Some(status) => format!("the server ended with status {status}"),
             None => "the server did not end".to_owned(),
         };
-        // A fresh directory has another name each time.
+        // The name of a fresh directory differs each time.
         let said = placeholders.hide_directory(&errors.last_lines());
         if said.is_empty() {
             format!("{how}, and said nothing on standard error")
@@ -81,15 +82,15 @@ pub(super) fn play(
     Ok(Played { transcript: played, problem, has_started, unread: None })
 }
 
-/// Ends what has left the process group of the server. It fell to this process (Linux), which has no other children when one
-/// transcript has been played; elsewhere it can't be found any more.
+/// Ends the processes that have left the process group of the server. On Linux they have become children of this process, which
+/// has no others after playing one transcript; elsewhere they can't be found.
 fn end_descendants() {
     if !Orphans::new(|_| ()).end_all(GRACE) {
         stdio::note("processes that the server has started could not be ended");
     }
 }
 
-/// A relative path is meant from where the player was started, not from where the server runs.
+/// The program; a relative path starts from the directory of this process, not from that of the server.
 fn located(program: &str) -> io::Result<OsString> {
     let is_path = program.contains(std::path::is_separator);
     if is_path { std::path::absolute(program).map(Into::into) } else { Ok(program.into()) }
@@ -101,12 +102,12 @@ struct Server {
 }
 
 impl Server {
-    /// Waits that long for its end.
+    /// Waits for its end, for at most this long.
     fn wait(&mut self, within: Duration) -> Option<i32> {
         let deadline = Instant::now() + within;
         let mut pause = Duration::from_millis(1);
         while self.status.is_none() {
-            // A process that can't be waited for is one that runs on.
+            // A process that can't be waited for counts as running.
             self.status = self.child.try_wait().ok().flatten().map(started::number);
             if self.status.is_some() || Instant::now() >= deadline {
                 break;
@@ -151,7 +152,7 @@ fn end_group(group: u32, how: Ending) {
     }
 }
 
-/// Windows knows no groups; the server itself is ended by its handle.
+/// Windows has no process groups; the server itself is ended by its handle.
 #[cfg(not(unix))]
 fn end_group(_group: u32, how: Ending) {
     match how {
@@ -185,7 +186,7 @@ impl Errors {
     }
 
     fn last_lines(&self) -> String {
-        // Something else may hold it open; a moment is enough for what is there.
+        // Another process may keep the stream open; what has been written arrives within a moment.
         let deadline = Instant::now() + Duration::from_millis(200);
         while !self.reading.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));

@@ -1,4 +1,5 @@
-//! What the fuzzer calls of parts that are not public: the readers of files that anybody may have written. See `fuzz/README.md`.
+//! The functions that the fuzzer calls, since the parts are not public: readers of files that anybody may have written. See
+//! `fuzz/README.md`.
 
 use std::io::{BufReader, Cursor};
 
@@ -11,10 +12,10 @@ use crate::integrity::{Lock, LockError};
 use crate::report::{self, Report};
 use crate::transcript::Transcript;
 
-/// All that `audit head`, `verify` and `show` print of a log, which is read in pieces of this size.
+/// Everything that `audit head`, `verify` and `show` print about a log, which is read in pieces of this size.
 ///
 /// # Errors
-/// Why it is not read to its end.
+/// Why the log can't be read to its end.
 pub fn audit_log(log: &[u8], piece: usize) -> std::io::Result<String> {
     let mut input = BufReader::with_capacity(piece, Bounded::new(Cursor::new(log.to_vec()), None)?);
     let mut anchors = Anchors::default();
@@ -35,10 +36,10 @@ pub fn audit_log(log: &[u8], piece: usize) -> std::io::Result<String> {
     Ok(format!("{text}\n{}\n", Head::of(log)?))
 }
 
-/// The page of `report` about a log, or about a transcript.
+/// The page of `report` about a log or a transcript.
 ///
 /// # Errors
-/// Why there is none.
+/// Why it can't be made.
 pub fn page(file: &[u8]) -> std::io::Result<String> {
     let mut report = Report::default();
     match Transcript::parse("file", file) {

@@ -69,7 +69,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
                policy ACTION             show the shipped profiles; test, explain, compare and suggest policies\n  \
                tools                     print the tools that a client would see\n  \
-               lock                      write down what the allowed programs are, or compare it\n  \
+               lock                      write down what the allowed programs are, or compare them\n  \
                record -- COMMAND...      pass messages between a client and any server, and record them\n  \
                replay FILE...            play recorded transcripts against fresh servers, and show what differs\n  \
                review FILE...            play them, and ask which of the differences to accept\n  \
@@ -222,7 +222,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --since TIME         only records since then: `2026-11-23T05:48` (UTC), or `30m` for so long ago\n\
              --program NAME       only calls of this program, by its name or its path\n\
              --json               print JSON; `show` prints the records themselves\n\n\
-             Without `--head` or `--since-anchor` it can't be seen that records were cut off at the end.\n\
+             Without `--head` or `--since-anchor`, records that were cut off at the end can't be detected.\n\
              Exit status: 0 intact, 1 broken, 2 for a file that can't be read or a wrong flag.",
         ),
         Name::Report => (
@@ -245,9 +245,9 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "Writes a starter configuration, `allowexec.yaml`, and a policy, `allowexec-policy.yaml`, for the project in the\n\
              current directory: profiles for what its files show (Rust, Node, Python, Go, Make), the scripts of package.json and\n\
              the targets of the Makefile by their names, the sandbox, and what it has to grant.\n\n\
-             --to DIR           write them there; outside of the project, where commands can't change them, so that the whole\n\
-             \x20                  project can be written\n\n\
-             Exit status: 0, 1 where one of the files is there already, 2 where they can't be written.",
+             --to DIR           write them there; outside of the project, commands can't change them, so commands may write the\n\
+             \x20                  whole project\n\n\
+             Exit status: 0, 1 if one of the files exists already, 2 if they can't be written.",
         ),
         Name::Setup => (
             "allowexec setup CLIENT [--snippet] [--json] [OPTIONS]",

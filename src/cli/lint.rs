@@ -74,8 +74,8 @@ fn to_json(file: &str, result: &Result<Vec<Finding>, String>) -> serde_json::Val
 /// The directory with the schema of the extension for tasks, and the revision that it extends.
 const TASKS: (&str, &str) = ("ext-tasks", "2026-07-28");
 
-/// The schemas of a directory: `REVISION/schema.json`, as the repository of the specification has them, and
-/// `ext-tasks/schema.json`, as that of the extension.
+/// The schemas of a directory: `REVISION/schema.json`, as in the repository of the specification, and
+/// `ext-tasks/schema.json`, as in that of the extension.
 fn schemas(directory: &str) -> Result<BTreeMap<String, Schema>, CliError> {
     let failed = |path: &Path, why: &dyn std::fmt::Display| CliError::Transcript {
         why: format!("flag `--schema`: {}: {why}", path.display()),
@@ -90,7 +90,7 @@ fn schemas(directory: &str) -> Result<BTreeMap<String, Schema>, CliError> {
         let entry = entry.map_err(|error| failed(root, &error))?;
         let path = entry.path().join("schema.json");
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Extensions and drafts stand beside the revisions.
+        // The directory also holds extensions and drafts.
         if !name.starts_with("20") || !path.is_file() {
             continue;
         }

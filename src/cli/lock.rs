@@ -1,4 +1,4 @@
-//! `allowexec lock`: writes down what the allowed programs are, or compares it.
+//! `allowexec lock`: writes down what the allowed programs are, or compares them with the file.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::policy::rules::written;
 use crate::server::Parts;
 use crate::text::{counted, escape};
 
-/// The file where nobody names one.
+/// The file, if none is named.
 const DEFAULT: &str = "allowexec.lock";
 
 /// The flags of the subcommand.
@@ -30,7 +30,7 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     let named = options.output.as_ref().map(PathBuf::from).or_else(|| config.lock.value.clone());
     let name = named.unwrap_or_else(|| DEFAULT.into());
     let file = config.surroundings.directory.join(&name);
-    // What is to be written does not decide what is found.
+    // An old lock file must not affect which programs are found.
     let parts = Parts::new(&Config { lock: Setting::default(None), ..config });
     let Locked { lock: now, notes } = lock_of(&parts)?;
     for note in notes {
@@ -44,7 +44,7 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     let is_other = match &before {
         Ok(bytes) => !Lock::is_meant(bytes),
         Err(ReadError::TooLarge { .. }) => true,
-        // Whoever writes it says so.
+        // Writing the file will report these.
         Err(ReadError::System { .. } | ReadError::NotRegular { .. } | ReadError::NotUtf8 { .. }) => false,
     };
     if is_other {
@@ -68,19 +68,19 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     ))
 }
 
-/// The command that writes the file with the same settings, in this directory: the lock file holds commands as they are
-/// written on the allow-list.
+/// The command that writes the file with the same settings, in this directory. Paths stay as they were given, since the lock
+/// file has commands as they are on the allow-list.
 fn command(flags: &Flags, options: &Options) -> String {
     let output = options.output.iter().flat_map(|file| ["-o".to_owned(), file.clone()]);
     let words = ["allowexec", "lock"].map(str::to_owned).into_iter().chain(given_arguments(flags)).chain(output);
     written(&words.collect::<Vec<_>>())
 }
 
-/// Locks what the configuration names.
+/// Locks the programs that the configuration allows.
 fn lock_of(parts: &Parts) -> Result<Locked, CliError> {
     let allow = parts.policy.allow_list();
     if allow.allows_any() {
-        let why = "the allow-list holds `*`, which names no program; name the commands with `--allow`".to_owned();
+        let why = "the allow-list contains `*`, which names no program; name the commands with `--allow`".to_owned();
         return Err(CliError::NothingToLock { why });
     }
     let commands: BTreeMap<String, PathBuf> = parts.programs().into_iter().collect();
@@ -115,7 +115,7 @@ fn check(locked: &Lock, now: &Lock, json: bool) -> Result<Outcome, CliError> {
     Ok(if differences.is_empty() { Outcome::Good } else { Outcome::Bad })
 }
 
-/// Writes it in one step, readable by everybody, as it holds no secrets and belongs under version control.
+/// Writes the file in one step, readable by everybody: it holds no secrets and belongs under version control.
 fn write(file: &Path, text: &str) -> Result<(), PlaceError> {
     let replacement = Place::open(file, &[])?.replace()?;
     let mut opened = replacement.file()?;

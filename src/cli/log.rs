@@ -1,5 +1,4 @@
-//! Where the lines of the log go, and how they are written: each with the time, as text or as JSON, to standard error or to
-//! a file.
+//! How the lines of the log are written: with the time, as text or as JSON, to standard error or to a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,13 +14,13 @@ use crate::files::{Opened, PlaceError, could_append, open_to_append};
 use crate::server::LogSink;
 use crate::text::time;
 
-/// The longest line, in bytes, its end included: a pipe takes so much whole or not at all.
+/// The longest line, in bytes, with its end: a pipe takes this much in one piece or not at all.
 const LONGEST: usize = 4_096;
 
-/// Makes what the lines of the log are given to.
+/// Makes the sink that lines of the log are given to.
 ///
 /// # Errors
-/// [`CliError::LogFile`] where the file can't be opened.
+/// [`CliError::LogFile`] if the file can't be opened.
 pub(super) fn sink(config: &Config) -> Result<LogSink, CliError> {
     let format = config.log_format.value;
     match &config.log_file.value {
@@ -33,13 +32,13 @@ pub(super) fn sink(config: &Config) -> Result<LogSink, CliError> {
     }
 }
 
-/// Opens the file. Below the directories that commands work in no link is followed: a command may have put it there, to
-/// have the log written into a file that it can't write itself.
+/// Opens the file. Below the directories that commands work in, no link is followed: a command may have put it there, so
+/// that the server writes the log into a file that the command can't write itself.
 fn open(config: &Config, path: &Path) -> Result<File, CliError> {
     at_file(config, path, open_to_append)
 }
 
-/// Whether the file of the log could be opened; makes none.
+/// Checks whether the file of the log could be opened, without making one.
 pub(super) fn check(config: &Config) -> Result<(), CliError> {
     let could_open = |path: &Path, changeable: &[&Path]| could_append(path, changeable, Opened::Appending).map(drop);
     config.log_file.value.as_ref().map_or(Ok(()), |path| at_file(config, path, could_open))
@@ -56,8 +55,8 @@ fn at_file<T>(
         .map_err(|source| CliError::LogFile { file: path.display().to_string(), source })
 }
 
-/// A line that can't be written, because the disk is full for instance, is dropped; the operator hears of the first on
-/// standard error, and the next one that is written says how many there were.
+/// The sink of a file. A line that can't be written, for instance because the disk is full, is dropped. The operator is told
+/// about the first one on standard error, and before the next line that can be written, the log says how many there were.
 fn of_file(mut file: File, format: LogFormat) -> LogSink {
     let mut dropped = 0_u64;
     let mut write = move |line: &str| file.write_all((written(format, line, SystemTime::now()) + "\n").as_bytes());
@@ -117,7 +116,7 @@ fn fields_of(message: &str) -> Option<Map<String, Value>> {
                 (json!(text), behind)
             }
             None => {
-                // A value of ours may have several words, and ends where the next key begins.
+                // An unquoted value may have several words, and ends where the next key begins.
                 let next = behind.match_indices(' ').find(|(place, _)| {
                     let word = behind.get(place + 1..).unwrap_or_default();
                     word.split_once('=').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '))
@@ -133,7 +132,7 @@ fn fields_of(message: &str) -> Option<Map<String, Value>> {
             }
             None => (None, behind),
         };
-        // The name of the line's own time.
+        // `time` is the time of the line itself.
         let key = if key == "time" { "elapsed" } else { key };
         left_out.extend(cut.map(|count| (key.to_owned(), json!(count))));
         fields.insert(key.to_owned(), value);
@@ -153,7 +152,7 @@ fn plain_value(text: &str) -> Value {
     }
 }
 
-/// What stands in quotes, as [`quote`](crate::text::quote) wrote it, and what stands behind them.
+/// The text in quotes, which [`quote`](crate::text::quote) wrote, and the rest of the line.
 fn unquoted(quoted: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     let mut characters = quoted.char_indices();

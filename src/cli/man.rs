@@ -40,13 +40,13 @@ pub(super) fn page() -> String {
         ".SS \"Other\"\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nPrint the help of the program or of a command.\n\
          .TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nPrint the version.\n\
          .SH \"EXIT STATUS\"\n\
-         0; 1 where a call is an error, a command is refused or a problem is found; 3 where a person would have to approve a command; 2 for a wrong flag or configuration.\n",
+         0; 1 if a call is an error, a command is refused or a problem is found; 2 for a wrong flag or configuration; 3 if a person would have to approve a command.\n",
     );
     page
 }
 
-/// Has flags and the exit status begin lines of their own, as they do in the help; roff would fill them into one paragraph.
-/// Behind an empty line they do so anyway.
+/// Puts flags and the exit status on lines of their own, as in the help; roff would join them into one paragraph. After an
+/// empty line they begin a line anyway.
 fn broken(what: &str) -> String {
     let mut lines = Vec::new();
     let mut begins = true;
@@ -60,7 +60,7 @@ fn broken(what: &str) -> String {
     lines.join("\n")
 }
 
-/// Text that roff takes as it is: hyphens stay hyphens, and no line is a request.
+/// Text that roff prints unchanged: hyphens stay hyphens, and no line is a request.
 fn text(plain: &str) -> String {
     let escaped = plain.replace('\\', "\\e").replace('-', "\\-").replace('`', "\\(ga");
     let line = |line: &str| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() };

@@ -11,10 +11,10 @@ use crate::config::Surroundings;
 use crate::files::read_regular;
 use crate::transcript::{Mock, Placeholders};
 
-/// So many characters are shown of a line that the client did not send.
+/// How many characters are shown of a line that the client did not send.
 const SHOWN: usize = 300;
 
-/// What was asked for beside the file.
+/// The flags of the subcommand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
     /// The client must make each request once, and no other.
@@ -37,7 +37,7 @@ pub(super) fn run(file: &str, options: Options) -> Result<Outcome, CliError> {
         stdio::note(complaint);
     });
     match served {
-        // The client has closed its end, or its output was to be closed.
+        // The client has closed its end, or `--close-after` closed the output.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         served => served.map_err(CliError::serve)?,
     }
@@ -51,14 +51,14 @@ pub(super) fn run(file: &str, options: Options) -> Result<Outcome, CliError> {
     Ok(if unmet == 0 { Outcome::Good } else { Outcome::Bad })
 }
 
-/// So much of a line that a person can tell which one it is.
+/// Enough of a line to recognise it.
 fn shortened(text: &str) -> String {
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(SHOWN).collect();
     if characters.next().is_some() { format!("{start}…") } else { start }
 }
 
-/// Standard output: for a client to the byte; for a person, who tries it by hand, nothing that writes to the terminal.
+/// Standard output: a client gets every byte; on a terminal, nothing may control the terminal.
 struct Output<W> {
     stream: W,
     is_terminal: bool,

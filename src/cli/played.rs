@@ -1,4 +1,4 @@
-//! A fresh server for one transcript, in this process, and what happened between the two.
+//! Plays a transcript with a fresh server in this process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,9 +18,9 @@ use crate::files::Beneath;
 use crate::server::{DrainTime, Parts, Server};
 use crate::transcript::{Entry, LineEnd, Peer, Placeholders, Player, Transcript};
 
-/// What a server always finds of this process's environment: enough to find programs.
+/// The variables of this process that a server always gets: enough to find programs.
 pub(super) const NEEDED: [&str; 2] = ["PATH", "SystemRoot"];
-/// For what the server itself takes: the longest wait is this much longer than the longest call.
+/// The longest wait is this much longer than the longest call, since the server itself takes time too.
 const SLACK: Duration = Duration::from_secs(10);
 
 /// What happened when a transcript was played.
@@ -34,11 +34,11 @@ pub(super) struct Played {
     pub unread: Option<PathBuf>,
 }
 
-/// Plays a transcript in `directory`, which the placeholders stand for. `passed` are the variables of this process's that
-/// the server gets.
+/// Plays a transcript in `directory`, which the placeholders stand for. `passed` are the variables of this process that the
+/// server gets.
 ///
-/// The server runs on this thread, since it looks after the orphans of its commands, which fall to the main thread; the
-/// player has one of its own.
+/// The server runs on this thread: it ends the orphans of its commands, which become children of the main thread. The player
+/// has a thread of its own.
 pub(super) fn play(
     player: Player,
     transcript: &Transcript,
@@ -73,7 +73,7 @@ pub(super) fn play(
             interrupt.watch(move || ender.end());
             server.serve(BufReader::new(Pieces { pieces: from_player, piece: Vec::new(), at: 0 })).map_or(2, |()| 0)
         }
-        // As the program itself would end: with 2, and nothing on its output.
+        // As the program itself would end: with status 2, and no output.
         Err(error) => {
             if let CliError::Config(ConfigError::File { file, .. } | ConfigError::PolicyFile { file, .. }) = &error {
                 unread = Some(file.clone());
@@ -83,13 +83,13 @@ pub(super) fn play(
             2
         }
     };
-    // If the transcript does not look at the end, nobody listens.
+    // If the transcript does not wait for the end, nobody receives this.
     ended.send(status).ok();
     let transcript = playing.join().map_err(|_| io::Error::other("the player failed"))?;
     Ok(Played { transcript, has_started: problem.is_none(), problem, unread })
 }
 
-/// What the server finds in its environment: its directory as HOME, what is passed on, and what the header says.
+/// The environment of the server: its directory as HOME, the variables that are passed on, and those of the header.
 pub(super) fn variables(
     transcript: &Transcript,
     directory: &Beneath,
@@ -103,10 +103,10 @@ pub(super) fn variables(
     variables
 }
 
-/// What `allowexec serve` would make of the header in that directory, which is HOME too.
+/// The configuration of `allowexec serve` with the arguments and variables of the header, in that directory.
 ///
-/// The header is somebody else's: it may set variables, and reads none but those that are passed; the file of its `--config`
-/// lies in the directory, and is reached without a link.
+/// Somebody else may have written the header: it may set variables, but sees only those that are passed on, and files that it
+/// names must be in the directory and be reached without a link.
 fn configure(
     transcript: &Transcript,
     directory: &Beneath,
@@ -119,7 +119,7 @@ fn configure(
     let variables = variables(transcript, directory, placeholders, passed);
     let surroundings = Surroundings { variables, directory: directory.path().to_owned() };
     let mut config = Config::resolve_beneath(&flags, surroundings, directory)?;
-    // A replay is not one of the operator's sessions, and the header of a transcript must not name a file to write to.
+    // A replay does not belong in an audit log, and the header of a transcript must not name a file to write to.
     (config.audit.value, config.audit_anchor.value) = (None, None);
     Ok(config)
 }
@@ -135,7 +135,7 @@ fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
             }
         }
     }
-    // A line that can't be read is not a call either.
+    // A line that is not JSON is not a call.
     let lines = sent.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let messages = lines.flat_map(|line| match line {
         Value::Array(messages) => messages,
@@ -149,7 +149,7 @@ fn longest_call(config: &Config, transcript: &Transcript) -> Duration {
     longest.max().map_or(Duration::ZERO, |longest| longest + config.grace.value)
 }
 
-/// The player's pieces as a stream; its end is the end of the input.
+/// The player's pieces as a stream, which ends when the player closes its side.
 struct Pieces {
     pieces: Receiver<Vec<u8>>,
     piece: Vec<u8>,
@@ -178,12 +178,12 @@ impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-            let (line, behind) = rest.split_at(end + 1);
+            let (line, after) = rest.split_at(end + 1);
             self.line.extend_from_slice(line);
-            // The player is done, as a client that has closed its end.
+            // The player is done, like a client that has closed its end.
             let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
             self.lines.send(std::mem::take(&mut self.line)).map_err(gone)?;
-            rest = behind;
+            rest = after;
         }
         self.line.extend_from_slice(rest);
         Ok(bytes.len())

@@ -1,7 +1,7 @@
-//! `allowexec record`: stands between a client and any server, passes every byte on as it came, and writes the session.
+//! `allowexec record`: passes every byte unchanged between a client and any server, and records the session.
 //!
-//! Three threads copy: the client's lines, the server's lines, and the server's standard error. What each of them reads is
-//! written to the recording first and passed on then. A stream that one side closes is closed for the other side too.
+//! Three threads copy the client's lines, the server's lines, and the server's standard error. Each of them records what it has
+//! read before it passes it on. When one side closes a stream, it is closed for the other side too.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin};
@@ -17,36 +17,36 @@ use super::{Outcome, started};
 use crate::config::Surroundings;
 use crate::transcript::{RecordedOutput, Recorder};
 
-/// What was asked for.
+/// The flags of the subcommand, and the server's command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// The file; without it, a name is made up in `directory`.
+    /// The file; without it, a new name in `directory`.
     pub output: Option<String>,
-    /// The directory for a file that is named by the program.
+    /// The directory for a file with a new name.
     pub directory: Option<String>,
-    /// Replace a file that is there already.
+    /// Replace an existing file.
     pub force: bool,
     /// Write the time before each line.
     pub timing: bool,
     /// End the session if it can't be recorded any more.
     pub required: bool,
-    /// The server.
+    /// The command of the server.
     pub command: Vec<String>,
 }
 
-/// So much is read at once.
+/// The bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
-/// So much of a line of standard error is one comment.
+/// The longest comment; a longer line of standard error becomes several.
 const LONGEST_COMMENT: usize = 8 * 1024;
-/// Once the server has ended, how long its output may stay open without anything in it: something that the server has
-/// started can hold it for ever.
+/// After the server has ended, how long its output is waited for while nothing comes: a process that the server has started can
+/// keep it open for ever.
 const IDLE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(options: &Options) -> Result<Outcome, CliError> {
     let here = Surroundings::of_this_process()?.directory;
     let target = Target::of_record(options, &here);
     let opened = target.open()?;
-    // Before the server, which would inherit what is ignored.
+    // Before the server is started, which would inherit ignored signals.
     let signals = Signals::catch().map_err(CliError::serve)?;
     let (program, arguments) = options
         .command
@@ -70,7 +70,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome, CliError> {
     Ok(Outcome::Status(status))
 }
 
-/// Passes everything on until the server has ended, and its client has what it wrote or a signal ends the waiting for that.
+/// Passes everything on until the server has ended and the client has read its output, or a signal ends that wait.
 fn pass(child: &mut Child, recorder: &Recorder, relay: &Relay) -> io::Result<i32> {
     let no_pipe = || io::Error::other("the server has no pipes");
     let input = child.stdin.take().ok_or_else(no_pipe)?;
@@ -97,7 +97,7 @@ fn pass(child: &mut Child, recorder: &Recorder, relay: &Relay) -> io::Result<i32
     Ok(started::number(status))
 }
 
-/// Until the client closes its end, or the server does.
+/// Passes input on until the client or the server closes its end.
 fn pass_input(mut client: impl BufRead, mut server: ChildStdin) {
     while let Ok(bytes) = client.fill_buf() {
         let count = bytes.len();
@@ -107,7 +107,7 @@ fn pass_input(mut client: impl BufRead, mut server: ChildStdin) {
         client.consume(count);
     }
     drop(server);
-    // A client that goes on to write hears that nobody reads.
+    // A client that continues to write is told that nobody reads.
     own::close_input();
 }
 
@@ -125,7 +125,7 @@ fn pass_output(
             break;
         }
     }
-    // Where even that fails the recorder has said so.
+    // If this fails, the recorder has already reported it.
     progress.during(|| client.finish()).ok();
     drop(client);
     own::close_output();
@@ -148,7 +148,7 @@ fn pass_errors(mut server: impl BufRead, recorder: &Recorder, progress: &Progres
                     recorder.standard_error(&std::mem::take(&mut line));
                 }
             }
-            // Where nobody reads it, it is still recorded.
+            // If nobody reads it, it is still recorded.
             passes = passes && io::stderr().write_all(bytes).is_ok();
         });
         server.consume(count);
@@ -174,8 +174,8 @@ impl Progress {
         value
     }
 
-    /// Waits for the end of a stream, which its thread's end tells, or until nothing has come for a while. A client that does
-    /// not read is waited for until a signal comes.
+    /// Waits until a stream has ended, that is until its thread drops the sender, or until nothing has come for a while. While
+    /// a client does not read, it waits until a signal comes.
     fn rest(&self, end: &Receiver<()>, relay: &Relay) {
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(IDLE) {
             if relay.is_asked() || self.busy.load(Ordering::SeqCst) == 0 && !self.moved.swap(false, Ordering::SeqCst) {
@@ -204,7 +204,7 @@ mod own {
 
     /// The other end sees it closed once the copy from [`input`] is dropped too.
     pub(super) fn close_input() {
-        // Where it can't be opened the streams stay open until the process ends.
+        // If `/dev/null` can't be opened, the stream stays open until the process ends.
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             rustix::stdio::dup2_stdin(nothing).ok();
         }

@@ -1,4 +1,4 @@
-//! Where a session is recorded, and what stands in the header, so that a replay can start a server like it.
+//! Where a session is recorded, and its header, from which a replay can start a server with the same settings.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,37 +16,38 @@ use crate::server::LogSink;
 use crate::text::time;
 use crate::transcript::{Complaint, Header, OnFailure, Placeholders, Platform, Problem, Recorder};
 
-/// The name of a recording that is given none.
+/// The name of a recording, if none is given.
 const UNNAMED: &str = "%c-%t-%p.transcript";
-/// The longest name of a client that becomes part of a file's.
+/// How many characters of a client's name can become part of a file's name.
 const LONGEST_CLIENT: usize = 60;
 
 /// Where a session is to be recorded.
 pub(super) struct Target {
     /// The file as it was named, for people.
     shown: String,
-    /// With its directory; `%` stands for what becomes known later.
+    /// The file with its directory; `%t`, `%p` and `%c` are not filled in yet.
     path: PathBuf,
     /// The directories that commands work in.
     changeable: Vec<PathBuf>,
     existing: Existing,
-    /// It is made if it is missing.
+    /// The directory to make, if it is missing.
     directory: Option<PathBuf>,
-    /// What has named the file.
+    /// What named the file.
     how: &'static str,
 }
 
-/// A file that is open, and takes its name once it is written.
+/// An open file, which gets its name once its header is written.
 pub(super) struct Opened<'a> {
     target: &'a Target,
     replacement: Replacement,
-    /// With `%c` in it as long as the client is unknown.
+    /// Its name, with `%c` until the client is known.
     name: String,
 }
 
 impl Target {
-    /// What `--record` says, if anything. Below the directories that commands work in links are not followed: a command of an
-    /// earlier session may have put them there, to have the recording written over a file that it can't write itself.
+    /// The target of `--record`, if it is given. Below the directories that commands work in, links are not followed: a command
+    /// of an earlier session may have put them there, so that the server writes the recording over a file that the command
+    /// can't write itself.
     fn of_settings(config: &Config) -> Option<Self> {
         let here = &config.surroundings.directory;
         let name = config.record.value.as_ref()?;
@@ -56,7 +57,7 @@ impl Target {
         Some(Self { shown, path, changeable, existing, directory: None, how: "`--record` or `ALLOWEXEC_RECORD`" })
     }
 
-    /// What the flags of `allowexec record` say.
+    /// The target of `allowexec record`, by its flags.
     pub(super) fn of_record(options: &record::Options, here: &Path) -> Self {
         let directory = options.directory.as_ref().map(|directory| here.join(directory));
         let within = directory.clone().unwrap_or_else(|| here.to_owned());
@@ -73,13 +74,13 @@ impl Target {
             .try_for_each(|directory| create_directories(directory))
             .map_err(|error| self.error(error.into()))?;
         let (place, name) = self.place().map_err(|error| self.error(error.into()))?;
-        // Whether a name that the client is part of is free shows later.
+        // If the client's name is part of the file's, it is checked later whether that file exists.
         let existing = if name.contains("%c") { Existing::IsReplaced } else { self.existing };
         let replacement = place.create(existing).map_err(|error| self.error(error))?;
         Ok(Opened { target: self, replacement, name })
     }
 
-    /// The error for this file, with what would mend it.
+    /// The error for this file, with how to mend it.
     pub(super) fn error(&self, source: PlaceError) -> CliError {
         let how = match (&source, self.how) {
             (PlaceError::Exists, "`--output` or `--dir`") => "put `%t` into the name, or give `--force` to replace it",
@@ -89,7 +90,7 @@ impl Target {
         CliError::Record { file: self.shown.clone(), how, source }
     }
 
-    /// The directory, held, and the name in it with the time and the process filled in.
+    /// The directory, held open, and the name of the file in it with `%t` and `%p` filled in.
     fn place(&self) -> io::Result<(Place, String)> {
         let name = self.path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
         let name = name.to_str().ok_or_else(|| io::Error::other("the name is not UTF-8"))?;
@@ -111,7 +112,7 @@ pub(super) fn start(config: &Config, flags: &Flags) -> Result<Option<Recorder>, 
     let recorder = opened.begin(&header, placeholders, on_failure, complaint(config.log.value, log::sink(config)?))?;
     for setting in settings.left_out {
         recorder.comment(&format!(
-            "The setting `{setting}` is missing: an entry of it holds a comma, which no flag can say."
+            "The setting `{setting}` is missing: an entry of it contains a comma, so it can't be written as a flag."
         ));
     }
     Ok(Some(recorder))
@@ -123,7 +124,7 @@ pub(super) fn of_server(opened: Opened<'_>, options: &record::Options, here: &Pa
     let placeholders = Placeholders::of_recording(here).map_err(|error| target.error(error.into()))?.keeping_versions();
     let basis = basis(here, &placeholders).map_err(|problem| target.unrecordable(problem))?;
     let mut words = options.command.iter().map(|word| placeholders.hide_directory(word));
-    // A program in an argument has line breaks, and no header can hold them.
+    // An argument that is a script has line breaks, and a header can't contain them.
     let whole = words.try_fold(basis.clone(), |header, word| header.with_server(&word));
     let (header, unsaid) = match whole {
         Ok(header) => (header, None),
@@ -141,7 +142,7 @@ pub(super) fn of_server(opened: Opened<'_>, options: &record::Options, here: &Pa
     })
 }
 
-/// Whether a recording could begin, as far as that can be told without touching its file.
+/// Checks whether a recording could begin, as far as possible without touching its file.
 pub(super) fn check(config: &Config, flags: &Flags) -> Result<(), CliError> {
     let Some(target) = Target::of_settings(config) else { return Ok(()) };
     let placeholders = placeholders(&target, config)?;
@@ -151,7 +152,7 @@ pub(super) fn check(config: &Config, flags: &Flags) -> Result<(), CliError> {
     place.could_create(existing).map_err(|error| target.error(error))
 }
 
-/// The session's own status, or the failure of a recording that was required.
+/// Ends the recording; an error if it was required and is not complete.
 pub(super) fn finish(recorder: &Recorder, config: &Config) -> Result<(), CliError> {
     recorder.ended(0);
     match Target::of_settings(config) {
@@ -163,7 +164,7 @@ pub(super) fn finish(recorder: &Recorder, config: &Config) -> Result<(), CliErro
 }
 
 impl Opened<'_> {
-    /// Writes the header. Only then is there a recording, and one of the same name gone that is not kept.
+    /// Writes the header, and only then gives the file its name, which may replace an earlier recording.
     fn begin(
         self,
         header: &Header,
@@ -184,7 +185,7 @@ impl Opened<'_> {
     }
 }
 
-/// A file that takes its name once the client has said its own.
+/// A file that gets its name once the client has said its own.
 struct Named {
     file: File,
     pending: Option<Pending>,
@@ -197,7 +198,7 @@ struct Pending {
 }
 
 impl Write for Named {
-    /// Gets whole lines, as a recorder writes them.
+    /// A recorder writes whole lines.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         let is_entry = |line: &&[u8]| line.starts_with(b"-->") || line.starts_with(b"<") || line.starts_with(b"==>");
         if let Some(entry) = lines.split(|&byte| byte == b'\n').find(is_entry) {
@@ -215,7 +216,7 @@ impl Write for Named {
     }
 }
 
-/// What a client calls itself in the first line that it sends.
+/// The name that a client gives itself in the first line that it sends.
 fn client(line: &[u8]) -> Option<String> {
     let message: Value = serde_json::from_slice(line.strip_prefix(b"--> ")?).ok()?;
     let params = message.get("params")?;
@@ -227,7 +228,7 @@ fn client(line: &[u8]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The name with `%t`, `%p` and `%%` filled in; `%c` stays, and so does `%%` as long as that is there.
+/// The name with `%t`, `%p` and `%%` filled in; `%c` stays.
 fn filled(name: &str, now: SystemTime) -> String {
     let mut filled = String::new();
     let mut characters = name.chars().peekable();
@@ -250,13 +251,13 @@ fn with_client(name: &str, client: Option<&str>) -> String {
     name.replace("%c", client.unwrap_or("client"))
 }
 
-/// Opens files beside the recording that nobody finds and that are gone with their handles.
+/// Opens files without names in the directory of the recording; they disappear when they are closed.
 #[cfg(unix)]
 fn spool(place: Place) -> io::Result<Option<crate::transcript::Spool>> {
     Ok(Some(Box::new(move || place.create(Existing::IsReplaced).map_err(io::Error::other)?.file())))
 }
 
-/// A file has its name here as long as it is open, so long lines are held.
+/// Here, an open file has a name, so long lines are kept in memory instead.
 #[cfg(not(unix))]
 fn spool(_place: Place) -> io::Result<Option<crate::transcript::Spool>> {
     Ok(None)
@@ -282,7 +283,7 @@ fn header(
     header().map_err(|problem| target.unrecordable(problem))
 }
 
-/// What every recording says: the platform, and the directory if that is written as `[tmp]`.
+/// The header of every recording: the platform, and the directory if the recording writes that as `[tmp]`.
 fn basis(here: &Path, placeholders: &Placeholders) -> Result<Header, Problem> {
     let platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
     let header = Header::default().with_platform(platform);

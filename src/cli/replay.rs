@@ -1,7 +1,7 @@
 //! `allowexec replay`: plays transcripts against fresh servers and shows what differs.
 //!
-//! One transcript is played in this process. Several are played side by side, each by a process of its own, since the server
-//! that is built in looks after the orphans of the whole process. What is printed does not change from run to run.
+//! One transcript is played in this process. Several are played in parallel, each by a process of its own, since the built-in
+//! server ends the orphans of its whole process. What is printed does not change from run to run.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,12 +17,12 @@ use crate::exec::own_descendants;
 use crate::files::{Place, PlaceError, read_regular};
 use crate::text::escape;
 
-/// The largest transcript that is read; parsed it takes several times as much memory.
+/// The largest transcript that is read; parsed, it takes several times as much memory.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 /// The name for a transcript on standard input.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// What was asked for beside the files.
+/// The flags of `replay`, most of which `review` has too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub rewriting: Rewriting,
@@ -30,19 +30,19 @@ pub(super) struct Options {
     pub json: bool,
     /// Print TAP.
     pub tap: bool,
-    /// Write JUnit's XML there.
+    /// The file for JUnit's XML.
     pub junit: Option<String>,
-    /// Play there instead of in a fresh directory.
+    /// The directory to play in, instead of a fresh one.
     pub directory: Option<String>,
-    /// The command of the server, in place of what the transcript says.
+    /// The command of the server, instead of the one in the transcript.
     pub server: Option<Vec<String>>,
     /// How long each wait may last.
     pub timeout: Option<Duration>,
     /// How many are played at once.
     pub jobs: Option<usize>,
-    /// The variables of this process's that a server gets.
+    /// The variables of this process that servers get.
     pub pass_env: Vec<String>,
-    /// Only what the transcript names may differ.
+    /// Allow only the differences that the transcript names.
     pub strict: bool,
 }
 
@@ -51,8 +51,9 @@ pub(super) struct Options {
 pub(super) enum Rewriting {
     #[default]
     Off,
-    /// It is shown what would be written.
+    /// What would be written is shown.
     Shows,
+    /// It is rewritten.
     Writes,
 }
 
@@ -60,10 +61,10 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
     own_descendants();
     let interrupt = Signals::catch().and_then(Interrupt::new).map_err(CliError::serve)?;
     let files = transcripts(named)?;
-    // Held before anything runs that could put a link in its place. Made anew by each run, as the runners of tests do; the
-    // recording of a session is kept, since it can't be.
+    // The file is opened before anything runs that could put a link in its place. Like other test runners, each run replaces
+    // the file of the last one.
     let junit = options.junit.as_deref().map(Output::hold).transpose()?;
-    // Several would meet in one directory, and standard input is this process's.
+    // In one directory, parallel replays would disturb each other, and standard input belongs to this process.
     let one_by_one = files.len() == 1 || options.directory.is_some() || files.iter().any(|file| file == STANDARD_INPUT);
     let said = |verdict: &ReplayVerdict, file: &str| match options.json || options.tap {
         true => Ok(Outcome::Good),
@@ -98,19 +99,19 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
     Ok(match (verdicts.count("broken"), verdicts.count("different")) {
         (0, 0) => Outcome::Good,
         (0, _) => Outcome::Bad,
-        // Each has said why.
+        // The verdict of each broken file says why.
         (_, _) => Outcome::Status(2),
     })
 }
 
-/// A file for what came of a run.
+/// The file for the verdicts of a run.
 struct Output<'a> {
     file: &'a str,
     place: Place,
 }
 
 impl<'a> Output<'a> {
-    /// Opens its directory, and makes sure that only a regular file has its name.
+    /// Opens its directory, and makes sure that the name is free or that of a regular file.
     fn hold(file: &'a str) -> Result<Self, CliError> {
         let place = Place::open(Path::new(file), &[]).map_err(PlaceError::from);
         let held = place.and_then(|place| place.could_replace().map(|()| Self { file, place }));
@@ -126,7 +127,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The files that were named, and those below the directories that were.
+/// The files that were named, and the transcripts below the directories that were named.
 pub(super) fn transcripts(named: &[String]) -> Result<Vec<String>, CliError> {
     let mut files = Vec::new();
     for name in named {
@@ -136,14 +137,14 @@ pub(super) fn transcripts(named: &[String]) -> Result<Vec<String>, CliError> {
         }
         let found = below(Path::new(name)).map_err(|error| CliError::Transcript { why: format!("{name}: {error}") })?;
         if found.is_empty() {
-            return Err(CliError::Transcript { why: format!("{name}: it holds no file `*.transcript`") });
+            return Err(CliError::Transcript { why: format!("{name}: it contains no file `*.transcript`") });
         }
         files.extend(found);
     }
     Ok(files)
 }
 
-/// The transcripts below a directory, by name. No link is followed.
+/// The transcripts below a directory, sorted by name. No link is followed.
 fn below(directory: &Path) -> io::Result<Vec<String>> {
     let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -1,4 +1,4 @@
-//! One transcript after the other, each played against a fresh server and compared; for `replay` and `review`.
+//! Plays transcripts one after the other, each against a fresh server, and compares; for `replay` and `review`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::config::Surroundings;
 use crate::files::{Beneath, Place, PlaceError, read_regular};
 use crate::transcript::{Comparison, Entry, Header, Placeholders, Player, Rule, Strictness, Transcript};
 
-/// The rules of a transcript: those of its header, and those of the file `NAME.match` beside it.
+/// The rules of a transcript: those of its header, and those of the file `NAME.match` next to it.
 fn rules(file: &str, transcript: &Transcript) -> Result<Vec<Rule>, String> {
     let mut rules = transcript.header.rules().to_vec();
     let beside = Path::new(file).with_extension("match");
@@ -37,12 +37,14 @@ pub(super) enum Replayed {
         /// What to show.
         difference: Difference,
         is_same: bool,
-        /// The new text of the file; `None` if it stays the same, or if what happened must not become what is expected.
+        /// The new text of the file; `None` if it stays the same, or if the file must not be rewritten, since the server did
+        /// not start or a wait was not met.
         updated: Option<String>,
     },
 }
 
-/// A file that may be rewritten: held before anything runs that could put another file or a link in its place.
+/// A file that may be rewritten. Its directory is opened before anything runs that could put another file or a link in its
+/// place.
 pub(super) struct Original<'a> {
     file: &'a str,
     place: Place,
@@ -56,7 +58,7 @@ impl<'a> Original<'a> {
         Ok(original)
     }
 
-    /// Writes its new text, under the old permissions.
+    /// Writes its new text, with the old permissions.
     pub(super) fn write(&self, text: &str) -> Result<(), String> {
         let failed = |error: io::Error| format!("{}: {error}", self.file);
         let replacement = self.place.replace_alike().map_err(|error| self.refused(&error))?;
@@ -78,7 +80,7 @@ pub(super) struct Replayer<'a> {
 
 impl<'a> Replayer<'a> {
     /// # Errors
-    /// What is wrong for every file.
+    /// What would be wrong with every file.
     pub(super) fn new(options: &'a Options, interrupt: Interrupt) -> Result<Self, CliError> {
         if let Some(directory) = &options.directory {
             let unusable = |error| CliError::Transcript { why: in_unusable(directory, &error) };
@@ -117,7 +119,7 @@ impl<'a> Replayer<'a> {
             return Ok(Replayed::Elsewhere);
         }
         if transcript.entries.iter().all(|entry| matches!(entry, Entry::Comment(_) | Entry::Blank)) {
-            return Err(format!("{file}: nothing is sent and nothing expected; a recording may have been broken off"));
+            return Err(format!("{file}: it sends and expects nothing; the recording may have been interrupted"));
         }
         let rules = rules(file, &transcript)?;
         let advice = |has_started, unread| self.advice(&transcript.header, has_started, unread);
@@ -140,7 +142,7 @@ impl<'a> Replayer<'a> {
         let Played { transcript: played, problem, has_started, unread } = self
             .start(&transcript, &rules, &place, &placeholders)
             .map_err(|error| format!("{file}: {error}\n{}", advice(true, None)).trim_end().to_owned())?;
-        // The parser has taken it for UTF-8.
+        // The parser has already checked that it is UTF-8.
         let text = String::from_utf8_lossy(&text);
         let strictness = if self.options.strict { Strictness::Strict } else { Strictness::Usual };
         let comparison = Comparison::new(file, &text, &transcript, &played, &placeholders, &rules, strictness);
@@ -154,17 +156,17 @@ impl<'a> Replayer<'a> {
                 format!("{problem}{}", advice(has_started, unread.as_deref()))
             },
             diff: match self.options.rewriting {
-                // What was filled in differs from nothing that was expected.
+                // If nothing differs from what was expected, what would be filled in is shown.
                 Rewriting::Writes | Rewriting::Shows if is_same => comparison.rewritten(),
                 Rewriting::Off | Rewriting::Writes | Rewriting::Shows => comparison.unified(),
             },
         };
-        // If a server did not start, what happened does not belong in a transcript.
+        // What a server does that did not start does not belong in a transcript.
         let updated = comparison.updated().filter(|_| has_started && !self.interrupt.came());
         Ok(Replayed::Compared { difference, is_same, updated })
     }
 
-    /// The command of the server; empty for the one that is built in.
+    /// The command of the server; empty for the built-in one.
     fn server<'b>(&'b self, transcript: &'b Transcript) -> &'b [String] {
         self.options.server.as_deref().unwrap_or(transcript.header.server())
     }
@@ -190,7 +192,7 @@ impl<'a> Replayer<'a> {
         foreign::play(&player, words, transcript, directory, placeholders, &variables, &self.interrupt)
     }
 
-    /// What could help a server that does not find its files. `unread` is the one that it names, if that is known.
+    /// What could help if a server does not find its files. `unread` is the file that it could not read, if that is known.
     fn advice(&self, header: &Header, has_started: bool, unread: Option<&Path>) -> String {
         let is_foreign = self.options.server.is_some() || !header.server().is_empty();
         let is_below = |file: &Path| file.is_relative() && !file.components().any(|part| part == Component::ParentDir);
@@ -213,13 +215,14 @@ fn in_unusable(directory: &str, error: &io::Error) -> String {
     format!("flag `--in`: `{directory}` can't be used: {error}")
 }
 
-/// Whether the transcript says how the server ends, as one does whose server does not start.
+/// Whether the transcript expects the end of the server, as that of a server that does not start does.
 fn expects_an_end(transcript: &Transcript) -> bool {
     transcript.entries.iter().any(|entry| matches!(entry, Entry::Exit(_)))
 }
 
-/// What of this process's environment a server finds beside what its transcript says: what is needed to find programs, and
-/// what the player names. A transcript is somebody else's, and reads nothing that it was not given.
+/// The variables of this process that a server gets besides those of its transcript: the ones that are needed to find
+/// programs, and the ones that the person who plays it names. Somebody else may have written the transcript, so it must not
+/// see others.
 fn passed(own: BTreeMap<OsString, OsString>, named: &[String]) -> BTreeMap<OsString, OsString> {
     let same = |name: &OsString, other: &str| match cfg!(windows) {
         true => name.eq_ignore_ascii_case(other),
@@ -231,7 +234,7 @@ fn passed(own: BTreeMap<OsString, OsString>, named: &[String]) -> BTreeMap<OsStr
     own.into_iter().filter(|(name, _)| is_passed(name)).collect()
 }
 
-/// Where a transcript plays. A fresh directory goes with it.
+/// The directory that a transcript plays in. A fresh one is removed when this is dropped.
 struct ReplayDirectory {
     path: PathBuf,
     directory: Beneath,
@@ -245,7 +248,7 @@ impl ReplayDirectory {
             return Ok(Self { path: crate::files::canonicalize(path)?, directory, is_given: true });
         }
         let base = std::env::temp_dir();
-        // Names are taken by making them, so that two replays at once never share one.
+        // Making the directory claims its name, so two replays at the same time never share one.
         for number in 0_u32..10_000 {
             let path = base.join(format!("allowexec-replay-{}-{number}", std::process::id()));
             match make_private(&path) {
@@ -260,9 +263,10 @@ impl ReplayDirectory {
 
 impl Drop for ReplayDirectory {
     fn drop(&mut self) {
-        // What has the name now may be another directory, or a link to one.
+        // By now, another directory or a link may have this name.
         if !self.is_given && self.directory.is_at(&self.path) {
-            // It follows no link. If a transcript has made something that can't be removed, it stays; the verdict is the same.
+            // This follows no link. If a transcript has made something that can't be removed, that stays; the verdict is the
+            // same.
             fs::remove_dir_all(&self.path).ok();
         }
     }

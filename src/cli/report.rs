@@ -13,17 +13,17 @@ use crate::report::{self, Chain, Report};
 use crate::text::escape;
 use crate::transcript::Transcript;
 
-/// How a transcript begins.
+/// The beginning of a transcript.
 const TRANSCRIPT: &[u8] = b"transcript:";
 /// The name for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// What was asked for.
+/// The flags of the subcommand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
-    /// The file; standard output where there is none.
+    /// The file; without it, standard output.
     pub output: Option<String>,
-    /// Replace a file that is there already.
+    /// Replace an existing file.
     pub force: bool,
 }
 
@@ -83,7 +83,7 @@ fn chain(logs: &[String], found: &Verification) -> Chain {
     }
 }
 
-/// Writes the page. A file gets its name once all of it is written.
+/// Writes the page. A file gets its name once it is completely written.
 fn write(report: &Report, options: &Options) -> Result<(), CliError> {
     let Some(name) = options.output.as_deref().filter(|name| *name != STANDARD_OUTPUT) else {
         let mut output = BufWriter::new(io::stdout().lock());

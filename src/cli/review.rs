@@ -1,7 +1,8 @@
-//! `allowexec review`: plays transcripts as `replay` does, shows what differs, and has a person accept or reject it file by file.
+//! `allowexec review`: plays transcripts as `replay` does, shows what differs, and lets a person accept or reject it file by
+//! file.
 //!
-//! What is accepted is written as it was shown: nothing is played a second time. Who accepts and who does not is all that this
-//! file decides; [`Replayer`] plays, compares and says what may be written.
+//! What is accepted is written as it was shown: nothing is played a second time. This file decides only whether it is accepted;
+//! [`Replayer`] plays, compares and decides what may be written.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{Sender, channel};
@@ -15,7 +16,7 @@ use super::{Outcome, print, stdio};
 use crate::exec::own_descendants;
 use crate::text::escape;
 
-/// What was asked for beside the files.
+/// The flags of the subcommand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub playing: replay::Options,
@@ -25,12 +26,12 @@ pub(super) struct Options {
 /// Who decides what is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The person at the terminal; without one as `List`.
+    /// The person at the terminal; without a terminal, this is the same as `List`.
     #[default]
     Ask,
-    /// Everything that can be accepted is.
+    /// Everything that can be accepted is accepted.
     Accept,
-    /// Nothing is.
+    /// Nothing is accepted.
     List,
 }
 
@@ -70,15 +71,15 @@ struct Review<'a> {
     player: Replayer<'a>,
     interrupt: Interrupt,
     decision: Decision,
-    /// The person wants to see no more.
+    /// Whether the person has quit.
     is_over: bool,
     counts: Counts,
 }
 
 impl Review<'_> {
-    /// Plays one file and has it decided about. The inner error is only about this file.
+    /// Plays one file, and lets it be accepted or rejected. The inner error is only about this file.
     fn file(&mut self, file: &str, place: &str) -> Result<Result<(), String>, CliError> {
-        // Held before anything runs that could put another file or a link there.
+        // Its directory is opened before anything runs that could put another file or a link there.
         let original = match self.decision {
             Decision::Ask | Decision::Accept => Original::hold(file).map(Some),
             Decision::List => Ok(None),
@@ -129,14 +130,14 @@ impl Review<'_> {
                 Decision::List => return Ok(false),
                 Decision::Ask => {}
             }
-            // Before the question: an answer may come as soon as that is shown.
+            // Before the question is shown: after that, an answer may come at any time.
             forget_what_was_typed();
             print(&format!("{place} [a]ccept, [r]eject, accept [all] from here on, [q]uit? "))?;
             match self.answer()?.as_deref().map(str::trim) {
                 Some("a") => return Ok(true),
                 Some("r") => return Ok(false),
                 Some("all") => self.decision = Decision::Accept,
-                // The end of the terminal's input is an answer, too.
+                // The end of the input counts as `q`.
                 Some("q") | None => {
                     self.is_over = true;
                     return Ok(false);
@@ -146,21 +147,21 @@ impl Review<'_> {
         }
     }
 
-    /// The line that the person types; `None` at the end of the input.
+    /// The line that the person types; `None` at the end of the input or at a signal.
     fn answer(&self) -> Result<Option<String>, CliError> {
         let (typed, answer) = channel();
         let interrupted: Sender<io::Result<Option<String>>> = typed.clone();
         self.interrupt.watch(move || {
             interrupted.send(Ok(None)).ok();
         });
-        // A thread, since a signal does not end the reading of a line.
+        // On a thread, since a signal does not interrupt the reading of a line.
         let reading = std::thread::Builder::new().name("answer".into()).spawn(move || {
             let mut line = String::new();
             let read = io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line));
             typed.send(read).ok();
         });
         reading.map_err(CliError::serve)?;
-        // Both senders are gone only together with this process.
+        // The interrupt keeps a sender while this waits, so it does not fail.
         let answer = answer.recv().unwrap_or(Ok(None)).map_err(CliError::serve)?;
         if answer.is_none() {
             print("\n")?;
@@ -169,14 +170,14 @@ impl Review<'_> {
     }
 }
 
-/// What was typed before the question does not answer it.
+/// Drops what was typed before the question, so that it does not answer the question.
 #[cfg(unix)]
 fn forget_what_was_typed() {
-    // A terminal that can't do it still asks.
+    // If the terminal can't do this, the question is still asked.
     rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 
-/// Windows keeps it.
+/// On Windows it is kept.
 #[cfg(not(unix))]
 fn forget_what_was_typed() {}
 

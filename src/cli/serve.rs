@@ -10,7 +10,7 @@ use crate::exec::own_descendants;
 use crate::server::{DrainTime, LateParts, LogSink, Parts, Server};
 
 pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
-    // Who starts it by hand ends it by the keys of the terminal.
+    // A person who starts it by hand can end it with the keys of the terminal.
     if !io::stdin().is_terminal() && !io::stdout().is_terminal() {
         hardening::leave_session();
     }
@@ -20,7 +20,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     let parts = LateParts::of(config);
     parts.at_start().map_or(Ok(()), Parts::check_start)?;
     let log = log::sink(config)?;
-    // Only a server that starts takes the place of an earlier recording.
+    // Only a server that can start may replace an earlier recording.
     let recorder = recording::start(config, flags)?;
     if io::stdin().is_terminal() {
         stdio::note(
@@ -34,7 +34,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
         None => serve((parts, log), input, gate, output, closing)?,
         Some(recorder) => {
             let served = serve((parts, log), recorder.input(input), gate, recorder.output(output), closing);
-            // Of two failures the recording's is the cause.
+            // If both fail, the recording's failure is the cause.
             recording::finish(&recorder, config)?;
             served?;
         }
@@ -49,7 +49,7 @@ fn serve(
     output: impl Write,
     closing: stdio::Closing,
 ) -> Result<(), CliError> {
-    // Before the server, which starts its shell.
+    // Before the server is made, which starts the persistent shell.
     let signals = Signals::catch().map_err(CliError::serve)?;
     let server = Server::of_late(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
     server.check_start()?;

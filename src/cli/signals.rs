@@ -1,8 +1,8 @@
 //! The signals of the process: those that end it, and those that its parent made it ignore.
 //!
-//! Signals that a parent ignores stay ignored through exec(3), see execve(2), and would stay so in every command: a
-//! command without SIGCHLD can't be watched, and one that ignores SIGTERM can't end in order. A handler does not
-//! survive exec(3), so a signal that has one here has its default in commands.
+//! Signals that a parent ignores stay ignored through exec(3), see execve(2), and so in every command: if SIGCHLD is ignored, a
+//! command can't be watched, and if SIGTERM is ignored, it can't end in order. A handler does not survive exec(3), so a signal
+//! that has a handler here has its default action in commands.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::stdio::Closing;
 use crate::server::Ender;
 
-/// The signals that end the program: SIGTERM, SIGINT, and SIGHUP where the terminal is gone. They are kept from now on until
-/// somebody acts on them. None on Windows, which ends the process by itself, and whose job object ends the commands.
+/// The signals that end the program: SIGTERM, SIGINT, and SIGHUP if the terminal is gone. From now on they are kept until
+/// something acts on them. On Windows there are none: the system ends the process, and the job object ends the commands.
 ///
-/// SIGHUP says nothing by itself. The kernel also sends it to each group that loses its last tie to the rest of its session
-/// while one of its members is stopped, see setpgid(2); any command can join the group of this process, stop, and have
-/// another one end. Without a terminal it is the end of the input that tells that the client is gone.
+/// SIGHUP alone is not enough. The kernel also sends it to a group that becomes orphaned while one of its members is stopped,
+/// see setpgid(2), and a command can cause that: it joins the group of this process, stops, and another command ends. Without a
+/// terminal, the end of the input shows that the client is gone.
 pub(super) struct Signals {
     #[cfg(unix)]
     caught: signal_hook::iterator::Signals,
@@ -26,7 +26,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Catches them, and has commands ignore nothing that this process was told to ignore; before anything is started.
+    /// Catches them, and makes sure that commands don't ignore the signals that this process was started with as ignored. To be
+    /// called before anything is started.
     #[cfg(unix)]
     pub(super) fn catch() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -40,7 +41,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Has the server end at the first of them, as at the end of its input but at once.
+    /// Ends the server at the first of them, immediately.
     #[cfg(unix)]
     pub(super) fn end(self, server: Ender, closing: Closing) -> io::Result<()> {
         self.at_first(move || {
@@ -54,8 +55,8 @@ impl Signals {
         self.at_first(|| {})
     }
 
-    /// Passes them on to a process that this one has started, as long as it runs. What a terminal's keys send it gets
-    /// by itself.
+    /// Passes them on to a process that this one has started, as long as it runs, except those of a terminal's keys, which it
+    /// gets itself.
     #[cfg(unix)]
     pub(super) fn pass_on(self, process: u32) -> io::Result<Relay> {
         use rustix::process::{Signal, kill_process};
@@ -71,9 +72,9 @@ impl Signals {
                     signal_hook::consts::SIGHUP if !has_terminal => Signal::HUP,
                     _ => continue,
                 };
-                // Held, so that the process is not reaped meanwhile and its number given to another one.
+                // While this lock is held, the process is not reaped, so its number belongs to no other process.
                 match *passing.process.lock().unwrap_or_else(PoisonError::into_inner) {
-                    // It may be dead already, and then the next signal is for this process.
+                    // It may have ended already; then the next signal is for this process.
                     Some(process) => drop(kill_process(process, signal)),
                     None => passing.is_asked.store(true, Ordering::SeqCst),
                 }
@@ -109,24 +110,24 @@ impl Signals {
     }
 }
 
-/// What signals are passed on to.
+/// The process that signals are passed on to.
 #[derive(Clone, Default)]
 pub(super) struct Relay {
-    /// The process, until it has ended.
+    /// The process; `None` once it has ended.
     #[cfg(unix)]
     process: Arc<Mutex<Option<rustix::process::Pid>>>,
-    /// Whether a signal has come since.
+    /// Whether a signal has come since it ended.
     is_asked: Arc<AtomicBool>,
 }
 
 impl Relay {
-    /// Waits until the process has ended, and passes nothing on from then on.
+    /// Waits until the process has ended; from then on, nothing is passed on.
     pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         #[cfg(unix)]
         {
             use rustix::process::{WaitId, WaitIdOptions, waitid};
             if let Some(process) = pid(child.id()) {
-                // Not reaped yet: its number is its own until nobody signals it any more.
+                // It is not reaped yet, so that its number stays its own while it may still be signalled.
                 let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
                 while matches!(waitid(WaitId::Pid(process), options), Err(rustix::io::Errno::INTR)) {}
             }
@@ -135,7 +136,7 @@ impl Relay {
         child.wait()
     }
 
-    /// Whether this process was asked to end, once there is no other to pass that on to.
+    /// Whether a signal has asked this process to end, after the other process had ended.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::SeqCst)
     }
@@ -153,22 +154,22 @@ fn has_terminal() -> bool {
     open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
 
-/// Puts a handler that does nothing in the place of what is ignored; for this process that is nearly the same. Not for SIGPIPE,
-/// which std restores in what it starts, nor for what does nothing by default, either.
+/// Gives each ignored signal a handler that does nothing; for this process that is nearly the same. SIGPIPE is left out, since
+/// std restores it in what it starts, and so are signals whose default is to be ignored.
 #[cfg(unix)]
 fn restore_ignored() -> io::Result<()> {
     use signal_hook::consts::{FORBIDDEN, SIGCHLD, SIGCONT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
     let Some(mask) = ignored() else {
-        // Only the one without which nothing works: a handler costs a system call that it interrupts, and SIGQUIT for
-        // instance would end nothing any more.
+        // Then only SIGCHLD, without which nothing works: a handler interrupts system calls, and with a handler SIGQUIT, for
+        // instance, would no longer end the process.
         return signal_hook::flag::register(SIGCHLD, Arc::default()).map(drop);
     };
     for signal in (1..=64).filter(|signal| mask & (1 << (signal - 1)) != 0) {
         match signal {
             SIGPIPE | SIGCONT | SIGURG | SIGWINCH => continue,
-            // Whoever ignores them can use its terminal from the background, and a handler would have it try for ever.
+            // A process that ignores them can use its terminal from the background; with a handler it would retry for ever.
             SIGTSTP | SIGTTIN | SIGTTOU if has_terminal() => continue,
-            // SIGSEGV and its like, which nobody ignores to any effect, and the two that the C library keeps for itself.
+            // SIGSEGV and the like, which can't be ignored to any effect, and the two that the C library reserves.
             _ if FORBIDDEN.contains(&signal) || matches!(signal, 32 | 33) => continue,
             _ => signal_hook::flag::register(signal, Arc::default())?,
         };
@@ -176,10 +177,10 @@ fn restore_ignored() -> io::Result<()> {
     Ok(())
 }
 
-/// The mask of the signals that this process ignores, see proc_pid_status(5); `None` where the system does not tell.
+/// The mask of the signals that this process ignores, see proc_pid_status(5); `None` if the system does not tell.
 #[cfg(unix)]
 fn ignored() -> Option<u64> {
-    // Room for all of it at once: the file gives no size.
+    // Room for the whole file, whose size the system does not report.
     let mut status = String::with_capacity(8192);
     let mut file = std::fs::File::open("/proc/self/status").ok()?;
     io::Read::read_to_string(&mut file, &mut status).ok()?;
@@ -187,7 +188,7 @@ fn ignored() -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// A signal that came while one server after the other runs in this process.
+/// Signals while several servers run in this process, one after the other.
 #[derive(Clone, Default)]
 pub(super) struct Interrupt(Arc<Mutex<Interrupted>>);
 
@@ -198,7 +199,7 @@ struct Interrupted {
 }
 
 impl Interrupt {
-    /// Has the server that runs at the first of the signals end.
+    /// At the first signal, ends the server that runs then.
     pub(super) fn new(signals: Signals) -> io::Result<Self> {
         let interrupt = Self::default();
         let at_signal = interrupt.clone();
@@ -210,7 +211,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Says what ends what runs now.
+    /// Sets what a signal does from now on; does it immediately if one has already come.
     pub(super) fn watch(&self, end: impl Fn() + Send + 'static) {
         let mut state = self.lock();
         if state.came {

@@ -1,8 +1,8 @@
 //! The process's own streams.
 //!
-//! Standard error never blocks the server: a client need not read it, and a full pipe would stop every call. Standard
-//! output does, since that is how a client that does not read keeps the server from reading more; but it ends with the
-//! client, or with the process.
+//! Standard error never blocks the server: a client need not read it, and a full pipe would stop every call. Standard output
+//! may block, so that the server stops reading requests while the client does not read answers. Such a write ends when the
+//! client closes its end, or when the process is asked to end.
 
 use std::error::Error;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -17,10 +17,10 @@ use rustix::fs::FileType;
 use crate::server::LogSink;
 use crate::text::escape;
 
-/// The longest error in characters: what it quotes may be as long as any input.
+/// The longest error, in characters: it may quote input of any length.
 const LONGEST_ERROR: usize = 4000;
 
-/// Says what went wrong, with its causes.
+/// Prints an error, with its causes.
 pub(super) fn complain(error: &dyn Error) {
     let text = with_causes(error);
     let mut chars = text.chars();
@@ -31,7 +31,7 @@ pub(super) fn complain(error: &dyn Error) {
     }
 }
 
-/// An error and what is behind it, as one sentence. A cause that ends the sentence already is not repeated.
+/// An error and its causes, in one sentence. A cause that the sentence already ends with is not repeated.
 pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -45,18 +45,18 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Says one thing to the operator on one line, with everything escaped that could write to a terminal or begin another line.
+/// Prints one line for the operator, with every character escaped that could control a terminal or begin another line.
 pub(super) fn note(text: &str) {
-    // There is nobody left to tell where standard error is closed.
+    // If standard error is closed, there is nobody left to tell.
     let _ = io::stderr().write_all(format!("allowexec: {}\n", escape(text)).as_bytes());
 }
 
-/// Writes the lines of the log, as they are `written`, to standard error, as long as somebody reads it.
+/// The sink that writes the lines of the log, formatted by `written`, to standard error.
 ///
-/// A line that would block is dropped, and the next one that does not tells how many were.
+/// A line that would block is dropped; before the next line that does not, the log says how many were dropped.
 pub(super) fn log_sink(written: impl Fn(&str) -> String + Send + 'static) -> LogSink {
     let mut dropped = 0_u64;
-    // There is nobody left to tell where standard error is closed.
+    // If standard error is closed, there is nobody left to tell.
     let write = move |line: &str| drop(io::stderr().write_all((written(line) + "\n").as_bytes()));
     Box::new(move |line| {
         if !can_write_error() {
@@ -67,7 +67,7 @@ pub(super) fn log_sink(written: impl Fn(&str) -> String + Send + 'static) -> Log
             write(&format!("warn: {dropped} lines of the log were dropped, because nobody read them"));
             dropped = 0;
         }
-        // Longer lines could block half-way: the log makes none that a pipe does not take whole.
+        // A longer line could block half-way, but no line of the log is longer than a pipe takes in one piece.
         write(line);
     })
 }
@@ -86,10 +86,11 @@ fn can_write_error() -> bool {
     true
 }
 
-/// How much of the client's input is read at once: a client may send many requests at once.
+/// The bytes of the client's input that are read at once: a client may send many requests at once.
 const READ_AT_ONCE: usize = 16 * 1024;
 
-/// Standard input, as the client's, and what tells when there is more of it, and when standard output is closed.
+/// Standard input for the client's messages, and the gate that tells when there is more of it, and when standard output is
+/// closed.
 #[cfg(unix)]
 pub(super) fn client_input() -> io::Result<(BufReader<crate::server::Gated>, ClientGate)> {
     let (input, mut gate) = crate::server::gated(io::stdin().as_fd())?;
@@ -103,24 +104,24 @@ pub(super) fn client_input() -> io::Result<(BufReader<crate::server::Gated>, Cli
 #[cfg(unix)]
 pub(super) type ClientGate = crate::server::Gate;
 
-/// Standard input, as the client's.
+/// Standard input for the client's messages.
 #[cfg(not(unix))]
 pub(super) fn client_input() -> io::Result<(BufReader<io::Stdin>, ClientGate)> {
     Ok((BufReader::with_capacity(READ_AT_ONCE, io::stdin()), ClientGate))
 }
 
-/// Nothing tells here: a thread of its own reads.
+/// There is no gate here: a thread of its own reads.
 #[cfg(not(unix))]
 pub(super) struct ClientGate;
 
-/// Held by who watches for signals; dropping it ends a write that waits for the client.
+/// Held by the thread that waits for signals; dropping it ends a write that waits for the client.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
     #[cfg(unix)]
     _end: Option<OwnedFd>,
 }
 
-/// Shows how far the work is, in the place of what was shown before; nothing where nobody watches.
+/// Shows the progress of the work on a terminal, in place of what was shown before.
 pub(super) fn progress(text: &str) {
     if io::stderr().is_terminal() {
         // `ESC [ K` clears what is left of the line.
@@ -133,21 +134,21 @@ pub(super) fn progress(text: &str) {
 #[cfg(unix)]
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Standard output, as the client's.
+/// Standard output for the client's messages.
 #[cfg(unix)]
 pub(super) struct ClientOutput {
-    /// Readable once the process was asked to end.
+    /// Readable once the process is asked to end.
     closing: OwnedFd,
-    /// A description of the pipe of our own, which does not block. To make standard output itself so would change it for
-    /// whoever shares it.
+    /// Our own open file description of the pipe, which does not block. Making standard output itself non-blocking would affect
+    /// every process that shares it.
     own: Option<OwnedFd>,
-    /// What is given to one write(2) where there is none, so that it does not block once poll(2) says that it will not.
+    /// Without that: the most bytes for one write(2), so that it does not block after poll(2) has said that it will not.
     chunk: usize,
     /// Set once the client has closed its end.
     deadline: Option<Instant>,
 }
 
-/// Opens standard output for the client, and what ends a write to it.
+/// Opens standard output for the client; dropping the second value ends a write to it.
 #[cfg(unix)]
 pub(super) fn client_output() -> io::Result<(ClientOutput, Closing)> {
     let (receiver, sender) = crate::poll::pipe()?;
@@ -168,7 +169,7 @@ fn kind_of_output() -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(io::stdout())?.st_mode))
 }
 
-/// Opens the pipe of standard output a second time, where the system lets us (Linux, and a pipe of the same user's).
+/// Opens the pipe of standard output a second time, if the system allows it (on Linux, if the pipe belongs to the same user).
 #[cfg(unix)]
 fn open_again() -> Option<OwnedFd> {
     use rustix::fs::{Mode, OFlags};
@@ -185,14 +186,14 @@ impl ClientOutput {
         loop {
             let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            // Of the input only its end matters, which is reported without being asked for.
+            // Only the end of the input matters, which poll(2) always reports.
             let input_events = PollFlags::empty();
             let mut polled = [
                 PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::OUT),
                 PollFd::from_borrowed_fd(self.closing.as_fd(), PollFlags::IN),
                 PollFd::from_borrowed_fd(stdin.as_fd(), input_events),
             ];
-            // Once the input has ended it would be ready for ever.
+            // After its end, the input would always be ready.
             let watched = if self.deadline.is_some() { 2 } else { 3 };
             match poll(polled.get_mut(..watched).unwrap_or_default(), timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => continue,
@@ -242,7 +243,7 @@ impl Write for ClientOutput {
     }
 }
 
-/// Standard output, as the client's.
+/// Standard output for the client's messages.
 #[cfg(not(unix))]
 pub(super) fn client_output() -> io::Result<(io::Stdout, Closing)> {
     Ok((io::stdout(), Closing::default()))

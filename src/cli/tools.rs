@@ -17,7 +17,7 @@ pub(super) fn run(config: &Config, json: bool) -> Result<Outcome, CliError> {
         let tools: Vec<Value> = parts.toolbox.list().map(|tool| tool.to_value(Revision::V2026_07_28)).collect();
         return print_json(&json!({"tools": tools}));
     }
-    // Names hold only characters of ASCII, and the protocol bounds them.
+    // Names of tools are ASCII, and the protocol bounds their length.
     let lines: Vec<[Cow<'_, str>; 2]> = parts
         .toolbox
         .list()

@@ -9,9 +9,9 @@ use crate::text::{escape, escape_block};
 pub(super) enum ReplayVerdict {
     Same,
     Different(Difference),
-    /// Rewritten: what differed.
+    /// It was rewritten.
     Updated(Difference),
-    /// What would be rewritten.
+    /// It would be rewritten.
     Outdated(Difference),
     /// The header says that it does not play on this platform.
     Elsewhere,
@@ -19,7 +19,7 @@ pub(super) enum ReplayVerdict {
     Broken(String),
 }
 
-/// Where and what.
+/// Where a transcript differs, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Difference {
     pub line: Option<usize>,
@@ -49,7 +49,8 @@ impl ReplayVerdict {
         }
     }
 
-    /// What is printed, with everything escaped that could write to a terminal: files and what happened are others'.
+    /// The text that is printed, with every character escaped that could control a terminal: others chose the names of files,
+    /// and what happened.
     pub(super) fn to_text(&self, file: &str) -> String {
         let file = escape(file);
         match self {
@@ -83,7 +84,7 @@ impl ReplayVerdict {
         members.into()
     }
 
-    /// Reads what [`Self::to_json`] has made.
+    /// Reads the JSON that [`Self::to_json`] makes.
     pub(super) fn from_json(json: &Value) -> Option<Self> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let line = json.get("line").and_then(Value::as_u64).and_then(|line| usize::try_from(line).ok());
@@ -175,7 +176,7 @@ impl ReplayVerdicts {
     }
 }
 
-/// Text that holds no character that XML forbids: it was escaped for people before.
+/// Text as XML. It contains no character that XML forbids, since those are already escaped.
 fn xml_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

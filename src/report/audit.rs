@@ -1,15 +1,15 @@
-//! The entries of an audit log.
+//! The entries of a report that are made from an audit log.
 
 use serde_json::Value;
 
 use super::data::{Kind, Report, Row, shown, shown_block};
 use crate::audit::{is_approval, words};
 
-/// A record whose parts are shown.
+/// A record, with access to its fields as texts for the page.
 #[derive(Clone, Copy)]
-struct Shown<'a>(&'a Value);
+struct Record<'a>(&'a Value);
 
-impl<'a> Shown<'a> {
+impl<'a> Record<'a> {
     fn raw(self, key: &str) -> &'a str {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default()
     }
@@ -18,7 +18,7 @@ impl<'a> Shown<'a> {
         self.0.get(key).and_then(Value::as_str).map(shown)
     }
 
-    /// Text, or any other value but null as JSON.
+    /// A text, or any other value except null as JSON.
     fn any(self, key: &str) -> Option<String> {
         let value = self.0.get(key).filter(|value| !value.is_null())?;
         Some(value.as_str().map_or_else(|| shown(&value.to_string()), shown))
@@ -33,14 +33,14 @@ impl<'a> Shown<'a> {
     }
 
     fn within(self, key: &str) -> Self {
-        Shown(self.0.get(key).unwrap_or(&Value::Null))
+        Record(self.0.get(key).unwrap_or(&Value::Null))
     }
 }
 
 impl Report {
-    /// Adds a record of an audit log; they come in its order.
+    /// Adds a record of an audit log; records must be added in their order.
     pub(crate) fn add_record(&mut self, record: &Value) {
-        let record = Shown(record);
+        let record = Record(record);
         let session = self.session(record.raw("session"));
         match record.raw("event") {
             "session_started" => self.session_started(session, record),
@@ -70,7 +70,7 @@ impl Report {
         }
     }
 
-    fn session_started(&mut self, session: usize, record: Shown<'_>) {
+    fn session_started(&mut self, session: usize, record: Record<'_>) {
         let client = record.within("client");
         let client = client.text("name").map(|name| format!("{name} {}", client.text("version").unwrap_or_default()));
         let who = record.text("user").zip(record.text("host")).map(|(user, host)| format!("{user}@{host}"));
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    fn decided(&mut self, session: usize, record: Shown<'_>) {
+    fn decided(&mut self, session: usize, record: Record<'_>) {
         let (kind, outcome) = match record.raw("decision") {
             "allowed" => (Kind::Allowed, "allowed"),
             "ask" => (Kind::Other, "to be asked"),
@@ -102,10 +102,10 @@ impl Report {
         };
         let command = words(record.0.get("argv").unwrap_or(&Value::Null));
         let key = (session, call_name(record));
-        // A call that a person was asked about is decided again with the answer.
+        // If a person was asked, the call is decided again, with the answer.
         let before = self.open.get(&key).and_then(|index| self.rows.get(*index));
         if before.is_some_and(|before| before.asked && before.command == command) {
-            self.of_open_call(session, &key.1, |row| {
+            self.change_open_call(session, &key.1, |row| {
                 if kind == Kind::Refused {
                     (row.kind, row.outcome) = (kind, outcome.to_owned());
                     row.why = record.text("reason");
@@ -143,11 +143,11 @@ impl Report {
         }
     }
 
-    fn of_call(&mut self, session: usize, record: Shown<'_>, change: impl FnOnce(&mut Row)) {
-        self.of_open_call(session, &call_name(record), change);
+    fn of_call(&mut self, session: usize, record: Record<'_>, change: impl FnOnce(&mut Row)) {
+        self.change_open_call(session, &call_name(record), change);
     }
 
-    fn other(&mut self, session: usize, event: &str, record: Shown<'_>) {
+    fn other(&mut self, session: usize, event: &str, record: Record<'_>) {
         let mut row = Row { session, outcome: shown(event), time: record.text("time"), ..Row::default() };
         match event {
             "refused_request" => {
@@ -194,26 +194,26 @@ impl Report {
     }
 }
 
-fn call_name(record: Shown<'_>) -> String {
+fn call_name(record: Record<'_>) -> String {
     record.number("call").map(|call| call.to_string()).unwrap_or_default()
 }
 
-/// The length and the SHA-256 of a text that is not in the log.
-fn digest(record: Shown<'_>) -> Option<String> {
+/// The length and the SHA-256 of a text that the log does not contain.
+fn digest(record: Record<'_>) -> Option<String> {
     let sha256 = record.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
     record.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}"))
 }
 
-fn policies(record: Shown<'_>) -> Option<String> {
+fn policies(record: Record<'_>) -> Option<String> {
     let policies = record.0.get("policies").and_then(Value::as_array).filter(|policies| !policies.is_empty())?;
     let line = |policy| {
-        let policy = Shown(policy);
+        let policy = Record(policy);
         format!("{}  {}", policy.text("path").unwrap_or_default(), policy.text("sha256").unwrap_or_default())
     };
     Some(policies.iter().take(50).map(line).collect::<Vec<_>>().join("\n"))
 }
 
-fn answered(row: &mut Row, record: Shown<'_>) {
+fn answered(row: &mut Row, record: Record<'_>) {
     row.fact("Answer", record.text("answer"));
     row.fact("Answered by", record.text("channel"));
     row.fact("Answered after", record.number("waited_ms").map(|waited| format!("{waited} ms")));
@@ -226,7 +226,7 @@ fn answered(row: &mut Row, record: Shown<'_>) {
     }
 }
 
-fn ended(row: &mut Row, record: Shown<'_>) {
+fn ended(row: &mut Row, record: Record<'_>) {
     row.exit = record.0.get("exit_code").and_then(Value::as_i64);
     row.ms = record.number("duration_ms");
     row.stdout = record.within("stdout").number("bytes");

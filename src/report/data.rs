@@ -1,4 +1,4 @@
-//! What a report tells, as the page's script reads it.
+//! The content of a report, as the page's script reads it.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use serde::Serialize;
 use crate::files::Sha256;
 use crate::text::{escape, escape_block};
 
-/// So many entries are in a page. A browser holds ten times as many, but nobody reads them.
+/// The most entries of a page. A browser copes with ten times as many, but nobody reads them.
 const MOST_ROWS: usize = 50_000;
-/// So many sessions are told.
+/// The most sessions of a page; the calls of further sessions are added to the last one.
 const MOST_SESSIONS: usize = 10_000;
-/// So much of a text is in the page.
+/// The longest text, in characters; of a longer one only the beginning is in the page.
 const LONGEST: usize = 4096;
-/// So many facts are told of an entry or a session, and those of one record more.
+/// Once an entry or a session has this many facts, it gets no more.
 const MOST_FACTS: usize = 60;
-/// So many bytes of text are in a page, all together; most entries have less than a thousand.
+/// The most bytes of text in a page, all texts together; most entries have less than a thousand.
 const MOST_TEXT: usize = 64 * 1024 * 1024;
-/// Beyond that the end of a call is told all the same, in texts of at most so many bytes. A digest is shorter.
+/// Beyond these bounds the end of a call is still added, in texts of at most this many bytes. A digest is shorter.
 const SHORT: usize = 128;
 
-/// What the page tells.
+/// The content of the page.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     sources: Vec<String>,
@@ -28,13 +28,13 @@ pub(crate) struct Report {
     pub(super) sessions: Vec<Session>,
     pub(super) rows: Vec<Row>,
     note: String,
-    /// The sessions by the digests of their names, which may be as long as a line.
+    /// The index of each session, by the digest of its name, which may be as long as a line.
     #[serde(skip)]
     known: HashMap<Sha256, usize>,
-    /// The entries of calls that have not ended.
+    /// The index of the entry of each call that has not ended, by its session and its number or id.
     #[serde(skip)]
     pub(super) open: HashMap<(usize, String), usize>,
-    /// How many bytes of text there are.
+    /// The bytes of text so far.
     #[serde(skip)]
     text: usize,
     #[serde(skip)]
@@ -45,7 +45,7 @@ pub(crate) struct Report {
     unreadable: u64,
 }
 
-/// Whether the audit logs are what was written.
+/// Whether the chain of the audit logs is intact.
 #[derive(Debug, Serialize)]
 pub(crate) struct Chain {
     pub intact: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Chain {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Session {
     pub name: String,
-    /// On one line.
+    /// The client, the user and the time, on one line.
     pub title: String,
     pub facts: Vec<Fact>,
 }
@@ -64,12 +64,12 @@ pub(super) struct Session {
 /// A name and a text.
 pub(super) type Fact = (&'static str, String);
 
-/// Whether an entry is about something that went well.
+/// How an entry is coloured and counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     Allowed,
-    /// Allowed, and its command failed or was ended.
+    /// Allowed, but its command failed or was ended.
     Failed,
     Refused,
     #[default]
@@ -109,21 +109,21 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// How many bytes of text it has.
+    /// The bytes of its texts.
     fn text(&self) -> usize {
         let Self { outcome, time, command, rule, why, facts, .. } = self;
         let texts = [time, rule, why].into_iter().flatten().chain([outcome, command]);
         texts.chain(facts.iter().map(|(_, text)| text)).map(String::len).sum()
     }
 
-    /// Adds a fact, where there is one.
+    /// Adds a fact, unless it is missing or empty.
     pub(super) fn fact(&mut self, name: &'static str, text: Option<String>) {
         self.facts.extend(text.filter(|text| !text.is_empty()).map(|text| (name, text)));
     }
 }
 
 impl Report {
-    /// One of the files.
+    /// Adds one of the files that the page is made from.
     pub(crate) fn add_source(&mut self, name: &str, what: &str) {
         self.sources.push(format!("{} ({what})", shown(name)));
     }
@@ -132,17 +132,17 @@ impl Report {
         self.chain = Some(chain);
     }
 
-    /// A line of an audit log that is no record, or too long to be looked at.
+    /// Counts a line of an audit log that is not a record, or that is too long.
     pub(crate) fn add_unreadable(&mut self) {
         self.unreadable += 1;
     }
 
-    /// The last line of the page, once everything was added.
+    /// Writes the last line of the page, once everything is added.
     pub(crate) fn finish(&mut self) {
         let mut note = format!("Made by allowexec {} from {}.", env!("CARGO_PKG_VERSION"), self.sources.join(", "));
         if self.left_out > 0 {
             note.push_str(&format!(
-                " It shows the first {} entries; {} more are left out: name fewer files.",
+                " It shows the first {} entries; {} more are left out, so name fewer files.",
                 self.rows.len(),
                 self.left_out
             ));
@@ -151,19 +151,19 @@ impl Report {
             note.push_str(&format!(" {} facts are left out.", self.facts_left_out));
         }
         if self.unreadable > 0 {
-            note.push_str(&format!(" {} lines are no records, or too long to be shown.", self.unreadable));
+            note.push_str(&format!(" {} lines are not records, or are too long to be shown.", self.unreadable));
         }
-        note.push_str(" Characters that can't be seen are shown by their numbers.");
+        note.push_str(" Invisible characters are shown by their numbers.");
         self.note = note;
     }
 
-    /// The session with this name; a new one where there is none.
+    /// The index of the session with this name, which is made if it is new.
     pub(super) fn session(&mut self, name: &str) -> usize {
         let digest = Sha256::of(name);
         if let Some(index) = self.known.get(&digest) {
             return *index;
         }
-        // Beyond the bound all are one.
+        // Beyond the bounds, further sessions count as the last one.
         let last = self.sessions.len().saturating_sub(1);
         if self.sessions.len() >= MOST_SESSIONS || !self.sessions.is_empty() && !self.has_room() {
             return last;
@@ -176,7 +176,7 @@ impl Report {
         index
     }
 
-    /// Adds an entry, and says where it is.
+    /// Adds an entry, and returns its index; `None` if there is no room for it.
     pub(super) fn add(&mut self, row: Row) -> Option<usize> {
         if self.rows.len() >= MOST_ROWS || !self.has_room() {
             self.left_out += 1;
@@ -188,11 +188,11 @@ impl Report {
     }
 
     /// Changes the entry of a call that has not ended.
-    pub(super) fn of_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
+    pub(super) fn change_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
         self.change(session, call, false, change);
     }
 
-    /// Changes the entry of a call that ends with this.
+    /// Changes the entry of a call for the last time, when the call has ended.
     pub(super) fn end_open_call(&mut self, session: usize, call: &str, change: impl FnOnce(&mut Row)) {
         self.change(session, call, true, change);
         self.open.remove(&(session, call.to_owned()));
@@ -202,12 +202,12 @@ impl Report {
         let has_room = self.has_room();
         let index = self.open.get(&(session, call.to_owned()));
         let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) else { return };
-        let (before, told) = (row.text(), row.facts.len());
+        let (before, kept) = (row.text(), row.facts.len());
         change(row);
-        // However often a hostile log says it, and however long.
-        if !has_room || told >= MOST_FACTS {
+        // A hostile log may repeat a record any number of times, with texts of any length.
+        if !has_room || kept >= MOST_FACTS {
             let all = row.facts.len();
-            let new = row.facts.split_off(told);
+            let new = row.facts.split_off(kept);
             row.facts.extend(new.into_iter().filter(|(_, text)| is_end && text.len() <= SHORT));
             self.facts_left_out += all - row.facts.len();
             for text in [Some(&mut row.outcome), row.why.as_mut()].into_iter().flatten() {
@@ -237,7 +237,7 @@ impl Report {
     }
 }
 
-/// Cuts a text that stands where there is no room for a longer one.
+/// Cuts a text if there is no room for a longer one.
 fn shorten(text: &mut String) {
     if text.len() > SHORT {
         text.truncate((0..=SHORT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default());
@@ -252,7 +252,7 @@ fn cut(text: &str) -> (&str, bool) {
     }
 }
 
-/// A text from outside on one line: what can't be seen by its number, and no longer than the page shows.
+/// A text from outside on one line, with invisible characters by their numbers, and cut to the longest that the page shows.
 pub(super) fn shown(text: &str) -> String {
     let (text, is_cut) = cut(text);
     format!("{}{}", escape(text), if is_cut { "…" } else { "" })
@@ -315,7 +315,7 @@ mod tests {
         report.finish();
         assert!(report.note.contains(" 2 facts are left out."), "{}", report.note);
 
-        // Nor does one end unseen of which much was said.
+        // The same for a call that already has many facts.
         let mut report = Report::default();
         report
             .add_record(&json!({"event": "decided", "decision": "allowed", "session": "s", "call": 1, "argv": ["a"]}));

@@ -1,10 +1,10 @@
-//! A report about what was run: one page of HTML that needs nothing else, from audit logs and transcripts.
+//! A report about what was run: one self-contained page of HTML, made from audit logs and transcripts.
 //!
-//! It is pure: records and transcripts come in, and text goes out. What clients and commands chose is data in the page, escaped
-//! here so that it can't end the element that holds it, and set as text by the page's script.
+//! It is pure: records and transcripts come in, and text goes out. Text that clients and commands chose is data in the page. It
+//! is escaped here so that it can't end the element that contains it, and the page's script inserts it as text.
 //!
-//! - [`Report`] is what the page tells: sessions, and an entry for each call and for what else happened.
-//! - `audit` and `transcript` make its entries; `page` is the template, with its style, its script and their hashes.
+//! - `data`: [`Report`], the content of the page: sessions, and an entry for each call and each other event
+//! - `audit`, `transcript`: make the entries; `page`: the template, with its style, its script and their hashes
 
 mod audit;
 mod data;

@@ -1,5 +1,5 @@
 'use strict';
-// Every text that a client or a command chose is set as textContent; nothing here makes markup from text.
+// Text that a client or a command chose is only set as textContent; nothing here makes markup from text.
 (() => {
   const root = document.documentElement;
   const failed = () => { root.dataset.errors = String(Number(root.dataset.errors) + 1); };
@@ -43,7 +43,7 @@
   }
   const isTimed = rows.length > 0 && rows.every((row) => !Number.isNaN(row.at));
 
-  // What is shown; the address keeps it, so that a view can be passed on.
+  // What is shown. It is also in the address, so that a view can be shared.
   const view = { q: '', show: 'all', session: '', sort: 'time', part: -1 };
   const read = () => {
     const given = new URLSearchParams(location.hash.slice(1));
@@ -66,11 +66,11 @@
     try {
       history.replaceState(null, '', String(kept) ? '#' + kept : location.pathname + location.search);
     } catch {
-      // Some browsers keep a file's address as it is; the page works without.
+      // Some browsers don't change the address of a file; the page works without it.
     }
   };
 
-  // The parts of the timeline: of its time, or of its order where there are no times.
+  // The parts of the timeline, by time, or by position if there are no times.
   const times = rows.map((row) => isTimed ? row.at : row.index);
   const first = times.reduce((least, time) => Math.min(least, time), Infinity);
   const last = times.reduce((most, time) => Math.max(most, time), -Infinity);
@@ -269,7 +269,7 @@
       if (entries.some((entry) => entry.isIntersecting) && shown > 0 && shown < found.length) more(CHUNK);
     }, { rootMargin: '600px' }).observe(at('more'));
   }
-  // Paper has no filters to look at, so it says how they were set.
+  // On paper the filters can't be seen, so the page says how they were set.
   window.addEventListener('beforeprint', () => {
     more(Math.max(0, MOST_PRINTED - shown));
     const chosen = [

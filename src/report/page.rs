@@ -1,4 +1,5 @@
-//! The page: the template with its style, its script, and the data, under a policy that allows these two and nothing else.
+//! The page: the template with its style, its script, and the data, under a content security policy that allows only this
+//! style and this script.
 
 use std::io::{self, Write};
 
@@ -14,9 +15,9 @@ const SCRIPT: &str = include_str!("page.js");
 /// # Errors
 /// If it can't be written.
 pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> {
-    // The template is cut at its marks first, so that a mark in the data is text.
+    // Only the template is searched for `{{name}}`, so the same in the data is text.
     let mut rest = PAGE;
-    while let Some((before, (name, behind))) =
+    while let Some((before, (name, after))) =
         rest.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
     {
         output.write_all(before.as_bytes())?;
@@ -27,12 +28,12 @@ pub(crate) fn write(report: &Report, output: &mut impl Write) -> io::Result<()> 
             "data" => output.write_all(contained(&serde_json::to_string(report)?).as_bytes())?,
             _ => {}
         }
-        rest = behind;
+        rest = after;
     }
     output.write_all(rest.as_bytes())
 }
 
-/// Nothing is loaded from anywhere, and of what stands in the page only this style and this script count.
+/// The content security policy: nothing is loaded, and only this style and this script take effect.
 fn policy() -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -41,7 +42,7 @@ fn policy() -> String {
     )
 }
 
-/// The SHA-256 as a content security policy wants it.
+/// The SHA-256 of a text in base64, as a content security policy has it.
 fn base64(text: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = Sha256::of(text).to_string();
@@ -59,7 +60,8 @@ fn base64(text: &str) -> String {
     encoded
 }
 
-/// JSON without a character that could end the element around it, or a line of a script. They stand in strings alone.
+/// The same JSON, with every character escaped that could end the element around it, or a line of a script. JSON has these
+/// characters only in strings.
 fn contained(json: &str) -> String {
     let mut contained = String::with_capacity(json.len());
     for character in json.chars() {

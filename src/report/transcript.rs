@@ -1,4 +1,4 @@
-//! The entries of a transcript: its calls, with what can be read from their answers.
+//! The entries of a report that are made from a transcript: its calls, with what their answers say.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ impl Report {
         let (mut time, mut calls, mut line) = (None, 0, Vec::new());
         for entry in &transcript.entries {
             match entry {
-                Entry::Comment(text) => time = at(text).or(time),
+                Entry::Comment(text) => time = time_in(text).or(time),
                 Entry::Send(sent) => {
                     line.extend_from_slice(&sent.bytes);
                     if sent.end == LineEnd::Newline {
@@ -40,7 +40,7 @@ impl Report {
                 | Entry::Failure(_) => {}
             }
         }
-        // What has no answer took no time that is known.
+        // How long a call without an answer took is unknown.
         let (open, rows) = (&mut self.open, &mut self.rows);
         open.retain(|(of, _), index| {
             if *of == session {
@@ -50,7 +50,7 @@ impl Report {
         });
     }
 
-    /// Each message of a line, which may be a batch.
+    /// Calls `take` with each message of a line, which may be a batch.
     fn each(&mut self, line: &Value, mut take: impl FnMut(&mut Self, &Value)) {
         match line {
             Value::Array(messages) => messages.iter().for_each(|message| take(self, message)),
@@ -104,7 +104,7 @@ impl Report {
         }
         let Some(id) = message.get("id").filter(|_| message.get("method").is_none()) else { return };
         self.end_open_call(session, &id.to_string(), |row| {
-            // It holds when the call came until its answer does.
+            // Until now, it was the time when the call came.
             row.ms = row.ms.zip(time).map(|(began, now)| milliseconds(now).saturating_sub(began));
             answered(row, message);
         });
@@ -128,8 +128,8 @@ fn words_of(list: &[String]) -> String {
     words(&Value::Array(list.iter().cloned().map(Value::String).collect()))
 }
 
-/// The time in a comment that `record --timing` writes.
-fn at(comment: &str) -> Option<f64> {
+/// The seconds in a comment that `record --timing` writes.
+fn time_in(comment: &str) -> Option<f64> {
     comment.strip_prefix(" at ")?.strip_suffix(" s")?.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0)
 }
 
@@ -166,13 +166,14 @@ fn answered(row: &mut Row, message: &Value) {
     }
     let texts = result.get("content").and_then(Value::as_array).into_iter().flatten();
     let text = texts.filter_map(|content| content.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n");
-    // The number of a call's whole output is called as the text of the persistent shell is, which is never a number.
+    // Both the number of a call's kept output and the output of the persistent shell are called `output`; the latter is never
+    // a plain number.
     let is_text = |line: &str| {
         let output = line.strip_prefix("output: ");
         line.starts_with("stdout:")
             || line.starts_with("output:") && output.is_none_or(|text| text.parse::<u64>().is_err())
     };
-    // The fields before the output, one a line.
+    // A field before the output; each is a line.
     let field = |name: &str| {
         let lines = text.lines().take_while(|line| !is_text(line));
         lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).next().map(str::to_owned)

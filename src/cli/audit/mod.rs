@@ -26,10 +26,10 @@ use crate::text::{escape, read_duration, time};
 
 /// The name for a log on standard input.
 const STANDARD_INPUT: &str = "-";
-/// So much is read at once.
+/// The bytes that are read at once.
 const PIECE: usize = 256 * 1024;
 
-/// What `allowexec audit` does, with its words.
+/// The actions of `allowexec audit`, with their words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// Prints the number of records and the last hash.
@@ -40,12 +40,12 @@ pub(super) enum Action {
     Show { files: Vec<String>, filter: Filter },
 }
 
-/// What each action is called on the command line, with the flags that it has beside `--json`.
+/// The name of each action on the command line, with its flags besides `--json`.
 pub(super) const ACTIONS: [(&str, &[&str]); 3] =
     [("head", &[]), ("verify", &["head", "since-anchor"]), ("show", &["refused", "call", "since", "program"])];
 
 impl Action {
-    /// Reads the words behind `audit`, with the flags that some actions have.
+    /// Reads the words after `audit`, with the flags that some actions have.
     pub(super) fn parse(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
         let missing = |what| CliError::Missing { subcommand: "audit", what };
         let name = words.next().ok_or(missing("one of head, verify and show"))?;
@@ -59,7 +59,7 @@ impl Action {
             return Err(CliError::UnknownOwnFlag { flag: flag.to_owned(), subcommand: "audit", help });
         }
         match name {
-            // What is left over is an error of the caller.
+            // The caller reports words that are left over.
             "head" => Ok(Self::Head { file: words.next().ok_or(missing("the file of an audit log after `head`"))? }),
             "verify" => Ok(Self::Verify {
                 files: some(words, "audit", "the file of an audit log after `verify`")?,
@@ -83,7 +83,7 @@ impl Action {
     }
 }
 
-/// A point in time as records have it, or its beginning, which sorts before all that it begins.
+/// A time as records have it, or the beginning of one, which sorts before every time that begins with it.
 fn since(text: &str) -> Option<String> {
     if let Ok(ago) = read_duration(text) {
         return SystemTime::now().checked_sub(ago).map(time::extended);
@@ -95,7 +95,7 @@ fn since(text: &str) -> Option<String> {
         other => found == other,
     };
     let is_time = text.len() >= 4 && text.len() <= form.len() && text.chars().zip(form.chars()).all(fits);
-    // With the end of a time of seconds alone a later millisecond would sort before it.
+    // Times in records have milliseconds; with its `Z`, a time without them would sort after those of its second.
     if is_time { Some(text) } else { text.strip_suffix('Z').filter(|text| text.len() == 19).and_then(since) }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn run(action: Action, as_json: bool) -> Result<Outcome, CliError> {
     }
 }
 
-/// Opens a file that has to be an audit log; see [`open`].
+/// Opens a file and makes sure that it is an audit log; see [`open`].
 fn open_log(file: &str) -> Result<impl BufRead + use<>, CliError> {
     let (mut log, mut first) = (open(file)?, Vec::new());
     let read = log.by_ref().take(PIECE as u64).read_to_end(&mut first);
@@ -121,7 +121,7 @@ fn open_log(file: &str) -> Result<impl BufRead + use<>, CliError> {
     }
 }
 
-/// Opens a log. What it leads to must be a regular file, so that reading never waits, and no larger than logs are.
+/// Opens a log, which must be a regular file, so that reading it never waits, and no larger than logs are.
 fn open(file: &str) -> Result<Box<dyn BufRead>, CliError> {
     fn bounded(input: impl Read + 'static, length: Option<u64>) -> io::Result<Box<dyn BufRead>> {
         Ok(Box::new(BufReader::with_capacity(PIECE, Bounded::new(input, length)?)))

@@ -28,7 +28,7 @@ pub(super) fn run(files: &[String], mut filter: Filter, as_json: bool) -> Result
     }
     for file in files {
         lines(file, open(file)?, |line| {
-            // What is too long for its parts to be looked at is shown as it begins.
+            // Only the beginning of a line that is too long is shown.
             let record = line.is_whole().then(|| serde_json::from_slice::<Value>(&line.bytes).ok()).flatten();
             let record = record.filter(Value::is_object);
             let is_wanted = match &record {
@@ -50,10 +50,10 @@ pub(super) fn run(files: &[String], mut filter: Filter, as_json: bool) -> Result
     Ok(Outcome::Good)
 }
 
-/// The width that rows are cut to; `None` where the output is no terminal.
+/// The width that rows are cut to; `None` if the output is not a terminal.
 fn width() -> Option<usize> {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-    told.or_else(|| io::stdout().is_terminal().then(|| of_terminal().unwrap_or(WIDTH)))
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    set.or_else(|| io::stdout().is_terminal().then(|| of_terminal().unwrap_or(WIDTH)))
 }
 
 #[cfg(unix)]
@@ -74,7 +74,7 @@ pub(in crate::cli) fn laid_out(row: &Row, width: Option<usize>) -> String {
     format!("{}\n", fitted(line.trim_end(), width))
 }
 
-/// The text, cut where it would not fit. Letters of two columns are taken for all that could be some.
+/// The text, cut if it would not fit. Every character that may take two columns is counted as two.
 fn fitted(line: &str, width: Option<usize>) -> String {
     let columns = |c: char| if c < '\u{1100}' { 1 } else { 2 };
     let Some(width) = width.filter(|width| line.chars().map(columns).sum::<usize>() > *width) else {

@@ -47,7 +47,7 @@ fn read_anchors(file: &str, anchors: &mut Anchors) -> Result<(), CliError> {
         .map_err(|error| CliError::Audit { file: escape(file).into_owned(), why: error.to_string() })
 }
 
-/// Follows the chain through the files; each line is told to `each` too.
+/// Follows the chain through the files, and calls `each` with each line.
 pub(in crate::cli) fn verify(
     files: &[String],
     anchors: Anchors,
@@ -85,10 +85,7 @@ pub(in crate::cli) fn verification_text(files: &[String], found: &Verification, 
     let mut say = |what: &str, detail: String| text.push_str(&format!("  {what:<10} {detail}\n"));
     say("head", format!("{} {}", found.lines.last().copied().unwrap_or_default(), found.head));
     for place in &found.torn {
-        say(
-            "torn",
-            format!("{}: a crash or a full disk cut this line off, and the next line records that", at(*place)),
-        );
+        say("torn", format!("{}: a crash or a full disk cut this line off, as the next line records", at(*place)));
     }
     match found.torn_lines.saturating_sub(found.torn.len() as u64) {
         0 => {}
@@ -111,7 +108,7 @@ pub(in crate::cli) fn verification_text(files: &[String], found: &Verification, 
         Some((place, behind)) => {
             say("anchor", format!("{}; {} since, and no anchor covers them", at(place), counted(behind, "record")));
         }
-        None if is_anchored => say("anchor", "it is that of an empty log".to_owned()),
+        None if is_anchored => say("anchor", "that of an empty log".to_owned()),
         None => say(
             "no anchor",
             "so a changed last record, or records cut off at the end, can't be detected; see `--head` and `--since-anchor`"

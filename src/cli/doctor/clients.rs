@@ -1,4 +1,4 @@
-//! Clients on this system whose files start this program in a way that can't work. They are read, and never changed.
+//! Clients on this system whose files start this program in a way that can't work. The files are read, and never changed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::files::read_regular;
 use crate::policy::{Programs, SearchPath};
 use crate::server::NOTHING_ALLOWED;
 
-/// What this program is called in them.
+/// The name of this program in them.
 const NAME: &str = "allowexec";
-/// The longest file of a client that is read: some keep whole histories beside their servers.
+/// The largest file of a client that is read: some also keep whole histories in it.
 const LONGEST: u64 = 16 * 1024 * 1024;
-/// So many entries of a file are looked at, of those that start this program.
+/// The most entries of a file that are looked at, of those that start this program.
 const MOST_ENTRIES: usize = 16;
 
-/// What is wrong in the files of all clients, as this user and this directory have them.
+/// What is wrong in the files of all clients, for this user and this directory.
 pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
     let files = ClientFiles::new(surroundings);
     let mut risks = Vec::new();
@@ -56,7 +56,7 @@ fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Result<Ve
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
         Err(error) if client.reads_plain_json() => return Ok(vec![format!("the file is no JSON: {error}")]),
-        // Others take comments, which this reader does not know. A file of settings without this server is nobody's concern.
+        // Other clients accept comments, which this parser does not. A file without this server does not matter.
         Err(error) if text.contains(NAME) => return Err(error),
         Err(_) => return Ok(Vec::new()),
     };
@@ -68,7 +68,7 @@ fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Result<Ve
     Ok(ours.take(MOST_ENTRIES).filter_map(|(entry, words)| fault(client, entry, &words, surroundings)).collect())
 }
 
-/// The words of an entry: opencode has them in one list.
+/// The program and its arguments in an entry. In opencode's file they are one list.
 fn words(entry: &Value) -> Option<Vec<String>> {
     let list = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
@@ -90,18 +90,18 @@ fn is_on(entry: &Value) -> bool {
     entry.get("enabled") != Some(&Value::Bool(false)) && entry.get("disabled") != Some(&Value::Bool(true))
 }
 
-/// Whether the client puts something in place of a part of a word, which is not known here.
+/// Whether the client replaces a part of a word with something that is not known here.
 fn has_placeholder(entry: &Value, words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str).chain(own_directory(entry));
     words.any(|word| ["${", "{env:", "{file:"].iter().any(|begin| word.contains(begin)))
 }
 
-/// Where the entry says that its server starts.
+/// The directory in which the entry starts its server, if it names one.
 fn own_directory(entry: &Value) -> Option<&str> {
     entry.get("cwd")?.as_str()
 }
 
-/// Whether it sets variables: opencode has them under a key of its own, and some clients read them from a file.
+/// Whether the entry sets variables: opencode has its own key for them, and some clients read them from a file.
 fn has_variables(entry: &Value) -> bool {
     let has_some = |key| entry.get(key).and_then(Value::as_object).is_some_and(|variables| !variables.is_empty());
     has_some("env") || has_some("environment") || entry.get("envFile").is_some()
@@ -117,9 +117,9 @@ fn fault(client: Client, entry: &Value, words: &[String], surroundings: &Surroun
     let search_path = SearchPath::new(surroundings.variable("PATH")).with_endings(surroundings.variable("PATHEXT"));
     let found = Programs::new(search_path, there.directory.clone()).find_listed(program);
     if !found.is_some_and(|found| found.is_executable()) {
-        return Some(format!("its program `{program}` is not there"));
+        return Some(format!("its program `{program}` was not found"));
     }
-    // What variables add is not known here.
+    // Variables may hold settings that are not known here.
     if has_variables(entry) {
         return None;
     }
@@ -128,7 +128,7 @@ fn fault(client: Client, entry: &Value, words: &[String], surroundings: &Surroun
         Ok(_) => return None,
         Err(error) => return Some(stdio::with_causes(&error)),
     };
-    // No more is made of it than the settings: a server would begin with a directory for temporary files, and more.
+    // Only the settings are made: making a server has effects, such as a directory for temporary files.
     match Config::resolve(&arguments.flags, there) {
         Ok(config) => fault_of_settings(&config, starts_elsewhere.is_some()),
         Err(error) => Some(stdio::with_causes(&error)),
@@ -143,7 +143,7 @@ fn fault_of_settings(config: &Config, starts_elsewhere: bool) -> Option<String> 
     super::risks::directories(config).find_map(|(flag, path)| {
         let found = super::risks::resolved(config, path);
         if !found.is_dir() {
-            return Some(format!("`--{flag} {}` names no directory", path.display()));
+            return Some(format!("`--{flag} {}` is not a directory", path.display()));
         }
         let bounds_nothing = starts_elsewhere && path.is_relative() && found.parent().is_none();
         bounds_nothing.then(|| {

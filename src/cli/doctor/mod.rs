@@ -3,7 +3,7 @@
 //!
 //! - `clients`: files of clients that start this program in a way that can't work
 //! - `risks`: what is risky, why, and what to change
-//! - `tools`: what well-known tools need of the sandbox, and which flags grant it
+//! - `tools`: what well-known tools need the sandbox to grant, and which flags grant it
 //! - `page`: all of it as text
 
 mod clients;
@@ -97,20 +97,20 @@ fn palette(config: &Config) -> Palette {
     if is_plain { Palette::Plain } else { Palette::Coloured }
 }
 
-/// What each allowed command takes: a line of a rule, or nothing where any arguments are allowed.
+/// The synopsis of each allowed command, by its rule; `None` if any arguments are allowed.
 fn commands(parts: &Parts) -> Vec<(String, Option<String>)> {
     let allow = parts.policy.allow_list();
     let rule = |name: &String| allow.rules().get(name).filter(|rule| !rule.is_plain_any()).map(|rule| synopsis(rule));
     allow.names().iter().map(|name| (name.clone(), rule(name))).collect()
 }
 
-/// Where calls run that name no directory.
+/// The directory that calls without `cwd` run in.
 fn directory(config: &Config, parts: &Parts) -> String {
     let path = config.surroundings.directory.join(parts.policy.directories().base().path);
     crate::files::canonicalize(&path).unwrap_or(path).display().to_string()
 }
 
-/// Where the directory of a call must lie.
+/// The directories that the `cwd` of a call must be in; empty for no bound.
 fn roots(config: &Config) -> Vec<String> {
     let workspace = config.workspace_dir.value.iter();
     let named = config.cwd_root.value.iter().flatten().chain(workspace).chain(&config.project_dir.value);
@@ -131,13 +131,13 @@ fn programs(parts: &Parts) -> Vec<(String, Option<String>)> {
     parts.policy.allow_list().names().iter().map(find).collect()
 }
 
-/// Whether an entry is a path to a file that the system would not execute. On the shell it may be built in all the same.
+/// Whether the file of an entry can't be executed. In the persistent shell it may still be a builtin.
 fn is_no_program(parts: &Parts, name: &str) -> bool {
     let program = parts.program_of(name);
     !parts.is_built_in(name) && program.is_some_and(|program| !program.is_executable())
 }
 
-/// What ends all that a call has started.
+/// How everything that a call has started is ended.
 fn end_of_tree(config: &Config, launcher: Option<&Launcher>) -> &'static str {
     if config.sandbox.value != Level::Off && Kernel::current().abi() >= SCOPED_SIGNALS {
         "certain: one signal ends all of its sandbox"
@@ -152,13 +152,13 @@ fn end_of_tree(config: &Config, launcher: Option<&Launcher>) -> &'static str {
     }
 }
 
-/// The ABI of Landlock since which signals stay in a sandbox.
+/// The first ABI of Landlock that keeps signals within a sandbox.
 const SCOPED_SIGNALS: u8 = 6;
 
 struct Report {
-    /// What ends the tree of a call.
+    /// How the process tree of a call is ended.
     tree: &'static str,
-    /// How each limit is kept that there is.
+    /// How each limit that is set is enforced.
     limits: Vec<(&'static str, &'static str)>,
     /// What each preset grants, by its name.
     presets: Vec<(&'static str, String)>,
@@ -166,19 +166,19 @@ struct Report {
     programs: Vec<(String, Option<String>)>,
     problems: Vec<String>,
     risks: Vec<Risk>,
-    /// What each allowed command takes; `None` for any arguments.
+    /// The synopsis of each allowed command; `None` for any arguments.
     commands: Vec<(String, Option<String>)>,
     allows_any: bool,
     /// Whether programs of the project are allowed.
     allows_project: bool,
-    /// Where calls run that name no directory.
+    /// The directory that calls without `cwd` run in.
     directory: String,
-    /// Where others must lie; empty for no bound.
+    /// The directories that the `cwd` of a call must be in; empty for no bound.
     roots: Vec<String>,
     sandbox: String,
 }
 
-/// What this platform does to hold commands, and what it can't.
+/// What this platform can enforce on commands, and what it can't.
 fn platform(tree: &str, limits: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
     let directory = if cfg!(target_os = "linux") {
         "held open from the check to the start of the command"
@@ -196,7 +196,7 @@ fn platform(tree: &str, limits: &[(&'static str, &'static str)]) -> Vec<(&'stati
 }
 
 impl Report {
-    /// What this platform does here, by what it is about.
+    /// What this platform enforces, in rows with a name each.
     fn platform(&self) -> Vec<(String, String)> {
         let fixed = platform(self.tree, &self.limits).into_iter().map(|(what, how)| (what.to_owned(), how));
         let presets = self.presets.iter().map(|(name, granted)| (format!("grant {name}"), granted.clone()));

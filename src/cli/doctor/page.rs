@@ -1,5 +1,5 @@
-//! The report as text: settings and platform first, then what a person came for, so that it stands on the last screen: what
-//! is allowed, where, what is risky and what to change, and the sum of it.
+//! The report as text. Settings and platform come first, so that the last screen shows what people look for: what is allowed
+//! and where, what is risky and what to change, and the verdict.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ enum Colour {
 }
 
 impl Palette {
-    /// Text that is escaped already.
+    /// Adds colour to text that is already escaped.
     fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Bold => "1",
@@ -37,11 +37,11 @@ impl Palette {
     }
 }
 
-/// The most lines that the allowed commands take.
+/// The most lines for the allowed commands.
 const MOST_COMMANDS: usize = 20;
-/// Where a line ends.
+/// The longest line.
 const WIDTH: usize = 100;
-/// The widest column: what is longer stands out and moves nothing but its own line.
+/// The widest column: a longer cell moves only the rest of its own line.
 const WIDEST: usize = 60;
 
 impl Report {
@@ -62,7 +62,7 @@ impl Report {
         format!("allowexec {}\n{}", env!("CARGO_PKG_VERSION"), sections.concat())
     }
 
-    /// What may run, where, and what holds it.
+    /// What may run, where, and with which sandbox.
     fn allowed(&self, palette: Palette) -> String {
         let mut lines = Vec::new();
         if self.allows_any {
@@ -84,7 +84,7 @@ impl Report {
         let more = lines.len().saturating_sub(MOST_COMMANDS);
         lines.truncate(MOST_COMMANDS);
         if more > 0 {
-            lines.push(format!("and {more} lines more: `allowexec call list_commands` with the same flags shows all"));
+            lines.push(format!("and {more} more lines: `allowexec call list_commands` with the same flags shows all"));
         }
         let list: String = lines.iter().map(|line| format!("  {}\n", escape(line))).collect();
         let roots = if self.roots.is_empty() { "no bound".to_owned() } else { self.roots.join(", ") };
@@ -125,7 +125,7 @@ impl Report {
     }
 }
 
-/// Lines of at most that width, broken at blanks.
+/// The text in lines of at most [`WIDTH`], broken at blanks.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -166,7 +166,7 @@ fn section(palette: Palette, heading: &str, rows: &[[String; 3]]) -> String {
     format!("\n{}\n{}", palette.paint(Colour::Bold, heading), lines.collect::<String>())
 }
 
-/// By hand: the width of a format is a number of 16 bits, and a larger one is a panic.
+/// A cell padded to a width. The width of a format string has only 16 bits, and a larger one would panic.
 fn padded(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(width.saturating_sub(cell.chars().count())))
 }

@@ -1,5 +1,5 @@
-//! What is risky in a configuration, why, and what to change. What would keep calls from being served is a problem, and is
-//! found elsewhere.
+//! What is risky in a configuration, why, and what to change. Problems, which keep calls from being served, are found
+//! elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use crate::policy::rules::{SandboxWord, profile_describing};
 use crate::sandbox::{Enforcement, Kernel, Level, Network};
 use crate::server::Parts;
 
-/// What should be changed, and how.
+/// A risk, and how to avoid it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Risk {
     pub what: String,
-    /// What to change; none where the sentence says it.
+    /// What to change; `None` if `what` already says it.
     pub help: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks
 }
 
-/// What to do about a command that can start whatever it likes, if that is what a warning says.
+/// What to do if a warning says that a command can start any program.
 fn narrower(parts: &Parts, warning: &str) -> Option<String> {
     let names = parts.policy.allow_list().names().iter();
     let name = names.into_iter().find(|name| warning.starts_with(&format!("`{name}` on the allow-list ")))?;
@@ -58,7 +58,7 @@ fn narrower(parts: &Parts, warning: &str) -> Option<String> {
     })
 }
 
-/// Programs that others can replace. Where they don't run for that reason it is a problem.
+/// Programs that others can replace. With `--trust owner` they don't run, which is a problem instead.
 fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
     if config.trust.value == Trust::Owner {
         return Vec::new();
@@ -76,7 +76,7 @@ fn replaceable(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks
 }
 
-/// Whether the kernel holds the commands of an entry.
+/// Whether the commands of an entry run in a sandbox.
 pub(super) fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
     let rule = parts.policy.allow_list().rules().get(name);
     match rule.and_then(|rule| rule.sandbox.level) {
@@ -85,7 +85,7 @@ pub(super) fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
     }
 }
 
-/// Commands that can do whatever the server's user can, where the kernel could hold them.
+/// Commands that can do whatever the server's user can, although the kernel could confine them.
 fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
     let can_confine =
         Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok();
@@ -106,12 +106,12 @@ fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
     })
 }
 
-/// The grants that are given, with their flags.
+/// The paths that are granted, with their flags.
 fn grants(config: &Config) -> [(&'static str, &[PathBuf]); 3] {
     [("read", &config.read.value), ("write", &config.write.value), ("exec", &config.exec.value)]
 }
 
-/// Where a path leads, seen from the server's directory.
+/// Where a path leads, starting from the server's directory.
 pub(super) fn resolved(config: &Config, path: &Path) -> PathBuf {
     let path = config.surroundings.directory.join(path);
     crate::files::canonicalize(&path).unwrap_or(path)
@@ -151,7 +151,7 @@ fn wide_grants(config: &Config) -> Vec<Risk> {
     risks
 }
 
-/// The directories of the work, with their flags.
+/// The directories that calls work in, with their flags.
 pub(super) fn directories(config: &Config) -> impl Iterator<Item = (&'static str, &PathBuf)> {
     let roots = config.cwd_root.value.iter().flatten().map(|path| ("cwd-root", path));
     let workspace = config.workspace_dir.value.iter().map(|path| ("workspace-dir", path));
@@ -175,8 +175,8 @@ fn wide_directories(config: &Config) -> Vec<Risk> {
     directories(config).filter_map(risk).collect()
 }
 
-/// Calls without `cwd` that run outside of the directories that others must lie in. In a sandbox they reach nothing there, which
-/// is said elsewhere.
+/// Calls without `cwd` that run outside of `--cwd-root`. In a sandbox they can access nothing there, which another warning
+/// says.
 fn outside_of_roots(config: &Config, parts: &Parts) -> Option<Risk> {
     let base = resolved(config, &parts.policy.directories().base().path);
     let mut roots = config.cwd_root.value.iter().flatten().map(|root| resolved(config, root)).peekable();
@@ -190,7 +190,7 @@ fn outside_of_roots(config: &Config, parts: &Parts) -> Option<Risk> {
     })
 }
 
-/// Paths that begin with `~`, which a shell expands and nobody else.
+/// Paths that begin with `~`, which only shells expand.
 fn tildes(config: &Config) -> Vec<Risk> {
     let named = directories(config).chain(config.cwd.value.iter().map(|path| ("cwd", path)));
     let granted = grants(config).into_iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path)));
@@ -201,14 +201,14 @@ fn tildes(config: &Config) -> Vec<Risk> {
         let rest = path.strip_prefix("~").ok();
         let meant = home.as_ref().zip(rest).map(|(home, rest)| format!(", such as `{}`", home.join(rest).display()));
         Risk::new(
-            format!("`--{flag} {}` names a directory `~`, since nobody expands `~` here", path.display()),
+            format!("`--{flag} {}` names a directory called `~`, since only a shell would expand it", path.display()),
             format!("write the whole path{}", meant.unwrap_or_default()),
         )
     };
     named.chain(granted).filter(|(_, path)| is_tilde(path)).map(risk).collect()
 }
 
-/// Whether the sandbox grants that path by a flag.
+/// Whether one of these granted paths contains a path.
 pub(super) fn is_granted(config: &Config, paths: &[PathBuf], wanted: &Path) -> bool {
     let wanted = resolved(config, wanted);
     paths.iter().any(|path| wanted.starts_with(resolved(config, path)))

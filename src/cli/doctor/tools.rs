@@ -1,5 +1,5 @@
-//! What well-known tools need of the sandbox beside the directories of the work, and which flags grant it. A rule brings what
-//! its command needs, so this is about commands that are allowed with any arguments.
+//! What well-known tools need the sandbox to grant besides the directories that calls work in, and which flags grant it. A rule
+//! grants what its command needs, so this is about commands that are allowed with any arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::policy::rules::CommandRule;
 use crate::sandbox::{Level, Preset, is_executed_anyway};
 use crate::server::Parts;
 
-/// Tools that lie in an installation of their own where they are not the system's, and the preset that may grant it.
+/// Tools that are often installed outside of the system's directories, and the preset that may grant their installation.
 const INSTALLED: [(&str, Preset); 9] = [
     ("python3", Preset::Python),
     ("python", Preset::Python),
@@ -23,7 +23,7 @@ const INSTALLED: [(&str, Preset); 9] = [
     ("cargo", Preset::Rust),
 ];
 
-/// What tools read in the home directory, where it is there.
+/// What tools read in the home directory, if it exists.
 const FILES: [(&str, &str, Preset); 11] = [
     ("git", ".gitconfig", Preset::Git),
     ("git", ".config/git", Preset::Git),
@@ -38,7 +38,7 @@ const FILES: [(&str, &str, Preset); 11] = [
     ("go", ".config/go", Preset::Go),
 ];
 
-/// The programs that tools start to do their work, which `strict` lets nobody execute.
+/// The programs that tools start to do their work, which may not be executed with `strict`.
 const STARTED: [(&str, &[&str]); 4] = [("npm", &["sh"]), ("npx", &["sh"]), ("make", &["sh"]), ("cargo", &["cc", "ld"])];
 
 /// Where compilers keep the programs that `cc` starts.
@@ -47,7 +47,7 @@ const OF_COMPILERS: [&str; 2] = ["/usr/lib/gcc", "/usr/libexec/gcc"];
 /// The largest file in which a version manager names versions.
 const LARGEST_VERSION: u64 = 64 * 1024;
 
-/// What the tools of a configuration lack.
+/// What the sandbox of a configuration does not grant, though its tools need it.
 pub(super) fn needs(config: &Config, parts: &Parts) -> Vec<Risk> {
     let tools = Tools { config, parts, home: home(config) };
     [tools.shims(), tools.installations(), tools.files(), tools.caches(), tools.started()].concat()
@@ -72,13 +72,13 @@ impl Tools<'_> {
         self.config.grant.value.contains(&preset)
     }
 
-    /// The preset that grants a path of the home directory.
+    /// Whether a preset lets a path of the home directory be executed.
     fn is_in(&self, preset: Preset, path: &Path) -> bool {
         let Some(home) = &self.home else { return false };
         preset.executed().iter().any(|granted| path.starts_with(home.join(granted)))
     }
 
-    /// Whether commands may execute what lies there, and so read it.
+    /// Whether commands may execute what is there, and so read it.
     fn is_executed(&self, path: &Path) -> bool {
         let is_of_work = self.config.sandbox.value == Level::Workspace
             && directories(self.config).any(|(_, directory)| path.starts_with(resolved(self.config, directory)));
@@ -87,7 +87,7 @@ impl Tools<'_> {
             || Preset::ALL.into_iter().any(|preset| self.has(preset) && self.is_in(preset, path))
     }
 
-    /// Programs that are found in PATH, but only start another one, from the home directory.
+    /// Programs in PATH that only start another program, which is in the home directory.
     fn shims(&self) -> Vec<Risk> {
         let names = self.parts.policy.allow_list().names().iter();
         names.filter(|name| is_confined(self.config, self.parts, name)).filter_map(|name| self.shim(name)).collect()
@@ -104,7 +104,7 @@ impl Tools<'_> {
         let is_usual = self.is_in(Preset::Python, manager);
         let is_granted = is_usual && self.has(Preset::Python)
             || is_granted(self.config, &self.config.exec.value, &manager.join("versions"));
-        // They are scripts, which start programs of the system.
+        // These shims are scripts, which start programs of the system.
         let is_strict = self.config.sandbox.value == Level::Strict;
         let grant = if is_usual { "`--grant python`".to_owned() } else { format!("`--exec {}`", manager.display()) };
         let real = format!("put the directory of the real program in PATH before the shims{}", chosen(manager));
@@ -139,7 +139,7 @@ impl Tools<'_> {
             None => self.has(Preset::Rust),
             Some(toolchains) => is_granted(self.config, exec, toolchains),
         } || {
-            // Who names the usual place by hand grants it as well.
+            // The usual place may also be granted by its path.
             let usual = self.home.as_ref().map(|home| home.join(".rustup/toolchains"));
             usual.is_some_and(|usual| is_granted(self.config, exec, &usual))
         };
@@ -151,13 +151,13 @@ impl Tools<'_> {
         })
     }
 
-    /// Interpreters and toolchains that are not the system's: the file itself is granted, and nothing that it loads.
+    /// Interpreters and toolchains that are not the system's: the sandbox grants their file, but nothing that it loads.
     fn installations(&self) -> Vec<Risk> {
         let lacking = |(name, preset): (&str, Preset)| {
-            // What `strict` needs of it stands below.
-            let is_told = name == "go" && self.config.sandbox.value == Level::Strict;
-            let program = self.parts.program_of(name).filter(|_| self.is_plain(name) && !is_told)?;
-            // Through the links of a version manager, but not from `bin` to the file that a link in it leads to.
+            // `started` covers what `go` needs with `strict`.
+            let is_covered = name == "go" && self.config.sandbox.value == Level::Strict;
+            let program = self.parts.program_of(name).filter(|_| self.is_plain(name) && !is_covered)?;
+            // Links to the directory `bin` are followed, as version managers have them, but a link in `bin` is not.
             let bin = crate::files::canonicalize(program.path().parent()?).ok()?;
             let is_shim = crate::files::canonicalize(program.path()).is_ok_and(|found| found.ends_with("rustup"));
             let installation = bin.parent().filter(|_| bin.ends_with("bin") && !is_shim)?;
@@ -180,17 +180,17 @@ impl Tools<'_> {
         INSTALLED.into_iter().filter_map(lacking).collect()
     }
 
-    /// What tools read of the home directory.
+    /// What tools read in the home directory.
     fn files(&self) -> Vec<Risk> {
         let Some(home) = &self.home else { return Vec::new() };
-        let mut told: Vec<(&str, Preset)> = Vec::new();
+        let mut reported: Vec<(&str, Preset)> = Vec::new();
         let mut risks = Vec::new();
         for (name, path, preset) in FILES {
             let path = home.join(path);
             let given = [&self.config.read.value, &self.config.write.value, &self.config.exec.value];
             let granted = self.has(preset) || given.iter().any(|paths| is_granted(self.config, paths, &path));
-            if self.is_plain(name) && path.exists() && !granted && !told.contains(&(name, preset)) {
-                told.push((name, preset));
+            if self.is_plain(name) && path.exists() && !granted && !reported.contains(&(name, preset)) {
+                reported.push((name, preset));
                 risks.push(Risk::new(
                     format!("`{name}` reads `{}`, which the sandbox does not grant", path.display()),
                     format!("add `--grant {}`", preset.name()),
@@ -216,7 +216,7 @@ impl Tools<'_> {
         )]
     }
 
-    /// What tools start at `strict`.
+    /// With `strict`: the programs that tools start.
     fn started(&self) -> Vec<Risk> {
         if self.config.sandbox.value != Level::Strict {
             return Vec::new();
@@ -237,7 +237,7 @@ impl Tools<'_> {
             }
             risks.extend(self.lacks(name, paths));
         }
-        // The compiler and all else that `go` starts.
+        // The compiler and everything else that `go` starts.
         let go = self.parts.program_of("go").filter(|_| self.is_plain("go"));
         let found = go.and_then(|go| crate::files::canonicalize(go.path()).ok());
         let root = found.as_deref().and_then(|found| found.parent()?.parent()).filter(|root| root.join("pkg").is_dir());
@@ -245,7 +245,7 @@ impl Tools<'_> {
         risks
     }
 
-    /// Where cargo puts what it has built, and runs it for tests and build scripts.
+    /// The directories that cargo builds in, and from which it runs tests and build scripts.
     fn targets(&self) -> Vec<PathBuf> {
         let roots = directories(self.config).map(|(_, path)| resolved(self.config, path));
         let mut targets: Vec<PathBuf> =
@@ -271,7 +271,7 @@ impl Tools<'_> {
     }
 }
 
-/// The directory of the version that a version manager has chosen for everybody, as an example.
+/// The directory of the version manager's global version, as an example.
 fn chosen(manager: &Path) -> String {
     let version = read_regular(&manager.join("version"), LARGEST_VERSION).unwrap_or_default();
     let version = String::from_utf8_lossy(&version);

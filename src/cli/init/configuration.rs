@@ -1,7 +1,7 @@
-//! The settings for a project: its directories, the sandbox, and what the sandbox grants beside them.
+//! The settings for a project: its directories, the sandbox, and what the sandbox grants besides them.
 //!
-//! A configuration in the project's own directory must not lie where commands may write, else a command decides what the
-//! next start allows. So the directory itself is only read then, and the directories in it are written.
+//! Commands must not be able to write the configuration, else a command decides what the next start allows. So if the
+//! configuration is in the project's own directory, commands can write the directories in it, but not its files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use super::project::{Kind, Project};
 use crate::config::Surroundings;
 use crate::sandbox::{Enforcement, Kernel, Level, Network};
 
-/// A text as YAML, which takes a string of JSON for what it says.
+/// A text as YAML: a JSON string is one in YAML too.
 pub(super) fn yaml(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
-    // YAML reads this one as the end of a line.
+    // YAML takes these for line ends.
     quoted.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
@@ -30,14 +30,14 @@ pub(super) fn home_of(surroundings: &Surroundings, variable: &str, usual: &str) 
     path(variable).or_else(|| Some(path("HOME").or_else(|| path("USERPROFILE"))?.join(usual)))
 }
 
-/// What the sandbox grants beside the project.
+/// What the sandbox grants besides the project.
 #[derive(Default)]
 struct Grants {
     presets: Vec<&'static str>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     exec: Vec<PathBuf>,
-    /// Variables that commands need to find it.
+    /// The variables that commands need to find it.
     env: Vec<&'static str>,
 }
 
@@ -45,14 +45,14 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
     let root = std::slice::from_ref(&project.root);
     let mut text = format!(
         "# Made by `allowexec init`. Paths are absolute, since clients start servers where they like.\n\
-         # `allowexec doctor --config {}` says what this comes to; `allowexec setup CLIENT --config {0}` connects a client.\n\
+         # `allowexec doctor --config {}` says what this allows; `allowexec setup CLIENT --config {0}` connects a client.\n\
          policy:{}",
         super::CONFIGURATION,
         list(&[policy.to_owned()])
     );
     if !is_enforceable() {
         text.push_str(&format!(
-            "\n# Where calls run. This system has no sandbox, so the rules of the policy alone bound what commands reach.\n\
+            "\n# Where calls run. This system has no sandbox, so only the rules of the policy limit what commands can do.\n\
              cwd_root:{}cwd: {}\n",
             list(root),
             yaml(&project.root.display().to_string())
@@ -60,7 +60,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
         return text;
     }
     let mut grants = grants(project, surroundings);
-    text.push_str("\n# The kernel holds commands to these directories.\nsandbox: workspace\n");
+    text.push_str("\n# The kernel confines commands to these directories.\nsandbox: workspace\n");
     text.push_str(&format!("cwd_root:{}cwd: {}\n", list(root), yaml(&project.root.display().to_string())));
     if is_beneath {
         grants.read.insert(0, project.root.clone());
@@ -95,7 +95,7 @@ fn written(project: &Project) -> Vec<PathBuf> {
     if project.needs_target() && !names.contains(&"target") {
         names.push("target");
     }
-    // Hidden, but made for being written.
+    // Hidden, but tools write there.
     let is_cache = |name: &&str| project.root.join(name).symlink_metadata().is_ok_and(|data| data.is_dir());
     if project.is(Kind::Python) {
         names.extend([".pytest_cache", ".mypy_cache", ".ruff_cache"].into_iter().filter(|name| is_cache(name)));
@@ -105,7 +105,7 @@ fn written(project: &Project) -> Vec<PathBuf> {
     names.into_iter().map(|name| project.root.join(name)).chain(is_locked.then_some(lock)).collect()
 }
 
-/// What is built there, or installed there, is run.
+/// The directories whose programs are run, since they are built or installed there.
 fn executed(project: &Project) -> Vec<PathBuf> {
     let mut names = Vec::new();
     for kind in &project.kinds {
@@ -124,29 +124,30 @@ fn executed(project: &Project) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether commands would have to make the lock file of cargo, which they can't beside settings that they may not write.
+/// Whether the lock file of cargo is missing, which commands can't make in a directory that they may not write.
 pub(super) fn lacks_lock(project: &Project) -> bool {
     is_enforceable() && project.is(Kind::Rust) && project.root.join("Cargo.lock").symlink_metadata().is_err()
 }
 
-/// The build cache of Go, where it is missing: then the sandbox can't grant it, and no build works.
+/// The build cache of Go, if it is missing: then the sandbox can't grant it, and no build works.
 pub(super) fn missing_cache(project: &Project, surroundings: &Surroundings) -> Option<PathBuf> {
     let cache = home_of(surroundings, "GOCACHE", ".cache/go-build").filter(|_| project.is(Kind::Go))?;
     (is_enforceable() && !cache.exists()).then_some(cache)
 }
 
-/// What the project's tools need of the home directory: a preset of the server's, and by its path what is elsewhere.
+/// What the project's tools need in the home directory: a preset of the server, and by their paths the directories that
+/// variables name instead.
 fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
     let is_there = |path: &PathBuf| path.exists();
     let below = |variable: &'static str, usual: &str, parts: &[&str]| -> Vec<PathBuf> {
-        // What a preset grants lies in the home directory.
+        // Without the variable, the usual directory is covered by the preset.
         let home = home_of(surroundings, variable, usual).filter(|_| surroundings.variable(variable).is_some());
         home.iter().flat_map(|home| parts.iter().map(move |part| home.join(part))).filter(is_there).collect()
     };
     let mut grants = Grants::default();
     for kind in &project.kinds {
         match kind {
-            // Not the directory itself, which holds the credentials of registries.
+            // Not the whole directory, which holds the credentials of registries.
             Kind::Rust => {
                 grants.presets.push("rust");
                 grants.read.extend(below("CARGO_HOME", ".cargo", &["registry", "git", "config.toml"]));

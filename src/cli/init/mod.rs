@@ -4,7 +4,7 @@
 //! - `policy`: the rules for its commands
 //! - `configuration`: the settings, with what the sandbox has to grant for them
 //!
-//! It makes two files, and for Rust the directory `target`. A file that is there already is never replaced.
+//! It makes two files, and for Rust the directory `target`. Existing files are never replaced.
 
 mod configuration;
 mod policy;
@@ -23,11 +23,11 @@ use crate::files::{Beneath, create_directories};
 const CONFIGURATION: &str = "allowexec.yaml";
 const POLICY: &str = "allowexec-policy.yaml";
 
-/// What people would stumble over.
-const WRITES_PARTS: &str = "\nIn a sandbox commands write the directories of the project that are named there, and not its own files. To let \
-                            them write all of it, keep the settings outside: allowexec init --to DIR\n";
+/// A limit of the settings in the project that people would not expect.
+const WRITES_PARTS: &str = "\nIn the sandbox, commands can write the directories of the project that are named there, but not its other \
+                            files. To let them write the whole project, keep the settings outside: allowexec init --to DIR\n";
 
-/// Writes both files into the directory of the project, or into `elsewhere`, which is made where it is missing.
+/// Writes both files into the directory of the project, or into `elsewhere`, which is made if it is missing.
 pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     let surroundings = Surroundings::of_this_process()?;
     let root = surroundings.directory.clone();
@@ -39,14 +39,14 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     if elsewhere.is_some() {
         create_directories(&to).map_err(failed(&to))?;
     }
-    // A directory that is reached by a link has another path for the kernel.
+    // The kernel compares paths without links.
     let (root, to) = (real(root), real(to));
     let place = Beneath::open(&to).map_err(failed(&to))?;
     let files = [to.join(POLICY), to.join(CONFIGURATION)];
-    // A link that leads nowhere is there too.
+    // A link that leads nowhere exists, too.
     if let Some(file) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
         stdio::note(&format!(
-            "`{}` is there already, so nothing was written; move it, or change it by hand",
+            "`{}` exists already, so nothing was written; move it, or change it by hand",
             file.display()
         ));
         return Ok(Outcome::Bad);
@@ -63,7 +63,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     }
     if let Some(cache) = configuration::missing_cache(&project, &surroundings) {
         stdio::note(&format!(
-            "warning: the build cache of Go, `{0}`, is not there yet; run `go build` once, and add `{0}` to `write` in {CONFIGURATION}",
+            "warning: the build cache of Go, `{0}`, does not exist yet; run `go build` once, and add `{0}` to `write` in {CONFIGURATION}",
             cache.display()
         ));
     }
@@ -87,7 +87,7 @@ fn real(path: PathBuf) -> PathBuf {
     crate::files::canonicalize(&path).unwrap_or(path)
 }
 
-/// The sandbox grants what exists when the server starts.
+/// Makes `target`, since the sandbox grants only what exists when the server starts.
 fn make_target(project: &Project) -> Result<(), CliError> {
     match project.place.create_directory(Path::new("target")) {
         Ok(()) => Ok(()),

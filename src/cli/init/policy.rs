@@ -1,4 +1,4 @@
-//! The rules for a project's commands: shipped profiles, and what they leave out on purpose but a project's own work needs.
+//! The rules for a project's commands: shipped profiles, and commands that these leave out on purpose but the project needs.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
         match kind {
             Kind::Python => profiles.push("python-tools"),
             Kind::Go => profiles.push("go-check"),
-            // Their rules stand below.
+            // Their rules follow below.
             Kind::Rust | Kind::Node | Kind::Make => {}
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
         commands.push_str(&make(&project.targets));
     }
     if !commands.is_empty() {
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = write!(text, "commands:\n{commands}");
     }
     text
@@ -61,7 +61,7 @@ const RUST_SETS: &str = r#"sets:
     "-r, --release": flag
 "#;
 
-/// What cargo-check allows, and to build and to test.
+/// What the profile cargo-check allows, and building and testing.
 fn rust(surroundings: &Surroundings) -> String {
     let toolchain = toolchain(surroundings)
         .map(|name| format!("    env: {{set: {{RUSTUP_TOOLCHAIN: {}}}}}\n", super::configuration::yaml(&name)));
@@ -85,7 +85,7 @@ fn rust(surroundings: &Surroundings) -> String {
     )
 }
 
-/// The toolchain of rustup that the profile should name, where it is another one than `stable`.
+/// The toolchain of rustup that the rule must name, if there is no `stable`.
 fn toolchain(surroundings: &Surroundings) -> Option<String> {
     let home = home_of(surroundings, "RUSTUP_HOME", ".rustup")?;
     let toolchains = std::fs::read_dir(home.join("toolchains")).ok()?;
@@ -100,7 +100,7 @@ fn node(scripts: &[String]) -> String {
     let test = if scripts.iter().any(|name| name == "test") { "      test: {}\n" } else { "" };
     format!(
         r#"  npm:
-    # What a script does stands in package.json; the sandbox bounds it.
+    # package.json says what a script does; the sandbox limits it.
     insert: [--script-shell=/bin/sh, --node-options=, --no-update-notifier, --no-fund, --no-audit, --logs-max=0]
     subcommands:
       run:
@@ -125,7 +125,7 @@ fn make(targets: &[String]) -> String {
     let first = targets.first().map(String::as_str).unwrap_or_default();
     format!(
         r#"  make:
-    # What a target does stands in the Makefile; the sandbox bounds it.
+    # The Makefile says what a target does; the sandbox limits it.
     options:
       "-j, --jobs": {{integer: [1, 64], optional: true}}
       "-k, --keep-going": flag

@@ -1,4 +1,4 @@
-//! What a project is, by the files in its directory. No link is followed, and no more is read than such files hold.
+//! What a project is, by the files in its directory. No link is followed, and what is read is bounded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::files::Beneath;
 
-/// The longest file that is read.
+/// The largest file that is read.
 const LARGEST: u64 = 1024 * 1024;
 /// The most names that are taken from a file or a directory.
 const MOST: usize = 60;
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// The files of which one is enough.
+    /// The files that show this kind; one of them is enough.
     fn files(self) -> &'static [&'static str] {
         match self {
             Self::Rust => &["Cargo.toml"],
@@ -53,9 +53,9 @@ pub(super) struct Project {
     pub place: Beneath,
     pub kinds: Vec<Kind>,
     pub has_git: bool,
-    /// Of package.json.
+    /// The scripts of package.json.
     pub scripts: Vec<String>,
-    /// Of the Makefile.
+    /// The targets of the Makefile.
     pub targets: Vec<String>,
     /// The directories in it that are not hidden.
     pub directories: Vec<String>,
@@ -67,7 +67,7 @@ impl Project {
         let mut directories = Vec::new();
         for entry in std::fs::read_dir(root)? {
             let entry = entry?;
-            // Not that of what a link leads to.
+            // The type of the entry itself: a link to a directory does not count.
             let name = entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'));
             directories.extend(name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())));
         }
@@ -100,13 +100,13 @@ impl Project {
     pub(super) fn description(&self) -> String {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.title()).collect();
         match kinds.as_slice() {
-            [] => "a directory without files that are known; add what you need to the policy".to_owned(),
+            [] => "a directory without known project files; add what you need to the policy".to_owned(),
             kinds => format!("a project with {}", kinds.join(", ")),
         }
     }
 }
 
-/// A name that may stand in a rule as it is.
+/// Whether a name can be written in a rule unchanged.
 fn is_name(name: &str) -> bool {
     let is_first = |character: char| character.is_ascii_alphanumeric() || character == '_';
     name.len() <= 60
@@ -114,7 +114,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|character| character.is_ascii_alphanumeric() || "_.:-".contains(character))
 }
 
-/// The scripts of a package.json; those that npm runs around others, and what publishes, are left out.
+/// The scripts of a package.json, without those that npm runs before or after others, and those that install or publish.
 fn scripts(text: &str) -> Vec<String> {
     let package: Option<Value> = serde_json::from_str(text).ok();
     let scripts = package.as_ref().and_then(|package| package.get("scripts")).and_then(Value::as_object);
@@ -130,7 +130,7 @@ fn scripts(text: &str) -> Vec<String> {
     kept.map(|name| (*name).clone()).take(MOST).collect()
 }
 
-/// The targets of a Makefile that are plain names; what installs or publishes is left out.
+/// The targets of a Makefile that are plain names, without those that install or publish.
 fn targets(text: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
     let leads_out = |name: &str| ["deploy", "publish", "release", "install"].iter().any(|word| name.contains(word));

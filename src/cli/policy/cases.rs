@@ -21,24 +21,24 @@ pub(super) struct Case {
     pub has_input: bool,
 }
 
-/// What is decided, and why where it does not simply run.
+/// What is decided, and why unless it is simply allowed.
 pub(super) struct Decided<'p> {
     pub came: Expected,
     pub why: Option<String>,
     pub judgement: Option<Judgement<'p>>,
 }
 
-/// Reads cases. Blank lines are none.
+/// Reads cases. Blank lines are skipped.
 ///
 /// # Errors
-/// The first line that is none, with what was expected there.
+/// The first line that is not a case, with what was expected there.
 pub(super) fn parse(text: &str) -> Result<Vec<Case>, (usize, String)> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(index, line)| case(index + 1, line).map_err(|why| (index + 1, why))).collect()
 }
 
 fn case(line: usize, text: &str) -> Result<Case, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let fields = value.as_object().ok_or("expected an object with `argv` and `expect`")?;
     if let Some(key) = fields.keys().find(|key| !["argv", "expect", "cwd", "input"].contains(&key.as_str())) {
         return Err(format!("unknown key `{}`; known are argv, expect, cwd, input", key.escape_debug()));
@@ -71,7 +71,7 @@ fn case(line: usize, text: &str) -> Result<Case, String> {
 }
 
 impl Case {
-    /// What these rules decide, without a look at any file: a relative path without `..` counts as one that lies inside.
+    /// What these rules decide, without looking at any file: a relative path without `..` counts as inside.
     pub(super) fn decide<'p>(&self, rules: &'p Rules) -> Decided<'p> {
         let refused = |why: String| Decided { came: Expected::Refuse, why: Some(why), judgement: None };
         let words = match words_of(&self.argv) {
@@ -144,7 +144,7 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(error.0 == line && error.1.contains(why), "{text}: {error:?}");
         };
-        check("{\"argv\":[\"a\"],\"expect\":\"allow\"}\nx", 2, "no JSON");
+        check("{\"argv\":[\"a\"],\"expect\":\"allow\"}\nx", 2, "not JSON");
         check("[]", 1, "expected an object");
         check("{\"argv\":[],\"expect\":\"allow\"}", 1, "`argv` must be");
         check("{\"argv\":[1],\"expect\":\"allow\"}", 1, "`argv` must be");

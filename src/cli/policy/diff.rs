@@ -1,7 +1,7 @@
-//! `allowexec policy diff`: what is wider and what is narrower in another policy.
+//! `allowexec policy diff`: what a new policy widens and narrows.
 //!
-//! Both decide about the same command lines: the examples of both, recorded calls, and probes made of both grammars. What
-//! they set for calls (inserted words, the environment, the sandbox) is compared by itself. No file is looked at.
+//! Both policies decide about the same command lines: the examples of both, recorded calls, and probes made from both. What
+//! they set for calls (inserted words, the environment, the sandbox) is compared separately. No file is looked at.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::policy::rules::{
 };
 use crate::text::escape;
 
-/// How many command lines are shown of each kind; JSON has all.
+/// The most command lines that are shown of each kind; JSON has all.
 const MOST_SHOWN: usize = 40;
 
 /// A command line about which the two disagree.
@@ -28,7 +28,7 @@ struct Change {
     new: Expected,
 }
 
-/// Something that the two set otherwise for the calls of a command.
+/// Something that the two policies set differently for the calls of a command.
 struct Setting {
     command: String,
     what: &'static str,
@@ -42,7 +42,7 @@ pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> R
     let mut lines: BTreeMap<Vec<String>, String> = BTreeMap::new();
     for command in old_rules.iter().chain(new_rules.iter()) {
         for example in &command.examples {
-            // An example that is no command line is refused by both.
+            // Both refuse an example that is not a command line.
             if let Ok(words) = words_of(&example.line) {
                 lines.entry(words).or_insert_with(|| format!("example, {}", example.origin));
             }
@@ -122,7 +122,7 @@ impl Change {
     }
 }
 
-/// A line of thousands of characters is a probe of a length.
+/// The line, cut if it is long: a probe of a length may have thousands of characters.
 fn shortened(line: &str) -> String {
     match line.char_indices().nth(100) {
         Some((end, _)) => format!("{}… ({} characters)", line.get(..end).unwrap_or_default(), line.chars().count()),
@@ -149,7 +149,7 @@ impl Setting {
     }
 }
 
-/// What the two set otherwise. What can't be told to be narrower counts as wider.
+/// What the two policies set differently. A change counts as wider unless it is known to be narrower.
 fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
     let mut all = Vec::new();
     for (before, after) in old.iter().filter_map(|before| Some((before, new.get(&before.name)?))) {
@@ -163,7 +163,7 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
             levels.map(|level| format!("{}: {}", level.title(), written(&level.insert))).collect::<Vec<_>>()
         };
         let (was, is) = (inserted(before), inserted(after));
-        // More words inserted behind the same ones are narrower by intent; any other change deserves a look.
+        // Inserting more words after the same ones is meant to narrow; any other change deserves a look.
         let keeps = was.iter().all(|was| is.iter().any(|is| is.starts_with(was.as_str())) || level_is_gone(was, after));
         add("inserted words", none_or(&was.join("; ")), none_or(&is.join("; ")), keeps);
         let keeps_env = before.env.set.iter().all(|(name, value)| after.env.set.get(name) == Some(value))
@@ -179,7 +179,7 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
         add("limits", limits(before), limits(after), limits_are_narrower(before, after));
         let (was, is) = (values(before), values(after));
         for (place, was, is) in was.iter().filter_map(|(place, was)| Some((place, was, is.get(place)?))) {
-            // What programs may write they may mostly read as well.
+            // A program that may write a path can usually read it, too.
             let access =
                 |access: Access| format!("{place} is {}", if access == Access::Read { "read" } else { "written" });
             if let (Some(old), Some(new)) = (was.access, is.access) {
@@ -200,14 +200,14 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
     all
 }
 
-/// What the text of a command line does not show of a value.
+/// What a command line does not show about a value.
 #[derive(Default)]
 struct ValueOf {
     access: Option<Access>,
     is_secret: bool,
 }
 
-/// The values of options, and the operands, by where they stand, in words. Forms are told apart by their number.
+/// The values of options and the operands, by their place in words. Forms are distinguished by their number.
 fn values(rule: &CommandRule) -> BTreeMap<String, ValueOf> {
     let access = |value: &ValueType| match value {
         ValueType::Path(path) => Some(path.access),
@@ -238,7 +238,7 @@ fn values(rule: &CommandRule) -> BTreeMap<String, ValueOf> {
     all
 }
 
-/// Whether the level whose inserted words these are is not described any more, so that nothing runs without them.
+/// Whether the level with these inserted words is no longer described, so that nothing can run without them.
 fn level_is_gone(was: &str, after: &CommandRule) -> bool {
     let title = was.split(": ").next().unwrap_or_default();
     let is_there = |title: &str| after.level.levels().iter().any(|level| level.title() == title);
@@ -286,7 +286,7 @@ fn none_or(text: &str) -> String {
     if text.is_empty() { "none".to_owned() } else { text.to_owned() }
 }
 
-/// `A=1 B=2, without C D`, the values quoted where they have to be.
+/// `A=1 B=2, without C D`, with values quoted if necessary.
 fn environment(rule: &EnvRule) -> String {
     let set: Vec<String> = rule.set.iter().map(|(name, value)| written(&[format!("{name}={value}")])).collect();
     let parts = [

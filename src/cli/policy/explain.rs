@@ -1,4 +1,4 @@
-//! `allowexec policy explain`: what each word of a command is by its rule, and what the call would get.
+//! `allowexec policy explain`: what each word of a command is by its rule, and how the call would run.
 
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ pub(super) fn run(
     };
     let reason = verdict.refusal.as_ref().map(ToString::to_string);
     let is_plain = rule.is_none_or(|rule| rule.is_plain_any());
-    // What a call would get is of interest where some form lets it pass.
+    // The settings for a call are of interest only if some form matches it.
     let settings = rule.filter(|_| !is_plain && added.is_some());
     if json {
         let word = |part: &Explained| {
@@ -103,7 +103,7 @@ pub(super) fn run(
     Ok(outcome)
 }
 
-/// Lets every path pass: what a word is does not depend on where it leads.
+/// Accepts every path: what a word is does not depend on where it leads.
 struct Anywhere;
 
 impl PathJudge for Anywhere {
@@ -112,7 +112,7 @@ impl PathJudge for Anywhere {
     }
 }
 
-/// What each word is by the form that matches; nothing where none does, since then no reading is the right one.
+/// What each word is by the form that matches; empty if none does, since then no reading is the right one.
 fn explain(rule: &CommandRule, words: &[String]) -> Vec<Explained> {
     let Some(matched) = rule.judge(words, &mut Anywhere).matched else { return Vec::new() };
     let shown = matched.without_secrets(words);
@@ -132,7 +132,7 @@ fn explain(rule: &CommandRule, words: &[String]) -> Vec<Explained> {
     readings.iter().enumerate().map(part).collect()
 }
 
-/// What each word is where an entry without a policy lets the first one pass.
+/// What each word is if an entry of the allow-list allows the command with any arguments.
 fn explain_entry(entry: &Rule, words: &[String]) -> Vec<Explained> {
     let part = |(index, word): (usize, &String)| {
         let (role, what) = match index {
@@ -195,7 +195,7 @@ fn added(rule: &CommandRule, words: &[String]) -> Option<Added> {
     let matched = rule.judge(words, &mut Anywhere).matched?;
     let inserting = matched.levels.iter().filter(|(level, _)| !level.insert.is_empty());
     let inserted = inserting.map(|(level, _)| (level.title(), level.insert.clone())).collect();
-    // The values that are secret stay so: the words are shown first, and then the inserted ones put between them.
+    // Secret values are hidden first, and then the inserted words are added.
     let argv = matched.with_inserted(&matched.without_secrets(words));
     Some(Added { inserted, argv })
 }

@@ -1,8 +1,8 @@
-//! `allowexec policy`: the shipped profiles, and what policies decide, before any client asks.
+//! `allowexec policy`: the shipped profiles, and what policies would decide.
 //!
 //! - `show`: the profiles
-//! - `test`: the examples and cases of a policy, and what none of them uses
-//! - `explain`: what each word of a command is, and what its call would get
+//! - `test`: the examples and cases of a policy, and the forms and options that none of them uses
+//! - `explain`: what each word of a command is, and how its call would run
 //! - `diff`: what is wider and what is narrower in another policy
 //! - `suggest`: rules for the calls that recorded sessions were refused; `rule_yaml`: one such rule as YAML
 //! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what was seen in recorded ones
@@ -27,17 +27,17 @@ use crate::config::{Config, Surroundings};
 use crate::files::read_regular;
 use crate::policy::rules::{LARGEST_POLICY, Origin, PolicyText, Rules, profile_text};
 
-/// What `allowexec policy` does, with its words.
+/// The actions of `allowexec policy`, with their words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// Prints shipped profiles, or lists them.
     Show {
-        /// Those to print; all are listed where there are none.
+        /// Those to print; without any, all are listed.
         names: Vec<String>,
     },
     /// Runs the examples of policies, and cases.
     Test {
-        /// The policies; the configured ones where there are none.
+        /// The policies; without any, the configured ones.
         files: Vec<String>,
         /// Files of cases.
         cases: Vec<String>,
@@ -53,9 +53,9 @@ pub(super) enum Action {
     },
     /// Compares two policies.
     Diff {
-        /// What was.
+        /// The old policy.
         old: String,
-        /// What would be.
+        /// The new policy.
         new: String,
         /// Recorded sessions, whose calls are compared too.
         transcripts: Vec<String>,
@@ -67,11 +67,11 @@ pub(super) enum Action {
     },
 }
 
-/// What each action is called on the command line.
+/// The name of each action on the command line.
 pub(super) const ACTIONS: [&str; 5] = ["show", "test", "explain", "diff", "suggest"];
 
 impl Action {
-    /// Reads the words behind `policy`, with the flags that some actions have.
+    /// Reads the words after `policy`, with the flags that some actions have.
     pub(super) fn parse(words: Vec<String>, flags: ActionFlags) -> Result<Self, CliError> {
         let missing = |what| CliError::Missing { subcommand: "policy", what };
         let ActionFlags { directory, with_input, cases } = flags;
@@ -113,7 +113,7 @@ impl Action {
     }
 }
 
-/// The flags that stand for themselves on the command line until the action is known.
+/// The flags that some actions have.
 #[derive(Debug, Default)]
 pub(super) struct ActionFlags {
     pub directory: Option<String>,
@@ -121,7 +121,7 @@ pub(super) struct ActionFlags {
     pub cases: Vec<String>,
 }
 
-/// Does it. `config` is called only by those that settings concern.
+/// Runs an action. `config` is called only by actions that need settings.
 pub(super) fn run(
     action: &Action,
     json: bool,
@@ -150,7 +150,7 @@ pub(super) fn run(
     }
 }
 
-/// The rules of a policy file, or of the shipped profile of this name where there is no such file. The examples are not run.
+/// The rules of a policy file, or of the shipped profile of this name if there is no such file. The examples are not run.
 fn rules_of(file: &str) -> Result<Rules, CliError> {
     let wrong = |why: String| CliError::Policy { why };
     let directory = Surroundings::of_this_process()?.directory;
@@ -164,13 +164,13 @@ fn rules_of(file: &str) -> Result<Rules, CliError> {
     Rules::read(&[text], &[], &[]).map_err(|error| wrong(error.to_string()))
 }
 
-/// The text of a file of at most so many bytes, or why there is none.
+/// The text of a file of at most `most` bytes, or why it can't be read.
 fn text_of(path: &Path, most: u64) -> Result<String, String> {
     let bytes = read_regular(path, most).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "it is no UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
-/// A place as JSON has it: the file or profile, and the line where it has lines.
+/// A place as JSON has it: the file or profile, and the line if there is one.
 fn place(origin: &Origin) -> (String, Option<usize>) {
     (origin.source.to_string(), Some(origin.line).filter(|line| *line > 0))
 }

@@ -1,5 +1,5 @@
-//! Command lines made from the grammar of policies: each option once with values at the edges of its type, each operand
-//! with such values. What one of two policies describes is tried in both.
+//! Command lines made from two policies: each option once with values at the edges of its type, and each operand with such
+//! values. What one policy describes is tried in both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::policy::rules::{
 /// The most command lines that are made.
 const MOST: usize = 50_000;
 
-/// Values to try, by the level and the spelling of the option; of the empty spelling for operands.
+/// Values to try, by the level and the spelling of the option, which is empty for operands.
 type Samples = BTreeMap<(Vec<String>, String), BTreeSet<String>>;
 
 /// The command lines for both policies, each once, and whether there would have been more.
@@ -46,7 +46,7 @@ fn collect(level: &Level, samples: &mut Samples) {
     }
 }
 
-/// Values within a type and at its edges; some lie outside.
+/// Values within a type, at its edges, and outside.
 fn values(value: &ValueType) -> Vec<String> {
     match value {
         ValueType::Integer { low, high } => {
@@ -82,7 +82,7 @@ fn first_of(set: &CharSet) -> Option<char> {
     edges(set).find(|character| !"-+@".contains(*character))
 }
 
-/// The characters of a set that are written in it: the ends of its ranges.
+/// The characters that the text of a set names, such as the ends of its ranges.
 fn edges(set: &CharSet) -> impl Iterator<Item = char> {
     set.text().chars().filter(|character| set.holds(*character)).collect::<BTreeSet<char>>().into_iter()
 }
@@ -118,7 +118,7 @@ fn of_level(level: &Level, samples: &Samples, lines: &mut BTreeSet<Vec<String>>)
                 lines.insert(line(&spelled, &base));
             }
         }
-        // Options on both sides of an operand, and `--` in front of one, behind one and alone.
+        // Options before and after an operand, and `--` before one, after one and alone.
         let with_operand: &[String] = &one_of_each(&form.operands);
         let placed =
             |words: &[&[String]]| level.path.iter().chain(&required).chain(words.concat().iter()).cloned().collect();
@@ -134,15 +134,15 @@ fn of_level(level: &Level, samples: &Samples, lines: &mut BTreeSet<Vec<String>>)
         lines.insert(placed(&[with_operand, &double_dash]));
         lines.insert(placed(&[&double_dash, with_operand]));
         lines.insert(placed(&[&double_dash, &["-x".to_owned()]]));
-        for behind in form.after_double_dash.iter().flat_map(|behind| operands(behind, level, samples)) {
-            let behind: Vec<String> = base.iter().cloned().chain(["--".to_owned()]).chain(behind).collect();
-            lines.insert(line(&[], &behind));
+        for after in form.after_double_dash.iter().flat_map(|after| operands(after, level, samples)) {
+            let after: Vec<String> = base.iter().cloned().chain(["--".to_owned()]).chain(after).collect();
+            lines.insert(line(&[], &after));
         }
     }
     of_subcommands(level, options, subcommands, samples, lines);
 }
 
-/// The options that stand before a subcommand, each with each of them.
+/// Each option that may come before a subcommand, with each subcommand.
 fn of_subcommands(
     level: &Level,
     options: &Options,
@@ -165,7 +165,7 @@ fn of_subcommands(
     }
 }
 
-/// Each operand as it first may be, also one that may be left out.
+/// The first value of each operand, including those that may be left out.
 fn one_of_each(operands: &[Operand]) -> Vec<String> {
     let words = |operand: &Operand| std::iter::repeat_n(first(operand), operand.least.clamp(1, 8));
     operands.iter().flat_map(words).collect()
@@ -175,7 +175,7 @@ fn first(operand: &Operand) -> String {
     values(&operand.value).into_iter().next().unwrap_or_default()
 }
 
-/// The least that the operands may be, with each sample in each place once; and one more of what repeats.
+/// The fewest operands, with each sample in each place once, and with one more of those that repeat.
 fn operands(operands: &[Operand], level: &Level, samples: &Samples) -> Vec<Vec<String>> {
     let of_any = samples.get(&(level.path.clone(), String::new()));
     let base: Vec<String> =
@@ -202,7 +202,7 @@ fn operands(operands: &[Operand], level: &Level, samples: &Samples) -> Vec<Vec<S
     all
 }
 
-/// The options that a form needs, each as it first may be.
+/// The options that a form requires, each in its first spelling with its first value.
 fn required(options: &Options, level: &Level, samples: &Samples) -> Vec<String> {
     let needed = options.iter().filter(|option| option.is_required);
     needed.filter_map(|option| spelled(option, level, samples).into_iter().next()).flatten().collect()

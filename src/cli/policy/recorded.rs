@@ -26,7 +26,7 @@ pub(super) struct Recorded {
 /// The calls of a transcript.
 ///
 /// # Errors
-/// Why there is no transcript.
+/// Why the transcript can't be read.
 pub(super) fn read(file: &str, directory: &Path) -> Result<Vec<Recorded>, String> {
     let bytes = read_regular(&directory.join(file), LARGEST).map_err(|error| format!("{file}: {error}"))?;
     let transcript = Transcript::parse(file, bytes).map_err(|error| error.to_string())?;
@@ -78,7 +78,8 @@ fn members(message: &Value) -> &[Value] {
     }
 }
 
-/// The words of a `tools/call`, and its directory. A tool that is no command's own has no `arguments` text.
+/// The words of a `tools/call`, and its directory. A tool that is not listed here is that of a command, and has its arguments
+/// in the text `arguments`.
 fn command(message: &Value) -> Option<(Vec<String>, Option<String>)> {
     if message.get("method")?.as_str()? != "tools/call" {
         return None;

@@ -15,13 +15,13 @@ const MOST_WORDS: usize = 12;
 pub(super) enum Printed {
     /// All of it: a rule by itself.
     All,
-    /// The options that the profile lacks, for a rule that extends it.
+    /// Only the options that the profile lacks, for a rule that extends it.
     NewOptions,
     /// A form for each subcommand, for a rule that extends the profile.
     NewForm,
 }
 
-/// A scalar that YAML reads as this very text.
+/// A scalar that YAML reads as exactly this text.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
@@ -54,7 +54,7 @@ pub(super) fn command(
         }
     }
     if let Some(rule) = known_alone {
-        // What a profile inserts holds for what it allows; without it the same words could start programs.
+        // The words that a profile inserts make its commands safe; without them, the same command could start programs.
         let sandbox = &rule.sandbox;
         if sandbox.level.is_some() || !rule.level.insert.is_empty() {
             text.push_str("    # review: the profile inserts words and asks for a sandbox; `policy show` prints it\n");
@@ -99,13 +99,13 @@ fn level(seen: &Seen, known: Option<&Level>, printed: Printed, indent: usize, te
     }
 }
 
-/// Whether each form of the level has this option.
+/// Whether this option belongs to all forms of the level.
 fn is_of_level(level: &Level, spelling: &str) -> bool {
     matches!(&level.arguments, Arguments::Described { options, .. } if options.get(spelling).is_some())
 }
 
-/// The options that the level lacks. One that it has with other numbers or words keeps those too, since the description in the
-/// suggestion stands in place of the profile's.
+/// The options that the level lacks. An option that it has with other numbers or words keeps those, since the suggestion
+/// replaces the profile's description of that option.
 fn new_options(seen: &Seen, known: Option<&Level>) -> SeenOptions {
     let Some(Arguments::Described { options, forms, .. }) = known.map(|level| &level.arguments) else {
         return seen.options.clone();
@@ -155,7 +155,7 @@ fn options(seen: &SeenOptions, indent: usize, text: &mut String) {
 fn words(seen_options: &SeenOptions, seen: &Seen, indent: usize, text: &mut String) {
     let pad = " ".repeat(indent);
     options(seen_options, indent, text);
-    for (key, rows) in [("operands", &seen.operands), ("after_double_dash", &seen.behind)] {
+    for (key, rows) in [("operands", &seen.operands), ("after_double_dash", &seen.after_double_dash)] {
         let count = rows.first().map_or(0, Vec::len);
         let least = rows.iter().map(Vec::len).min().unwrap_or_default();
         if rows.iter().all(Vec::is_empty) {
@@ -179,12 +179,12 @@ fn words(seen_options: &SeenOptions, seen: &Seen, indent: usize, text: &mut Stri
     }
 }
 
-/// The type with one attribute more.
+/// The type with one more attribute.
 fn with(kind: &str, attribute: &str) -> String {
     kind.strip_suffix('}').map_or_else(|| kind.to_owned(), |kind| format!("{kind}, {attribute}}}"))
 }
 
-/// The narrowest type of these values, and a mark where a person must look.
+/// The narrowest type of these values, and a comment if a person must review it.
 fn type_of(values: &BTreeSet<String>) -> (String, &'static str) {
     let numbers: Option<Vec<i64>> = values.iter().map(|value| number(value)).collect();
     if let Some(numbers) = numbers {

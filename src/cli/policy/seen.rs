@@ -14,21 +14,21 @@ pub(super) struct Seen {
     pub options: SeenOptions,
     /// The operands of each call that ended here.
     pub operands: Vec<Vec<String>>,
-    /// Those behind `--`.
-    pub behind: Vec<Vec<String>>,
-    /// What was seen behind each subcommand.
+    /// Those after `--`.
+    pub after_double_dash: Vec<Vec<String>>,
+    /// What was seen after each subcommand.
     pub subcommands: BTreeMap<String, Seen>,
 }
 
 impl Seen {
-    /// Reads the words of one call. What a shipped profile knows of the command tells which options have values.
+    /// Reads the words of one call. A shipped profile that describes the command tells which options have values.
     pub(super) fn add(&mut self, words: &[String], known: Option<&Level>) {
         let syntax = known.map_or(Syntax::Gnu, |level| level.syntax);
-        let (mut operands, mut behind) = (Vec::new(), None);
+        let (mut operands, mut after_double_dash) = (Vec::new(), None);
         let mut rest = words.iter().enumerate();
         while let Some((index, word)) = rest.next() {
             if word == "--" && syntax != Syntax::Operands {
-                behind = Some(words.get(index + 1..).unwrap_or_default().to_vec());
+                after_double_dash = Some(words.get(index + 1..).unwrap_or_default().to_vec());
                 break;
             }
             let is_option = word.starts_with('-') && word != "-" && syntax != Syntax::Operands;
@@ -58,7 +58,7 @@ impl Seen {
             }
         }
         self.operands.push(operands);
-        self.behind.extend(behind);
+        self.after_double_dash.extend(after_double_dash);
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn subcommands(level: &Level) -> Option<&[Level]> {
     }
 }
 
-/// Where a profile says that the value of an option stands; `None` for a flag, and where nothing is known.
+/// Where the value of an option is, by the profile: `Some(None)` for a flag, `None` if the option is unknown.
 fn place_of(spelling: &str, known: Option<&Level>) -> Option<Option<ValuePlace>> {
     let Arguments::Described { options, forms, .. } = &known?.arguments else { return None };
     let option = options.get(spelling).or_else(|| forms.iter().find_map(|form| form.options.get(spelling)))?;
@@ -79,7 +79,7 @@ fn place_of(spelling: &str, known: Option<&Level>) -> Option<Option<ValuePlace>>
     })
 }
 
-/// The options in a word, each with its value where that stands in the same word, and where it is to be looked for.
+/// The options in a word, each with its value if that is in the same word, and with where its value may be.
 fn split(word: &str, syntax: Syntax, known: Option<&Level>) -> Vec<(String, Option<String>, Option<ValuePlace>)> {
     let is_bundle = matches!(syntax, Syntax::Gnu | Syntax::Posix) && !word.starts_with("--");
     if !is_bundle {

@@ -1,4 +1,4 @@
-//! `allowexec policy show`: the shipped profiles, as a list or as the YAML that one copies and changes.
+//! `allowexec policy show`: the shipped profiles, as a list or as YAML to copy and change.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! `allowexec policy suggest`: the narrowest rules for the calls that recorded sessions were refused.
 //!
-//! Options get the spellings that were seen, numbers their range, words a list of them, paths `path: read`. What nobody can
-//! tell from a call is marked for review. Nothing is suggested for programs that run any code, and for calls that name
-//! files elsewhere. Each suggestion is loaded before it is printed, with its calls as examples.
+//! Options get the spellings that were seen, numbers their range, words a list of them, paths `path: read`. What a call does not
+//! show is marked for review. Nothing is suggested for programs that run any code, or for calls that name files outside of the
+//! project. Each suggestion is loaded before it is printed, with its calls as examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -20,7 +20,7 @@ use crate::policy::wrappers::{Reach, reach_of};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 
-/// Why nothing is suggested for some calls.
+/// Calls for which nothing is suggested, and why.
 struct Skipped {
     what: String,
     why: String,
@@ -57,7 +57,7 @@ pub(super) fn run(config: &Config, transcripts: &[String], json: bool) -> Result
             ));
         } else if let Some(rule) = known.get(command) {
             text.push_str(&format!(
-                "# `{command}` is described in {} too; look whether that fits.\n",
+                "# `{command}` is also described in {}; check whether that fits.\n",
                 rule.origin.source
             ));
         }
@@ -97,7 +97,7 @@ fn profile_of<'r>(rules: &'r Rules, command: &str) -> Option<&'r str> {
     }
 }
 
-/// The YAML of each command, and what is left out. What is in use already decides what a suggestion adds to.
+/// The YAML of each command, and what is left out. A suggestion for a command of a profile in use extends that profile.
 fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<String, String>, Vec<Skipped>) {
     let mut by_command: BTreeMap<&str, BTreeSet<&[String]>> = BTreeMap::new();
     let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
@@ -114,7 +114,7 @@ fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<Strin
         }
     }
     for (name, calls) in by_command {
-        // What a wrapper may start is for a person to say; those that a profile describes have words of their own.
+        // A person must decide what a wrapper may start. A wrapper that a profile describes is restricted by that rule.
         let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none());
         if let Some(reach) = reach {
             skipped.push(Skipped { what: name.to_owned(), why: reach.meaning().to_owned() });
@@ -148,7 +148,7 @@ fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<Strin
     (commands, skipped)
 }
 
-/// Whether a word names, or holds behind `=`, a path that leads out of the directory of the call.
+/// Whether a word, or its part after `=`, is a path that leads out of the directory of the call.
 fn leads_elsewhere(word: &str) -> bool {
     let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value);
     Path::new(value)

@@ -1,4 +1,4 @@
-//! `allowexec policy test`: the examples and cases of a policy, all of them, and what none of them uses.
+//! `allowexec policy test`: runs all examples and cases of a policy, and reports the forms and options that none of them uses.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::text::escape;
 /// The largest file of cases.
 const LARGEST_CASES: u64 = 16 * 1024 * 1024;
 
-/// What came out otherwise.
+/// An example or a case that was decided otherwise than expected.
 struct Wrong {
-    /// Where it stands: a file with a line.
+    /// Its file and line.
     at: (String, Option<usize>),
     line: String,
     expected: Expected,
@@ -28,13 +28,13 @@ struct Wrong {
     why: Option<String>,
 }
 
-/// What no example and no case uses.
+/// A form or an option that no example and no case uses.
 struct Unused {
     at: (String, Option<usize>),
     what: String,
 }
 
-/// What became of one policy.
+/// The result for one policy.
 struct Report {
     file: String,
     examples: usize,
@@ -45,7 +45,7 @@ struct Report {
     warnings: Vec<String>,
 }
 
-/// What was used: forms by their place, options by their place and first spelling.
+/// The forms that were used, by their place, and the options, by their place and first spelling.
 #[derive(Default)]
 struct Used {
     forms: HashSet<Origin>,
@@ -118,7 +118,7 @@ fn key(option: &OptionRule) -> (Origin, String) {
     (option.origin.clone(), option.spellings.first().cloned().unwrap_or_default())
 }
 
-/// The forms and options of this very policy, not of a profile that it uses, that nothing used.
+/// The unused forms and options of this policy itself, without those of profiles that it uses.
 fn unused(rules: &Rules, file: &str, used: &Used) -> Vec<Unused> {
     let is_own = |origin: &Origin| match &*origin.source {
         PolicySource::File(name) => name == Path::new(file),

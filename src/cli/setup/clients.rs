@@ -20,7 +20,7 @@ pub(in crate::cli) enum Client {
     Zed,
 }
 
-/// The client's own command for adding a server; what stands before the server's program and arguments.
+/// The client's own command for adding a server, up to the server's program and arguments.
 #[derive(Clone, Copy)]
 pub(super) enum Command {
     /// The server's command line follows.
@@ -138,12 +138,12 @@ impl Client {
         }
     }
 
-    /// The key of its file that holds servers, where that file is JSON.
+    /// The key of its file that holds servers, if that file is JSON.
     pub(in crate::cli) fn key(self) -> Option<&'static str> {
         self.form().snippet.key()
     }
 
-    /// Whether its file may hold no comments, so that it reads nothing from a file that is no JSON.
+    /// Whether its file must be plain JSON, without comments.
     pub(in crate::cli) fn reads_plain_json(self) -> bool {
         match self {
             Self::ClaudeCode | Self::ClaudeDesktop | Self::Copilot => true,
@@ -151,12 +151,12 @@ impl Client {
         }
     }
 
-    /// Where it starts servers, if that is neither the project nor where the client was started.
+    /// The directory that it starts servers in, if that is neither the project nor the directory that the client was started in.
     pub(in crate::cli) fn starts_in(self) -> Option<&'static str> {
         (self == Self::ClaudeDesktop && !cfg!(windows)).then_some("/")
     }
 
-    /// The program that is looked for in PATH; none for what has no command of its own.
+    /// The program to look for in PATH; `None` if the client has no command of its own.
     fn program(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some("claude"),
@@ -172,12 +172,12 @@ impl Client {
     }
 }
 
-/// Where a user keeps settings on this system.
+/// Where clients keep a user's settings on this system.
 pub(in crate::cli) struct ClientFiles {
     home: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`, or what stands for it.
+    /// `XDG_CONFIG_HOME`, or its default.
     configuration: Option<PathBuf>,
-    /// Where desktop programs keep theirs.
+    /// Where desktop programs keep their settings.
     desktop: Option<PathBuf>,
     codex: Option<PathBuf>,
     directory: PathBuf,
@@ -200,11 +200,11 @@ impl ClientFiles {
         Self { desktop, codex, configuration, directory: surroundings.directory.clone(), home }
     }
 
-    /// The file that a snippet belongs in; `None` where no home directory is known.
+    /// The file that a snippet belongs in; `None` if no home directory is known.
     pub(super) fn file(&self, client: Client) -> Option<String> {
         let below = |place: &Option<PathBuf>, part: &str| place.as_deref().map(|place| place.join(part));
         let file = match client {
-            // Its own file holds much else, and is written by its command; this one is for the project.
+            // Its main file holds much else, and its own command writes that; this one is for the project.
             Client::ClaudeCode => Some(self.directory.join(".mcp.json")),
             Client::ClaudeDesktop => below(&self.desktop, "Claude/claude_desktop_config.json"),
             Client::Codex => below(&self.codex, "config.toml"),
@@ -216,11 +216,11 @@ impl ClientFiles {
             Client::Zed if cfg!(windows) => below(&self.desktop, "Zed/settings.json"),
             Client::Zed => below(&self.configuration, "zed/settings.json"),
         };
-        // One kind of separator, also on Windows.
+        // With one kind of separator, even on Windows.
         file.map(|file| file.components().collect::<PathBuf>().display().to_string())
     }
 
-    /// All files in which a client may have servers: the user's, and the project's here.
+    /// All files in which a client may have servers: the user's, and those of the project in this directory.
     pub(in crate::cli) fn all(&self, client: Client) -> Vec<PathBuf> {
         let here = |part: &str| Some(self.directory.join(part));
         let more = match client {
@@ -234,14 +234,14 @@ impl ClientFiles {
         self.file(client).map(PathBuf::from).into_iter().chain(more).collect()
     }
 
-    /// The client's program or the directory of its settings, where one of them is there.
+    /// The client's program, or the directory of its settings, if one of them exists.
     pub(super) fn found(&self, client: Client, search_path: &SearchPath) -> Option<String> {
         let programs = Programs::new(search_path.clone(), self.directory.clone());
         let program = client.program().and_then(|name| programs.find_listed(name));
         if let Some(program) = program {
             return Some(program.path().display().to_string());
         }
-        // That of a project is no sign of it.
+        // The file of a project does not show that the client is installed.
         let file = self.file(client).filter(|_| client != Client::ClaudeCode)?;
         let settings = Path::new(&file).parent().filter(|settings| settings.is_dir())?;
         Some(settings.display().to_string())

@@ -1,9 +1,9 @@
-//! `allowexec setup CLIENT`: what to do so that a client starts this server with the flags given. It edits nobody's files.
+//! `allowexec setup CLIENT`: what to do so that a client starts this server with the flags given. It edits no file.
 //!
 //! - `clients`: the clients, how each is told of a server, and where its file is on this system
 //! - `snippet`: commands, JSON and TOML, each with its own quoting
 //!
-//! What explains stands in lines that begin with `# `, so that the rest can be given to a shell or appended to a file.
+//! Explanations are lines that begin with `# `, so that the rest can be given to a shell or appended to a file.
 
 mod clients;
 mod snippet;
@@ -21,10 +21,10 @@ use crate::policy::SearchPath;
 use crate::server::Parts;
 use crate::text::escape;
 
-/// What was asked for beside the settings.
+/// The flags of the subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Options {
-    /// The snippet for the file, also where the client has a command.
+    /// Print the snippet for the file, even if the client has a command.
     pub snippet: bool,
     pub json: bool,
 }
@@ -34,7 +34,7 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
     let here = Surroundings::of_this_process()?;
     let files = ClientFiles::new(&here);
     let unused: Vec<&str> = here.setting_variables().collect();
-    // The client's process has an environment of its own.
+    // The client starts servers in an environment of its own.
     let surroundings = here.clone().without_settings();
     let config = Config::resolve(flags, surroundings.clone())?;
     let parts = Parts::new(&config);
@@ -71,7 +71,7 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
         Some(command) => format!("# {}: run this.\n{command}\n", client.title()),
         None => {
             let file = file.as_deref().map_or_else(|| "its file of settings".into(), escape);
-            format!("# {}: put this into {file}, beside what is there.\n{snippet}\n", client.title())
+            format!("# {}: add this to {file}.\n{snippet}\n", client.title())
         }
     };
     print(&format!("{what}{}", notes.map(|note| format!("# {note}\n")).collect::<String>()))
@@ -104,7 +104,7 @@ fn command_line(command: Command, server: &Server) -> String {
     snippet::command_line(&words)
 }
 
-/// Says which clients there are on this system.
+/// Prints which clients are found on this system.
 pub(super) fn list(json: bool) -> Result<Outcome, CliError> {
     let surroundings = Surroundings::of_this_process()?;
     let files = ClientFiles::new(&surroundings);

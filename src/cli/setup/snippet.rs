@@ -1,4 +1,4 @@
-//! The server as a part of each client's file, and as a command line for a shell.
+//! The server as a snippet for each client's file, and as a command line for a shell.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) struct Server {
 /// The shape of a client's file.
 #[derive(Clone, Copy)]
 pub(super) enum Snippet {
-    /// `mcpServers`, with `type` and `tools` where the client wants them.
+    /// `mcpServers`, with `type` and `tools` if the client wants them.
     McpServers { is_typed: bool },
     /// A table of `config.toml`.
     Codex,
@@ -39,7 +39,7 @@ impl Snippet {
         }
     }
 
-    /// The key that holds servers, where it is JSON.
+    /// The key that holds servers, if the file is JSON.
     pub(super) fn key(self) -> Option<&'static str> {
         match self {
             Self::McpServers { .. } => Some("mcpServers"),
@@ -50,7 +50,7 @@ impl Snippet {
         }
     }
 
-    /// Without a line end at its end.
+    /// The snippet, without a line end at its end.
     pub(super) fn text(self, server: &Server) -> String {
         let Server { program, arguments } = server;
         let json = match self {
@@ -109,12 +109,12 @@ pub(super) fn command_line(words: &[String]) -> String {
 }
 
 fn for_posix(word: &str) -> Cow<'_, str> {
-    // It refuses NUL alone, which neither a setting nor a path can hold.
+    // It rejects only NUL, which neither a setting nor a path can contain.
     shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }
 
-/// As programs split their command lines on Windows: double quotes, with a `\` before each within, and those before a quote
-/// doubled. cmd.exe takes it so where no `%` stands in it.
+/// A word quoted as programs on Windows split their command lines: in double quotes, with a `\` before each inner quote, and
+/// with each `\` before a quote doubled. cmd.exe passes this on unchanged unless it contains a `%`.
 fn for_windows(word: &str) -> Cow<'_, str> {
     let is_bare = |character: char| character.is_alphanumeric() || "-_./:\\,=+@".contains(character);
     if !word.is_empty() && word.chars().all(is_bare) {
