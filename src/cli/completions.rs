@@ -110,11 +110,6 @@ fn names(separator: &str) -> String {
     Name::SUBCOMMANDS.map(Name::text).join(separator)
 }
 
-/// The actions of `allowexec audit`.
-fn audit_actions() -> [&'static str; 3] {
-    audit::ACTIONS.map(|(name, _)| name)
-}
-
 fn profiles(separator: &str) -> String {
     profile_names().collect::<Vec<_>>().join(separator)
 }
@@ -182,7 +177,7 @@ fn bash() -> String {
         names = names("|"),
         commands = names(" "),
         actions = ACTIONS.join(" "),
-        audit = audit_actions().join(" "),
+        audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
     )
@@ -245,7 +240,7 @@ fn zsh() -> String {
          if [[ $funcstack[1] == _allowexec ]]; then _allowexec \"$@\"; else compdef _allowexec allowexec; fi\n",
         names = names("|"),
         actions = ACTIONS.join(" "),
-        audit = audit_actions().join(" "),
+        audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
     )
@@ -277,7 +272,7 @@ fn fish() -> String {
         script,
         "complete -c allowexec -n '__fish_seen_subcommand_from policy; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
     );
-    let actions = audit_actions().join(" ");
+    let actions = audit::ACTIONS.join(" ");
     let _ = writeln!(
         script,
         "complete -c allowexec -n '__fish_seen_subcommand_from audit; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
@@ -308,7 +303,7 @@ fn powershell() -> String {
     for action in ACTIONS {
         let _ = writeln!(rows, "        @('policy', '{action}', 'policy {action}')");
     }
-    for action in audit_actions() {
+    for action in audit::ACTIONS {
         let _ = writeln!(rows, "        @('audit', '{action}', 'audit {action}')");
     }
     for profile in profile_names() {
@@ -358,7 +353,7 @@ mod tests {
             for other in Shell::ALL {
                 assert!(script.contains(other.text()), "{shell:?} does not complete {other:?}");
             }
-            for word in ACTIONS.into_iter().chain(audit_actions()).chain(profile_names()) {
+            for word in ACTIONS.into_iter().chain(audit::ACTIONS).chain(profile_names()) {
                 assert!(script.contains(word), "{shell:?} does not complete {word}");
             }
         }

@@ -198,14 +198,6 @@ pub(super) enum CliError {
         /// Why, with what to change.
         why: String,
     },
-    /// The lock file can't be written.
-    #[error("can't write the lock file `{file}`")]
-    WriteLock {
-        /// Its name.
-        file: String,
-        /// Why.
-        source: PlaceError,
-    },
     /// Standard output can't be written to.
     #[error("can't write to standard output")]
     Output {

@@ -52,7 +52,7 @@ pub(super) fn run(config: Config, flags: &Flags, options: &Options) -> Result<Ou
     }
     let is_same = before.is_ok_and(|bytes| Lock::of_bytes(&bytes, &file).is_ok_and(|before| before == now));
     if !is_same {
-        let failed = |source| CliError::WriteLock { file: name.display().to_string(), source };
+        let failed = |source| CliError::Write { file: name.display().to_string(), source };
         write(&file, &now.to_text()?).map_err(failed)?;
     }
     let done = if is_same { "the same as before" } else { "written" };

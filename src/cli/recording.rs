@@ -82,11 +82,8 @@ impl Target {
 
     /// The error for this file, with how to mend it.
     pub(super) fn error(&self, source: PlaceError) -> CliError {
-        let how = match (&source, self.how) {
-            (PlaceError::Exists, "`--output` or `--dir`") => "put `%t` into the name, or give `--force` to replace it",
-            (PlaceError::Exists, _) => "`--record`; put `%t` into the name, or give `--force` to replace it",
-            (_, how) => how,
-        };
+        let is_there = matches!(source, PlaceError::Exists);
+        let how = if is_there { "put `%t` into the name, or give `--force` to replace it" } else { self.how };
         CliError::Record { file: self.shown.clone(), how, source }
     }
 

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::replay::{self, STANDARD_INPUT, transcripts};
 use super::replayer::{Original, Replayed, Replayer};
 use super::signals::{Interrupt, Signals};
-use super::verdicts::ReplayVerdict;
+use super::verdicts::{ReplayVerdict, summary};
 use super::{Outcome, print, stdio};
 use crate::exec::own_descendants;
 use crate::text::escape;
@@ -203,9 +203,7 @@ impl Counts {
             (self.broken, "broken"),
             (self.unseen, "not looked at"),
         ];
-        let parts = counts.iter().filter(|(count, words)| *count > 0 || *words == "the same");
-        let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {words}")).collect();
-        format!("{} of {all}\n", parts.join(", "))
+        summary(&counts, all)
     }
 
     fn outcome(&self) -> Outcome {

@@ -8,7 +8,7 @@ use super::faults::Faults;
 use super::help::Length;
 use super::name::Name;
 use super::own_flags::Given;
-use super::policy::{Action, ActionFlags};
+use super::policy::Action;
 use super::{audit, lock, mock, record, replay, report, review, setup};
 use crate::config::meant;
 use crate::text::{nearest, read_duration};
@@ -142,11 +142,7 @@ impl Subcommand {
                 let command = some(words, "check", "a command after `--`")?;
                 Self::Check { directory, command, with_input: given.is_given("with-input"), json }
             }
-            Some(Name::Policy) => {
-                let cases = given.all("cases").map(str::to_owned).collect();
-                let flags = ActionFlags { directory, with_input: given.is_given("with-input"), cases };
-                Self::Policy { action: Action::parse(words.collect(), flags)?, json }
-            }
+            Some(Name::Policy) => Self::Policy { action: Action::parse(words, given)?, json },
         })
     }
 }
@@ -165,8 +161,24 @@ pub(super) fn named<T: Copy, const N: usize>(
     })
 }
 
+/// Makes sure that no flag is given that only another action of the subcommand has; `flags` are the flags with their actions.
+pub(super) fn check_flags(
+    subcommand: &'static str,
+    action: &str,
+    given: &Given,
+    flags: &[(&str, &str)],
+) -> Result<(), CliError> {
+    match flags.iter().find(|(flag, of)| given.is_given(flag) && *of != action) {
+        None => Ok(()),
+        Some((flag, of)) => {
+            let help = format!("; only `allowexec {subcommand} {of}` has it");
+            Err(CliError::UnknownOwnFlag { flag: (*flag).to_owned(), subcommand, help })
+        }
+    }
+}
+
 /// The next word, which must be there.
-fn word(
+pub(super) fn word(
     words: &mut impl Iterator<Item = String>,
     subcommand: &'static str,
     what: &'static str,

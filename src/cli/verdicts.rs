@@ -117,10 +117,7 @@ impl ReplayVerdicts {
 
     /// The last line for people.
     pub(super) fn summary(&self) -> String {
-        let counts = ReplayVerdict::NAMES.map(|(name, words)| (name, words, self.count(name)));
-        let parts = counts.iter().filter(|(name, _, count)| *count > 0 || *name == "same");
-        let parts: Vec<String> = parts.map(|(_, words, count)| format!("{count} {words}")).collect();
-        format!("{} of {}\n", parts.join(", "), self.0.len())
+        summary(&ReplayVerdict::NAMES.map(|(name, words)| (self.count(name), words)), self.0.len())
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -174,6 +171,13 @@ impl ReplayVerdicts {
         xml.push_str("  </testsuite>\n</testsuites>\n");
         xml
     }
+}
+
+/// The last line for people: how many files came out in which way, of `all`.
+pub(super) fn summary(counts: &[(usize, &str)], all: usize) -> String {
+    let parts = counts.iter().filter(|(count, words)| *count > 0 || *words == "the same");
+    let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {words}")).collect();
+    format!("{} of {all}\n", parts.join(", "))
 }
 
 /// Text as XML. It contains no character that XML forbids, since those are already escaped.

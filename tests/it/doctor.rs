@@ -265,7 +265,8 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
         (
             &work,
             &format!("{sandboxed} --cwd-root ~/x"),
-            "`--cwd-root ~/x` names a directory `~`, since nobody expands `~` here; write the whole path, such as",
+            "`--cwd-root ~/x` names a directory called `~`, since only a shell would expand it; write the whole \
+                    path, such as",
         ),
         (
             Path::new("/"),
@@ -344,7 +345,7 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
             desktop,
             "{",
             Some(
-                "Claude Desktop can't start the server of `[base]/home/.config/Claude/claude_desktop_config.json`: the file is no JSON",
+                "Claude Desktop can't start the server of `[base]/home/.config/Claude/claude_desktop_config.json`: the file is not JSON",
             ),
         ),
         (
@@ -360,13 +361,13 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
         (
             desktop,
             &entry(r#"{"command": "/nowhere/allowexec", "args": []}"#),
-            Some("its program `/nowhere/allowexec` is not there; `allowexec setup claude-desktop` prints what works"),
+            Some("its program `/nowhere/allowexec` was not found; `allowexec setup claude-desktop` prints what works"),
         ),
         (desktop, &entry(r#"{"command": "/nowhere/another", "args": []}"#), None),
         (
             "project/.mcp.json",
             &entry(r#"{"command": "allowexec", "args": []}"#),
-            Some("its program `allowexec` is not there"),
+            Some("its program `allowexec` was not found"),
         ),
         (
             "project/.cursor/mcp.json",
@@ -406,7 +407,7 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
         (
             "home/.claude.json",
             &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "/nowhere"]}"#),
-            Some("`--cwd-root /nowhere` names no directory"),
+            Some("`--cwd-root /nowhere` is not a directory"),
         ),
         // The entry's own directory.
         (
@@ -414,7 +415,7 @@ fn a_clients_file_that_cannot_start_this_program_is_a_warning_and_others_are_non
             &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "."], "cwd": "[work]"}"#),
             None,
         ),
-        ("project/.mcp.json", &entry(r#"{"command": "../../allowexec", "cwd": "/"}"#), Some("is not there")),
+        ("project/.mcp.json", &entry(r#"{"command": "../../allowexec", "cwd": "/"}"#), Some("was not found")),
         // No relative directory.
         (desktop, &entry(r#"{"command": "[binary]", "args": ["--allow", "ls", "--cwd-root", "/"]}"#), None),
         // What the client puts there, what it does not start, and what its variables may say.

@@ -168,7 +168,7 @@ fn what_cannot_be_locked_or_read_is_an_error() {
         let (said, status) = said(allowexec(&world, User::Own, args));
         assert!(status == 2 && said.contains(why), "{args:?} {status}: {said}");
     };
-    fails(&["lock", "--allow", "*"], "the allow-list holds `*`, which names no program");
+    fails(&["lock", "--allow", "*"], "the allow-list contains `*`, which names no program");
     fails(&["lock"], "no command is allowed; name commands with `--allow`");
     fails(&["lock", "--allow", "no,nope"], "no allowed command has a program in PATH: `no`, `nope`");
     fails(&["lock", "--check", "--allow", "native"], "the lock file");
@@ -230,7 +230,7 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     );
     // What is no regular file is neither read nor replaced.
     symlink("allowexec.lock", world.base.join("link.lock")).unwrap();
-    fails(&["lock", "--allow", "native", "-o", "link.lock"], "can't write the lock file");
+    fails(&["lock", "--allow", "native", "-o", "link.lock"], "can't write `link.lock`");
 }
 
 #[test]

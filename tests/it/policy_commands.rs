@@ -127,7 +127,7 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     for (arguments, said) in [
         (&["policy", "test"][..], "needs the file of a policy"),
         (&["policy", "test", "none.yaml"], "cannot read the policy `none.yaml`"),
-        (&["policy", "test", "p.yaml", "--cases", "p.yaml"], "p.yaml:1: no JSON"),
+        (&["policy", "test", "p.yaml", "--cases", "p.yaml"], "p.yaml:1: not JSON"),
     ] {
         let (status, text) = run(&place, arguments);
         assert!(status == 2 && text.contains(said), "{arguments:?}: {text}");

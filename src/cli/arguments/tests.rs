@@ -124,8 +124,8 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
         "policy suggest",
         "`allowexec policy` needs the file of a transcript after `suggest`; see `allowexec policy --help`",
     );
-    check("policy show --cases x", "`allowexec policy` has no flag `--cases`; `allowexec policy test` has");
-    check("policy test --in x y", "`allowexec policy` has no flag `--in`; `allowexec policy explain` has");
+    check("policy show --cases x", "`allowexec policy` has no flag `--cases`; only `allowexec policy test` has it");
+    check("policy test --in x y", "`allowexec policy` has no flag `--in`; only `allowexec policy explain` has it");
     check(
         "mock a --allow ls",
         "`allowexec mock` has no flag `--allow`; its flags are `--help`, `--strict`, `--delay`, `--drop`, `--garble`, \

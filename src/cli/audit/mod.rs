@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::own_flags::Given;
-use super::subcommand::{named, some, wrong};
+use super::subcommand::{check_flags, named, some, word, wrong};
 use super::{Outcome, print, print_json};
 use crate::audit::{Bounded, Filter, Head, Line, not_a_log};
 use crate::files::{ReadError, open_regular};
@@ -40,27 +40,27 @@ pub(super) enum Action {
     Show { files: Vec<String>, filter: Filter },
 }
 
-/// The name of each action on the command line, with its flags besides `--json`.
-pub(super) const ACTIONS: [(&str, &[&str]); 3] =
-    [("head", &[]), ("verify", &["head", "since-anchor"]), ("show", &["refused", "call", "since", "program"])];
+/// The name of each action on the command line.
+pub(super) const ACTIONS: [&str; 3] = ["head", "verify", "show"];
+/// The flags that only one action has.
+const FLAGS: [(&str, &str); 6] = [
+    ("head", "verify"),
+    ("since-anchor", "verify"),
+    ("refused", "show"),
+    ("call", "show"),
+    ("since", "show"),
+    ("program", "show"),
+];
 
 impl Action {
     /// Reads the words after `audit`, with the flags that some actions have.
     pub(super) fn parse(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
-        let missing = |what| CliError::Missing { subcommand: "audit", what };
-        let name = words.next().ok_or(missing("one of head, verify and show"))?;
-        let (name, own) = named("audit action", &name, ACTIONS, |(name, _)| name)?;
-        let foreign = ACTIONS.into_iter().find_map(|(of, flags)| {
-            let flag = flags.iter().find(|flag| given.is_given(flag) && !own.contains(flag))?;
-            Some((of, *flag))
-        });
-        if let Some((of, flag)) = foreign {
-            let help = format!("; `allowexec audit {of}` has");
-            return Err(CliError::UnknownOwnFlag { flag: flag.to_owned(), subcommand: "audit", help });
-        }
+        let name = word(words, "audit", "one of head, verify and show")?;
+        let name = named("audit action", &name, ACTIONS, |action| action)?;
+        check_flags("audit", name, given, &FLAGS)?;
         match name {
             // The caller reports words that are left over.
-            "head" => Ok(Self::Head { file: words.next().ok_or(missing("the file of an audit log after `head`"))? }),
+            "head" => Ok(Self::Head { file: word(words, "audit", "the file of an audit log after `head`")? }),
             "verify" => Ok(Self::Verify {
                 files: some(words, "audit", "the file of an audit log after `verify`")?,
                 heads: given.all("head").map(str::to_owned).collect(),

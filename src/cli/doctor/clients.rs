@@ -55,7 +55,7 @@ fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Result<Ve
     let (Some(text), Some(key)) = (text, client.key()) else { return Ok(Vec::new()) };
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
-        Err(error) if client.reads_plain_json() => return Ok(vec![format!("the file is no JSON: {error}")]),
+        Err(error) if client.reads_plain_json() => return Ok(vec![format!("the file is not JSON: {error}")]),
         // Other clients accept comments, which this parser does not. A file without this server does not matter.
         Err(error) if text.contains(NAME) => return Err(error),
         Err(_) => return Ok(Vec::new()),

@@ -178,29 +178,24 @@ struct Report {
     sandbox: String,
 }
 
-/// What this platform can enforce on commands, and what it can't.
-fn platform(tree: &str, limits: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
-    let directory = if cfg!(target_os = "linux") {
-        "held open from the check to the start of the command"
-    } else {
-        "checked, then used by its canonical path"
-    };
-    let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
-        let name = if level == Level::Strict { "sandbox strict" } else { "sandbox workspace" };
-        let enforcement = Enforcement::new(level, Network::of(level), Kernel::current(), false);
-        (name, enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe()))
-    });
-    let fixed = [("end of a command's tree", tree.to_owned()), ("working directory", directory.to_owned())];
-    let limits = limits.iter().map(|&(flag, how)| (flag, how.to_owned()));
-    fixed.into_iter().chain(sandbox).chain(limits).collect()
-}
-
 impl Report {
-    /// What this platform enforces, in rows with a name each.
+    /// What this platform can enforce on commands, and what it can't, in rows with a name each.
     fn platform(&self) -> Vec<(String, String)> {
-        let fixed = platform(self.tree, &self.limits).into_iter().map(|(what, how)| (what.to_owned(), how));
-        let presets = self.presets.iter().map(|(name, granted)| (format!("grant {name}"), granted.clone()));
-        fixed.chain(presets).collect()
+        let directory = if cfg!(target_os = "linux") {
+            "held open from the check to the start of the command"
+        } else {
+            "checked, then used by its canonical path"
+        };
+        let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
+            let enforcement = Enforcement::new(level, Network::of(level), Kernel::current(), false);
+            let how = enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe());
+            (format!("sandbox {}", level.name()), how)
+        });
+        let row = |what: &str, how: &str| (what.to_owned(), how.to_owned());
+        let fixed = [row("end of a command's tree", self.tree), row("working directory", directory)];
+        let limits = self.limits.iter().map(|(flag, how)| row(flag, how));
+        let presets = self.presets.iter().map(|(name, granted)| row(&format!("grant {name}"), granted));
+        fixed.into_iter().chain(sandbox).chain(limits).chain(presets).collect()
     }
 
     fn to_json(&self) -> Value {

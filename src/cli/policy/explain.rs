@@ -91,7 +91,7 @@ pub(super) fn run(
         lines.extend(explained.iter().map(|part| ("word", Some(part.to_text()))));
         lines.extend(permits.into_iter().flatten().map(|permitted| ("permits", Some(permitted))));
         for (level, words) in added.iter().flat_map(|added| &added.inserted) {
-            lines.push(("inserted", Some(format!("behind `{level}`: {}", words.join(" ")))));
+            lines.push(("inserted", Some(format!("after `{level}`: {}", words.join(" ")))));
         }
         lines.extend(settings.into_iter().flat_map(|rule| setting_rows(rule)).map(|(name, value)| (name, Some(value))));
         lines.push(("program", verdict.explanation.program.as_ref().map(path)));

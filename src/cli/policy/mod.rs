@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::error::CliError;
-use super::subcommand::named;
+use super::own_flags::Given;
+use super::subcommand::{check_flags, named, some, word};
 use crate::config::{Config, Surroundings};
 use crate::files::read_regular;
 use crate::policy::rules::{LARGEST_POLICY, Origin, PolicyText, Rules, profile_text};
@@ -69,56 +70,32 @@ pub(super) enum Action {
 
 /// The name of each action on the command line.
 pub(super) const ACTIONS: [&str; 5] = ["show", "test", "explain", "diff", "suggest"];
+/// The flags that only one action has.
+const FLAGS: [(&str, &str); 3] = [("cases", "test"), ("in", "explain"), ("with-input", "explain")];
 
 impl Action {
     /// Reads the words after `policy`, with the flags that some actions have.
-    pub(super) fn parse(words: Vec<String>, flags: ActionFlags) -> Result<Self, CliError> {
-        let missing = |what| CliError::Missing { subcommand: "policy", what };
-        let ActionFlags { directory, with_input, cases } = flags;
-        let mut words = words.into_iter();
-        let name = words.next().ok_or(missing("one of show, test, explain, diff and suggest"))?;
+    pub(super) fn parse(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
+        let name = word(words, "policy", "one of show, test, explain, diff and suggest")?;
         let name = named("policy action", &name, ACTIONS, |action| action)?;
-        let foreign = [
-            ("cases", !cases.is_empty() && name != "test"),
-            ("in", directory.is_some() && name != "explain"),
-            ("with-input", with_input && name != "explain"),
-        ];
-        if let Some((flag, _)) = foreign.into_iter().find(|(_, is_foreign)| *is_foreign) {
-            let help = format!("; `allowexec policy {}` has", if flag == "cases" { "test" } else { "explain" });
-            return Err(CliError::UnknownOwnFlag { flag: flag.to_owned(), subcommand: "policy", help });
-        }
+        check_flags("policy", name, given, &FLAGS)?;
         match name {
             "show" => Ok(Self::Show { names: words.collect() }),
-            "test" => Ok(Self::Test { files: words.collect(), cases }),
-            "explain" => {
-                let command: Vec<String> = words.collect();
-                if command.is_empty() {
-                    return Err(missing("a command after `explain --`"));
-                }
-                Ok(Self::Explain { directory, command, with_input })
-            }
+            "test" => Ok(Self::Test { files: words.collect(), cases: given.all("cases").map(str::to_owned).collect() }),
+            "explain" => Ok(Self::Explain {
+                directory: given.one("in")?,
+                command: some(words, "policy", "a command after `explain --`")?,
+                with_input: given.is_given("with-input"),
+            }),
             "diff" => {
                 let both = words.next().zip(words.next());
-                let (old, new) = both.ok_or(missing("two policies after `diff`"))?;
+                let (old, new) =
+                    both.ok_or(CliError::Missing { subcommand: "policy", what: "two policies after `diff`" })?;
                 Ok(Self::Diff { old, new, transcripts: words.collect() })
             }
-            _ => {
-                let transcripts: Vec<String> = words.collect();
-                if transcripts.is_empty() {
-                    return Err(missing("the file of a transcript after `suggest`"));
-                }
-                Ok(Self::Suggest { transcripts })
-            }
+            _ => Ok(Self::Suggest { transcripts: some(words, "policy", "the file of a transcript after `suggest`")? }),
         }
     }
-}
-
-/// The flags that some actions have.
-#[derive(Debug, Default)]
-pub(super) struct ActionFlags {
-    pub directory: Option<String>,
-    pub with_input: bool,
-    pub cases: Vec<String>,
 }
 
 /// Runs an action. `config` is called only by actions that need settings.

@@ -54,34 +54,27 @@ impl Client {
         Self::Zed,
     ];
 
-    /// The word on the command line.
-    pub(in crate::cli) fn name(self) -> &'static str {
+    /// The word on the command line, what people call it, and the program to look for in PATH, if it has a command of its own.
+    fn names(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
-            Self::ClaudeCode => "claude-code",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::Codex => "codex",
-            Self::Copilot => "copilot",
-            Self::Cursor => "cursor",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Vscode => "vscode",
-            Self::Zed => "zed",
+            Self::ClaudeCode => ("claude-code", "Claude Code", Some("claude")),
+            Self::ClaudeDesktop => ("claude-desktop", "Claude Desktop", None),
+            Self::Codex => ("codex", "Codex", Some("codex")),
+            Self::Copilot => ("copilot", "GitHub Copilot CLI", Some("copilot")),
+            Self::Cursor => ("cursor", "Cursor", Some("cursor")),
+            Self::Gemini => ("gemini", "Gemini CLI", Some("gemini")),
+            Self::Opencode => ("opencode", "opencode", Some("opencode")),
+            Self::Vscode => ("vscode", "VS Code", Some("code")),
+            Self::Zed => ("zed", "Zed", Some(if cfg!(target_os = "linux") { "zeditor" } else { "zed" })),
         }
     }
 
-    /// What people call it.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        self.names().0
+    }
+
     pub(in crate::cli) fn title(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::Codex => "Codex",
-            Self::Copilot => "GitHub Copilot CLI",
-            Self::Cursor => "Cursor",
-            Self::Gemini => "Gemini CLI",
-            Self::Opencode => "opencode",
-            Self::Vscode => "VS Code",
-            Self::Zed => "Zed",
-        }
+        self.names().1
     }
 
     pub(super) fn form(self) -> Form {
@@ -155,21 +148,6 @@ impl Client {
     pub(in crate::cli) fn starts_in(self) -> Option<&'static str> {
         (self == Self::ClaudeDesktop && !cfg!(windows)).then_some("/")
     }
-
-    /// The program to look for in PATH; `None` if the client has no command of its own.
-    fn program(self) -> Option<&'static str> {
-        match self {
-            Self::ClaudeCode => Some("claude"),
-            Self::ClaudeDesktop => None,
-            Self::Codex => Some("codex"),
-            Self::Copilot => Some("copilot"),
-            Self::Cursor => Some("cursor"),
-            Self::Gemini => Some("gemini"),
-            Self::Opencode => Some("opencode"),
-            Self::Vscode => Some("code"),
-            Self::Zed => Some(if cfg!(target_os = "linux") { "zeditor" } else { "zed" }),
-        }
-    }
 }
 
 /// Where clients keep a user's settings on this system.
@@ -237,7 +215,7 @@ impl ClientFiles {
     /// The client's program, or the directory of its settings, if one of them exists.
     pub(super) fn found(&self, client: Client, search_path: &SearchPath) -> Option<String> {
         let programs = Programs::new(search_path.clone(), self.directory.clone());
-        let program = client.program().and_then(|name| programs.find_listed(name));
+        let program = client.names().2.and_then(|name| programs.find_listed(name));
         if let Some(program) = program {
             return Some(program.path().display().to_string());
         }

@@ -78,29 +78,16 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
 }
 
 fn command_line(command: Command, server: &Server) -> String {
-    let words: Vec<String> = match command {
-        Command::Words(before) => before
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain([server.program.clone()])
-            .chain(server.arguments.iter().cloned())
-            .collect(),
-        Command::ProgramFirst(before) => before
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain([server.program.clone(), "--".to_owned()])
-            .chain(server.arguments.iter().cloned())
-            .collect(),
-        Command::Json(before) => before
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain([snippet::compact(&json!({
-                "name": snippet::NAME,
-                "command": server.program,
-                "args": server.arguments,
-            }))])
-            .collect(),
+    let Server { program, arguments } = server;
+    let (before, after) = match command {
+        Command::Words(before) => (before, [vec![program.clone()], arguments.clone()].concat()),
+        Command::ProgramFirst(before) => (before, [vec![program.clone(), "--".to_owned()], arguments.clone()].concat()),
+        Command::Json(before) => {
+            let json = json!({"name": snippet::NAME, "command": program, "args": arguments});
+            (before, vec![snippet::compact(&json)])
+        }
     };
+    let words: Vec<String> = before.iter().map(|word| (*word).to_owned()).chain(after).collect();
     snippet::command_line(&words)
 }
 
