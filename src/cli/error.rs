@@ -13,9 +13,7 @@ use crate::server::NotStarted;
 #[derive(Debug, Error)]
 pub(super) enum CliError {
     /// The system does not let the process protect itself from commands.
-    #[error(
-        "commands could access this process, since it can't be protected from them: {source}; start it where prctl(2) is allowed"
-    )]
+    #[error("this process can't be protected from commands: {source}; start it where prctl(2) is allowed")]
     Hardening {
         /// What the system says.
         source: io::Error,

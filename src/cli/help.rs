@@ -161,7 +161,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              --json, --tap      print the verdicts as JSON, or in the Test Anything Protocol\n\
              --junit FILE       write the verdicts as JUnit's XML, in place of those of an earlier run\n\
              --timeout TIME     how long each wait may last; default: 10s plus the longest call\n\
-             --jobs N           how many are played at once; default: the number of processors\n\
+             --jobs N           how many are played in parallel; default: the number of processors\n\
              --in DIR           play in that directory, with its files\n\
              --pass-env NAMES   pass these variables of yours to the servers, which otherwise get only PATH\n\n\
              Exit status: 0 all the same or updated, 1 something differs, 2 for a broken transcript, a server that can't be\n\

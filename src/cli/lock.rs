@@ -108,7 +108,7 @@ fn check(locked: &Lock, now: &Lock, json: bool) -> Result<Outcome, CliError> {
     if json {
         print_json(&json!({"same": differences.is_empty(), "differences": differences}))?;
     } else if differences.is_empty() {
-        print("the programs are what the lock file holds\n")?;
+        print("the programs match the lock file\n")?;
     } else {
         print(&differences.iter().map(|difference| format!("{}\n", escape(difference))).collect::<String>())?;
     }

@@ -7,14 +7,14 @@
 //! - `help`, `man`, `completions`: the texts about it
 //! - `serve`, `call`, `check`, `tools`, `doctor`, `lock`, `init`, `setup`, `policy`: the server, and what concerns its settings
 //! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`, `played`
-//!   (this server), `foreign` (any other), `beside` (several at once), `verdicts` and `faults`
+//!   (this server), `foreign` (any other), `parallel` (several at once), `verdicts` and `faults`
 //! - `audit`, `report`: what audit logs say
 //! - `stdio`, `log`, `signals`, `hardening`: the process; `started`: the processes that the operator names
 //! - `fuzzed`: what the fuzzer calls
 
 mod arguments;
 mod audit;
-mod beside;
+
 mod call;
 mod check;
 mod completions;
@@ -34,6 +34,7 @@ mod man;
 mod mock;
 mod name;
 mod own_flags;
+mod parallel;
 mod played;
 mod policy;
 mod record;

@@ -65,7 +65,7 @@ const TABLE: &[OwnFlag] = &[
     flag("split-writes", &[Name::Mock], Value::None, "Write each message in pieces"),
     flag("server", PLAYED, Value::Program, "The command of another server"),
     flag("timeout", PLAYED, Value::Any, "How long each wait may last"),
-    flag("jobs", &[Name::Replay], Value::Any, "How many transcripts are played at once"),
+    flag("jobs", &[Name::Replay], Value::Any, "How many transcripts are played in parallel"),
     flag("junit", &[Name::Replay], Value::File, "Write the verdicts as JUnit's XML"),
     flag("tap", &[Name::Replay], Value::None, "Print the verdicts as TAP"),
     flag("pass-env", PLAYED, Value::Any, "Pass these variables of yours to servers"),

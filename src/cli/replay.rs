@@ -12,7 +12,7 @@ use super::error::CliError;
 use super::replayer::Replayer;
 use super::signals::{Interrupt, Signals};
 use super::verdicts::{ReplayVerdict, ReplayVerdicts};
-use super::{Outcome, beside, print, print_json, stdio};
+use super::{Outcome, parallel, print, print_json, stdio};
 use crate::exec::own_descendants;
 use crate::files::{Place, PlaceError, read_regular};
 use crate::text::escape;
@@ -85,7 +85,7 @@ pub(super) fn run(named: &[String], options: &Options) -> Result<Outcome, CliErr
         }
         verdicts
     } else {
-        beside::replay(&files, options, &interrupt, |file, verdict| said(verdict, file).map(|_| ()))?
+        parallel::replay(&files, options, &interrupt, |file, verdict| said(verdict, file).map(|_| ()))?
     };
     let verdicts = ReplayVerdicts(verdicts);
     junit.map_or(Ok(()), |file| file.write(&verdicts.to_junit()))?;

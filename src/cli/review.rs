@@ -23,7 +23,7 @@ pub(super) struct Options {
     pub decision: Decision,
 }
 
-/// Who decides what is accepted.
+/// How it is decided what is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Decision {
     /// The person at the terminal; without a terminal, this is the same as `List`.

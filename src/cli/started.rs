@@ -1,5 +1,5 @@
 //! The processes that the operator names on the command line: the server of `record` and of `replay --server`, and the
-//! replays that run beside each other. No command of a client ever comes here.
+//! replays that run in parallel. No command of a client is ever started here.
 
 use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Stdio};

@@ -122,7 +122,7 @@ impl ConfigBuilder {
         self.setting("max-file-size", [bytes.to_string()])
     }
 
-    /// Files that a process of a call has open at once.
+    /// Files that a process of a call can have open.
     #[must_use]
     pub fn max_open_files(self, files: usize) -> Self {
         self.setting("max-open-files", [files.to_string()])

@@ -114,7 +114,7 @@ pub struct Config {
     pub max_processes: Setting<Option<usize>>,
     /// Bytes of the largest file that a process of a call can write; no limit by default.
     pub max_file_size: Setting<Option<u64>>,
-    /// Files that a process of a call has open at once; no limit by default.
+    /// Files that a process of a call can have open; no limit by default.
     pub max_open_files: Setting<Option<usize>>,
     /// What is added to the environment that is built for commands, in the order given; nothing by default.
     pub env: Setting<Vec<EnvEntry>>,

@@ -344,7 +344,7 @@ fn expected(spec: &Spec) -> &'static str {
     match spec.takes {
         Takes::Text if spec.value == ON_OR_OFF => "`true` or `false`",
         Takes::Switch => "`true` or `false`",
-        Takes::Text => "one text, in quotes where it looks like something else",
+        Takes::Text => "one text, in quotes if it looks like something else",
         Takes::Number => "a number or one text",
         Takes::List => "a list of texts such as `[]` or `[ls, 'true']`",
     }

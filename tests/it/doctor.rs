@@ -254,7 +254,7 @@ fn what_is_risky_is_a_warning_that_says_what_to_change() {
         (
             &work,
             &format!("{sandboxed} --cwd-root . --write /"),
-            "`--write /` lets commands read and write everything in spite of the sandbox; name",
+            "`--write /` lets commands read and write everything despite the sandbox; name",
         ),
         (&work, &format!("{sandboxed} --cwd-root . --exec /"), "`--exec /` lets commands read and execute everything"),
         (

@@ -135,7 +135,7 @@ fn a_lock_file_is_the_same_for_the_same_programs_and_check_names_each_difference
     assert!(!text.contains("loader:") && text.matches("sha256: ").count() == 7, "{text}");
 
     let check = || lock(&world, User::Own, &["--check"]);
-    assert_eq!(check(), ("the programs are what the lock file holds\n".to_owned(), 0));
+    assert_eq!(check(), ("the programs match the lock file\n".to_owned(), 0));
     swap(&world, "bin/script", format!("#!{base}/interpreters/named\necho it-worked\n"));
     fs::rename(world.base.join("links/linked"), world.base.join("links/gone")).unwrap();
     let (differences, status) = check();

@@ -142,7 +142,7 @@ fn end_of_tree(config: &Config, launcher: Option<&Launcher>) -> &'static str {
     if config.sandbox.value != Level::Off && Kernel::current().abi() >= SCOPED_SIGNALS {
         "certain: one signal ends all of its sandbox"
     } else if launcher.is_some_and(Launcher::ends_trees) {
-        "its cgroup is killed at once (`cgroup.kill`); only what may write to cgroups can leave it"
+        "its cgroup is killed as a whole (`cgroup.kill`); only what may write to cgroups can leave it"
     } else if cfg!(target_os = "linux") {
         "process group, and what leaves it is found (subreaper); a fast chain of forks can outlive the answer"
     } else if cfg!(windows) {

@@ -90,7 +90,7 @@ impl Report {
         let roots = if self.roots.is_empty() { "no bound".to_owned() } else { self.roots.join(", ") };
         let place = [
             ["calls run in".to_owned(), self.directory.clone(), String::new()],
-            ["`cwd` lies in".to_owned(), roots, String::new()],
+            ["`cwd` must be in".to_owned(), roots, String::new()],
             ["sandbox".to_owned(), self.sandbox.split(':').next().unwrap_or_default().to_owned(), String::new()],
         ];
         format!("\n{}\n{list}{}", palette.paint(Colour::Bold, "allowed"), section(palette, "where", &place))

@@ -142,7 +142,7 @@ fn wide_grants(config: &Config) -> Vec<Risk> {
             };
             if is_root(&found) || home.as_ref() == Some(&found) {
                 risks.push(Risk::new(
-                    format!("`--{flag} {}` lets commands {verb} {what} in spite of the sandbox", path.display()),
+                    format!("`--{flag} {}` lets commands {verb} {what} despite the sandbox", path.display()),
                     "name the directories that they need".to_owned(),
                 ));
             }

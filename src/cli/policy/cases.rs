@@ -88,11 +88,11 @@ impl Case {
         }
         let cwd = self.cwd.as_deref().unwrap_or(".");
         if !is_inside(cwd) {
-            return refused(format!("`{}` lies outside", cwd.escape_debug()));
+            return refused(format!("`{}` is outside", cwd.escape_debug()));
         }
         let is_beneath = |under: &String| plain(Path::new(cwd)).starts_with(plain(Path::new(under)));
         if !command.cwd_under.is_empty() && !command.cwd_under.iter().any(is_beneath) {
-            return refused(format!("`{}` runs under {} alone", command.name, command.cwd_under.join(", ")));
+            return refused(format!("`{}` runs only under {}", command.name, command.cwd_under.join(", ")));
         }
         decided
     }

@@ -266,9 +266,9 @@ pub(super) fn sandbox(rule: &SandboxRule) -> Option<String> {
     let network = |network: bool| if network { "network" } else { "no network" };
     let parts = [
         rule.level.map(level),
-        rule.exec_own.then_some("executes its own program alone"),
+        rule.exec_own.then_some("executes only its own program"),
         rule.network.map(network),
-        rule.paths_claimed.then_some("touches the claimed paths alone"),
+        rule.paths_claimed.then_some("touches only the claimed paths"),
         rule.writes_nothing().then_some("writes nothing"),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();

@@ -105,7 +105,7 @@ fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<Strin
         let Some(name) = call.words.first() else { continue };
         match call.words.iter().skip(1).find(|word| leads_elsewhere(word)) {
             Some(word) => {
-                let why = format!("`{word}` lies outside the project");
+                let why = format!("`{word}` is outside the project");
                 skipped.push(Skipped { what: written(&call.words), why });
             }
             None => {

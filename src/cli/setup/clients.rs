@@ -110,7 +110,7 @@ impl Client {
             Self::Cursor => form(
                 None,
                 Snippet::McpServers { is_typed: false },
-                &["For one project alone it goes into `.cursor/mcp.json` there."],
+                &["For one project only, it goes into `.cursor/mcp.json` there."],
             ),
             Self::Gemini => form(
                 Some(Command::ProgramFirst(&["gemini", "mcp", "add", "--scope", "user", "allowexec"])),
@@ -120,12 +120,12 @@ impl Client {
             Self::Opencode => form(
                 Some(Command::Words(&["opencode", "mcp", "add", "allowexec", "--"])),
                 Snippet::Opencode,
-                &["For one project alone the snippet (`--snippet`) goes into `opencode.json` there."],
+                &["For one project only, the snippet (`--snippet`) goes into `opencode.json` there."],
             ),
             Self::Vscode => form(
                 Some(Command::Json(&["code", "--add-mcp"])),
                 Snippet::Vscode,
-                &["For one project alone the snippet (`--snippet`) goes into `.vscode/mcp.json` there."],
+                &["For one project only, the snippet (`--snippet`) goes into `.vscode/mcp.json` there."],
             ),
             Self::Zed => form(None, Snippet::Zed, &[]),
         }

@@ -91,8 +91,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 or a command and a subcommand (git status); `@shell` stands for common
                                 shell commands, and `*` allows every command [ALLOWED_COMMANDS;
                                 default: nothing]
-      --policy FILE             YAML files with rules for the arguments of commands; a command they
-                                describe runs by its rule alone [ALLOWEXEC_POLICY; default: none]
+      --policy FILE             YAML files with rules for the arguments of commands; a command that
+                                they describe runs only by its rule [ALLOWEXEC_POLICY; default: none]
       --profile NAMES           Policies shipped with allowexec, such as git-readonly
                                 [ALLOWEXEC_PROFILE; default: none]
       --ask NAMES               Commands that a person must approve each time, or commands and
@@ -154,7 +154,7 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 [ALLOWEXEC_GRACE; default: 1s]
       --max-output BYTES        How much of each stream is kept: bytes, or a number with KB, KiB, MB,
                                 MiB, GB or GiB; `0` for no bound [ALLOWEXEC_MAX_OUTPUT; default: 16KiB]
-      --max-concurrent N        Calls that run at once; the others wait [ALLOWEXEC_MAX_CONCURRENT;
+      --max-concurrent N        Calls that run concurrently; the others wait [ALLOWEXEC_MAX_CONCURRENT;
                                 default: 16]
       --background on|off       Whether calls can run in the background, and clients get the tools for
                                 them: on or off [ALLOWEXEC_BACKGROUND; default: on]
@@ -162,7 +162,7 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 background; `0s` for never [ALLOWEXEC_HAND_OVER; default: 50s]
       --max-background DURATION How long a call may run in the background, and the longest time limit
                                 that it may ask for [ALLOWEXEC_MAX_BACKGROUND; default: 1h]
-      --max-background-calls N  Calls that run in the background at once; more are refused
+      --max-background-calls N  Calls that run concurrently in the background; more are refused
                                 [ALLOWEXEC_MAX_BACKGROUND_CALLS; default: 8]
       --keep-output SIZE        How much output of each call is kept to be read later, and four times
                                 that in all; `0` keeps nothing [ALLOWEXEC_KEEP_OUTPUT; default: 64MiB]
@@ -176,8 +176,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 of the server's user [ALLOWEXEC_MAX_PROCESSES; default: none]
       --max-file-size SIZE      The largest file that a process of a call can write
                                 [ALLOWEXEC_MAX_FILE_SIZE; default: none]
-      --max-open-files N        Files that a process of a call has open at once
-                                [ALLOWEXEC_MAX_OPEN_FILES; default: none]
+      --max-open-files N        Files that a process of a call can have open [ALLOWEXEC_MAX_OPEN_FILES;
+                                default: none]
 
     What commands get:
       --env NAME[=VALUE]        Variables passed on to commands, or set for them; a value with a comma

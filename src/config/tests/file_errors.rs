@@ -72,8 +72,8 @@ fn files() {
     );
     check(
         "cwd: 5",
-        "key `cwd` in file `s.yaml`: expected one text, in quotes where it looks like \
-         something else, found the number `5`",
+        "key `cwd` in file `s.yaml`: expected one text, in quotes if it looks like something else, found the number \
+                `5`",
     );
     check(
         "cwd: ''",
@@ -83,8 +83,7 @@ fn files() {
     check("structured: yes", "key `structured` in file `s.yaml`: expected `true` or `false`, found the text `yes`");
     check(
         "log: null",
-        "key `log` in file `s.yaml`: expected one text, in quotes where it looks like \
-         something else, found nothing",
+        "key `log` in file `s.yaml`: expected one text, in quotes if it looks like something else, found nothing",
     );
     check(
         "- ls",

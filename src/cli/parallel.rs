@@ -1,4 +1,4 @@
-//! Replays side by side: one process for each transcript, several at once, their verdicts in the order of the files.
+//! Plays several transcripts in parallel, each in a process of its own; the verdicts come in the order of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
