@@ -4,11 +4,10 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
-use super::completions::Value;
 use super::error::CliError;
 use super::help::Length;
 use super::name::Name;
-use super::own_flags::{self, Given};
+use super::own_flags::{self, Given, Value};
 use super::subcommand::{Subcommand, named};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{escape, nearest};

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::audit;
 use super::help;
 use super::name::Name;
-use super::own_flags;
+use super::own_flags::{self, OwnFlag, Value, flag};
 use super::policy::ACTIONS;
 use crate::config::{SETTINGS, Spec, Takes};
 use crate::policy::rules::profile_names;
@@ -35,25 +35,6 @@ impl Shell {
     }
 }
 
-/// The kind of value that a flag takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
-    /// The flag takes none.
-    None,
-    /// One that no shell can complete.
-    Any,
-    Directory,
-    File,
-    Program,
-}
-
-/// A flag as the shells see it.
-struct Flag {
-    name: &'static str,
-    value: Value,
-    help: &'static str,
-}
-
 /// The script for this shell.
 pub(super) fn script(shell: Shell) -> String {
     match shell {
@@ -65,11 +46,11 @@ pub(super) fn script(shell: Shell) -> String {
 }
 
 /// The flags that work everywhere: the settings, `--help` and `--version`.
-fn flags() -> Vec<Flag> {
-    let setting = |spec: &Spec| Flag { name: spec.flag, value: value(spec), help: spec.help };
-    let mut flags: Vec<Flag> = SETTINGS.iter().map(setting).collect();
-    flags.push(Flag { name: "help", value: Value::None, help: "Print the help" });
-    flags.push(Flag { name: "version", value: Value::None, help: "Print the version" });
+fn flags() -> Vec<OwnFlag> {
+    let setting = |spec: &Spec| flag(spec.flag, &[], value(spec), spec.help);
+    let mut flags: Vec<OwnFlag> = SETTINGS.iter().map(setting).collect();
+    flags.push(flag("help", &[], Value::None, "Print the help"));
+    flags.push(flag("version", &[], Value::None, "Print the version"));
     flags
 }
 
@@ -84,22 +65,17 @@ fn value(spec: &Spec) -> Value {
     }
 }
 
-/// The flags of one subcommand besides those.
-fn own(name: Name) -> impl Iterator<Item = Flag> {
-    own_flags::of(name).map(|flag| Flag { name: flag.name, value: flag.value, help: flag.help })
-}
-
 /// Each flag of a subcommand, with the subcommands that have it, separated by `separator`.
-fn owners(separator: &str) -> Vec<(String, Flag)> {
-    let mut owners: Vec<(String, Flag)> = Vec::new();
+fn owners(separator: &str) -> Vec<(String, OwnFlag)> {
+    let mut owners: Vec<(String, OwnFlag)> = Vec::new();
     for name in Name::SUBCOMMANDS {
-        for flag in own(name) {
+        for flag in own_flags::of(name) {
             match owners.iter_mut().find(|(_, known)| known.name == flag.name) {
                 Some((names, _)) => {
                     names.push_str(separator);
                     names.push_str(name.text());
                 }
-                None => owners.push((name.text().to_owned(), flag)),
+                None => owners.push((name.text().to_owned(), *flag)),
             }
         }
     }
@@ -119,7 +95,7 @@ fn shells(separator: &str) -> String {
 }
 
 /// The flags with this kind of value, as `--a|--b`.
-fn pattern(flags: &[Flag], value: Value) -> Option<String> {
+fn pattern(flags: &[OwnFlag], value: Value) -> Option<String> {
     let found: Vec<String> =
         flags.iter().filter(|flag| flag.value == value).map(|flag| format!("--{}", flag.name)).collect();
     (!found.is_empty()).then(|| found.join("|"))
@@ -189,7 +165,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A row for zsh's `_arguments`.
-fn zsh_row(flag: &Flag) -> String {
+fn zsh_row(flag: &OwnFlag) -> String {
     let help = flag.help.replace('[', "\\[").replace(']', "\\]");
     let action = match flag.value {
         Value::None => return quoted(&format!("--{}[{help}]", flag.name)),
@@ -248,7 +224,7 @@ fn zsh() -> String {
 
 fn fish() -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
-    let row = |flag: &Flag| {
+    let row = |flag: &OwnFlag| {
         let value = match flag.value {
             Value::None => "",
             Value::Any => " -x",
@@ -313,7 +289,7 @@ fn powershell() -> String {
         let _ = writeln!(rows, "        @('*', '--{}', {})", flag.name, quoted(flag.help));
     }
     for name in Name::SUBCOMMANDS {
-        for flag in own(name) {
+        for flag in own_flags::of(name) {
             let _ = writeln!(rows, "        @('{}', '--{}', {})", name.text(), flag.name, quoted(flag.help));
         }
     }

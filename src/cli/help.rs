@@ -1,8 +1,7 @@
 //! The texts of `--help`. The part about the settings comes from the table of settings.
 
-use super::completions::Value;
 use super::name::Name;
-use super::own_flags::{self, OwnFlag};
+use super::own_flags::{self, OwnFlag, Value};
 use crate::config;
 
 /// How much of the help is printed.

@@ -1,11 +1,23 @@
 //! The flags of subcommands that are not settings, in one table: for reading, completing and suggesting them.
 
-use super::completions::Value;
 use super::error::CliError;
 use super::name::Name;
 use crate::config::repeated;
 
+/// The kind of value that a flag takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    /// The flag takes none.
+    None,
+    /// One that no shell can complete.
+    Any,
+    Directory,
+    File,
+    Program,
+}
+
 /// A flag of some subcommands.
+#[derive(Clone, Copy)]
 pub(super) struct OwnFlag {
     pub name: &'static str,
     /// The subcommands that have it.
@@ -14,7 +26,7 @@ pub(super) struct OwnFlag {
     pub help: &'static str,
 }
 
-const fn flag(name: &'static str, of: &'static [Name], value: Value, help: &'static str) -> OwnFlag {
+pub(super) const fn flag(name: &'static str, of: &'static [Name], value: Value, help: &'static str) -> OwnFlag {
     OwnFlag { name, of, value, help }
 }
 

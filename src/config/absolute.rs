@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_a_place_is_absolute_and_the_rest_stays() {
+    fn paths_become_absolute_and_the_rest_stays() {
         let check = |words: &[&str], expected: &[&str]| assert_eq!(arguments(words), expected, "{words:?}");
         check(&["--allow", "ls,./lint", "--allow=cat"], &["--allow", "ls,/home/me/lint,cat"]);
         check(&["--cwd-root", ".,../x,/y"], &["--cwd-root", "/home/me,/home/me/../x,/y"]);

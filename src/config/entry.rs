@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_stand_only_behind_a_separator() {
+    fn a_blank_is_allowed_only_after_a_separator() {
         let check = |entry: &str, allowed: bool| assert_eq!(command(entry).is_ok(), allowed, "`{entry}`");
         check("ls", true);
         check("*", true);

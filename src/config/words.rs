@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_that_is_none_of_them_names_what_was_meant() {
+    fn an_unknown_word_is_answered_with_what_was_meant() {
         assert_eq!(level(" Strict ").unwrap(), Level::Strict);
         assert_eq!(RootsMode::parse("require").unwrap(), RootsMode::Require);
         let error = level("stric").unwrap_err().to_string();

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_its_end_also_beyond_the_bounds() {
+    fn a_call_has_its_end_even_beyond_the_bounds() {
         let long = "x".repeat(4000);
         let end = json!({"event": "ended", "session": "s", "call": 1, "exit_code": 3, "duration_ms": 7,
             "time": "2026-01-02T03:04:05Z", "limit": long, "stdout": {"bytes": 9}});

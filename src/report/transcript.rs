@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_behind_the_number_of_an_output_is_seen_and_nothing_of_the_output_itself() {
+    fn fields_after_the_number_of_an_output_are_read_and_nothing_of_the_output_itself() {
         let outcome = |text: &str| {
             let mut row = Row::default();
             answered(&mut row, &json!({"result": {"content": [{"type": "text", "text": text}], "isError": true}}));

@@ -311,7 +311,7 @@ fn the_page_ends_with_what_a_person_came_for_and_has_colours_on_a_terminal_alone
     let project = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(project.contains("\nallowed\n  programs under the project directory, by their path\n"), "{project}");
     let directory = dunce::canonicalize(place.path()).unwrap();
-    assert!(allowed.contains(&format!("  calls run in   {}\n", directory.display())), "{allowed}");
+    assert!(allowed.contains(&format!("  calls run in      {}\n", directory.display())), "{allowed}");
     assert!(!page.contains('\u{1b}'));
     let last = page.lines().last().unwrap();
     assert!(last.starts_with("sound") || last.starts_with("not sound: "), "{page}");

@@ -64,7 +64,7 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_would_be_right() {
+fn a_mistake_is_named_with_what_would_be_right() {
     let check = |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
     let commands = "serve, call, check, policy, tools, lock, record, replay, review, mock, lint, audit, report, doctor, init, setup, completions, man";
     check("srve", "unknown command `srve`; did you mean `serve`?");

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_and_targets_are_plain_names_of_what_stays_here() {
+    fn scripts_and_targets_are_plain_names_that_neither_install_nor_publish() {
         let package = r#"{"scripts": {"test": "x", "pretest": "x", "test:unit": "x", "deploy": "x", "a b": "x", "prettier": "x", "-x": ""}}"#;
         assert_eq!(scripts(package), ["prettier", "test", "test:unit"]);
         assert_eq!(scripts("{"), <[&str; 0]>::default());

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_every_tool_are_read_with_what_became_of_them() {
+    fn calls_of_every_tool_are_read_with_their_outcome() {
         let text = "transcript: 1\n\n\
             --> {\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"execute_command\",\"arguments\":{\"command\":\"git log \\\"a b\\\"\",\"cwd\":\"x\"}}}\n\
             <-- {\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"command `git` is not allowed\"}],\"isError\":true}}\n\

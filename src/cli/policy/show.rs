@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_refused_with_the_nearest() {
+    fn an_unknown_name_is_refused_with_the_nearest() {
         let error = text("git-readonyl").unwrap_err().to_string();
         assert_eq!(error, "no profile is called `git-readonyl`; did you mean `git-readonly`?");
         assert!(text("x").unwrap_err().to_string().contains("the profiles are git-readonly, coreutils-readonly"));

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_suggested_for_a_command_of_a_profile_in_use_adds_to_it() {
+    fn a_suggestion_for_a_command_of_a_profile_in_use_extends_the_profile() {
         let lines = [
             "git log -n 5 --new main",
             "git log -n 200000",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_suggested_for_what_runs_any_code_or_lies_elsewhere() {
+    fn nothing_is_suggested_for_programs_that_run_any_code_and_for_paths_outside() {
         let calls = recorded(&[
             "sh -c id",
             "python3 x.py",

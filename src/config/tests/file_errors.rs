@@ -158,7 +158,7 @@ fn files_that_cost_more_than_settings_need() {
 }
 
 #[test]
-fn long_words_are_told_without_being_compared_with_every_setting() {
+fn long_words_are_reported_without_being_compared_with_every_setting() {
     let error = error_of(&format!("{}: 1", "k".repeat(1000)));
     assert!(error.ends_with("`--help` lists them"), "{error}");
     let error = error_of(&format!("allow: {{{}: 1}}", "k".repeat(1000)));
@@ -167,7 +167,7 @@ fn long_words_are_told_without_being_compared_with_every_setting() {
 
 #[test]
 #[cfg(unix)]
-fn what_is_no_regular_file_is_not_read() {
+fn only_regular_files_are_read() {
     let check = |path: &str, expected: &str| {
         let error = with_causes(&Start::with(&["--config", path], &[], None).resolve().unwrap_err());
         assert_eq!(error, format!("flag `--config`: file `{path}` can't be read\n  {expected}"));
@@ -177,7 +177,7 @@ fn what_is_no_regular_file_is_not_read() {
 }
 
 #[test]
-fn a_file_of_others_lies_beneath_the_directory_and_is_reached_without_a_link() {
+fn a_file_that_others_name_is_beneath_the_directory_and_reached_without_a_link() {
     let directory = tempfile::tempdir().unwrap();
     let (inside, outside) = (directory.path().join("in"), directory.path().join("out.yaml"));
     fs::create_dir_all(inside.join("sub")).unwrap();
