@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::read::Line;
 use crate::files::Sha256;
-use crate::text::{escape, escape_bytes, quote};
+use crate::text::{counted, escape, escape_bytes, quote};
 
 /// How many calls are remembered that match a filter and have not ended.
 const MOST_CALLS: usize = 1 << 16;
@@ -104,8 +104,11 @@ pub(crate) struct Row {
 /// Shows a record, or a line that is not a record.
 pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
     let Some(record) = record else {
-        let what =
-            format!("{} bytes: {}", line.length, cut(&escape_bytes(line.bytes.get(..200).unwrap_or(&line.bytes)), 200));
+        let what = format!(
+            "{}: {}",
+            counted(line.length, "byte"),
+            cut(&escape_bytes(line.bytes.get(..200).unwrap_or(&line.bytes)), 200)
+        );
         return Row { event: "unreadable".to_owned(), what, ..Row::default() };
     };
     let shown = Shown(record);
@@ -141,6 +144,11 @@ impl Shown<'_> {
 
     fn number(self, key: &str) -> Option<String> {
         self.0.get(key).filter(|value| value.is_number()).map(ToString::to_string)
+    }
+
+    /// Only what counts something is a count: a record can hold anything.
+    fn count(self, key: &str, one: &str) -> Option<String> {
+        self.0.get(key)?.as_u64().map(|count| counted(count, one))
     }
 
     fn is_true(self, key: &str) -> bool {
@@ -191,7 +199,7 @@ fn what(shown: Shown<'_>) -> String {
             details.into_iter().filter_map(|(name, text)| text.map(|text| format!("{name}{text}"))).collect();
         if details.is_empty() { main } else { format!("{main}  ({})", details.join("; ")) }
     };
-    let bytes = |key: &str| shown.within(key).and_then(|stream| stream.number("bytes")).map(|n| format!("{n} bytes"));
+    let bytes = |key: &str| shown.within(key).and_then(|stream| stream.count("bytes", "byte"));
     match shown.text("event").unwrap_or_default().as_str() {
         "session_started" => {
             let client = shown.within("client").and_then(|client| {
@@ -264,15 +272,17 @@ fn what(shown: Shown<'_>) -> String {
             let details = vec![("id ", shown.any("id")), ("input ", bytes("input")), ("line ", bytes("line"))];
             with(main.collect::<Vec<_>>().join(" "), details)
         }
-        "recovered" => match (shown.number("torn_bytes"), shown.text("emptied_last"), shown.text("replaced_last")) {
-            (Some(bytes), ..) => format!("the line before is torn: {bytes} bytes of it are there"),
-            (_, Some(_), _) => "an empty file had taken the place of the log".to_owned(),
-            (.., Some(_)) => "another file had taken the place of the log, or its lines were changed".to_owned(),
-            (None, None, None) => "the file had become shorter: lines at its end are gone".to_owned(),
-        },
+        "recovered" => {
+            match (shown.count("torn_bytes", "byte"), shown.text("emptied_last"), shown.text("replaced_last")) {
+                (Some(bytes), ..) => format!("the line before is torn after {bytes}"),
+                (_, Some(_), _) => "an empty file had taken the place of the log".to_owned(),
+                (.., Some(_)) => "another file had taken the place of the log, or its lines were changed".to_owned(),
+                (None, None, None) => "the file had become shorter: lines at its end are gone".to_owned(),
+            }
+        }
         "session_ended" => {
-            let lost = shown.number("lost").map(|lost| format!("{lost} records could not be written"));
-            with(format!("{} calls", shown.number("calls").unwrap_or_default()), vec![("", lost)])
+            let lost = shown.count("lost", "record").map(|lost| format!("could not write {lost}"));
+            with(shown.count("calls", "call").unwrap_or_default(), vec![("", lost)])
         }
         _ => cut(&escape(&cut(&shown.0.to_string(), LONGEST)), LONGEST),
     }

@@ -147,7 +147,7 @@ impl Verifier {
                     (true, Some(count)) => Break {
                         kind: Kind::Changed,
                         place: LinePlace { line: count, ..place },
-                        what: format!("the anchor of {count} records, `{}`, is not in the log: all of the log was rewritten, or this is another log", anchor.sha256),
+                        what: format!("the anchor of {}, `{}`, is not in the log: all of the log was rewritten, or this is another log", crate::text::counted(count, "record"), anchor.sha256),
                     },
                     _ => Break {
                         kind: Kind::Cut,

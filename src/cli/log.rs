@@ -12,7 +12,7 @@ use super::{json_for_people, stdio};
 use crate::config::{Config, LogFormat};
 use crate::files::{Opened, PlaceError, could_append, open_to_append};
 use crate::server::LogSink;
-use crate::text::time;
+use crate::text::{counted, time};
 
 /// The longest line, in bytes, with its end: a pipe takes this much in one piece or not at all.
 const LONGEST: usize = 4_096;
@@ -61,7 +61,10 @@ fn of_file(mut file: File, format: LogFormat) -> LogSink {
     let mut dropped = 0_u64;
     let mut write = move |line: &str| file.write_all((written(format, line, SystemTime::now()) + "\n").as_bytes());
     Box::new(move |line| {
-        if dropped > 0 && write(&format!("warn: {dropped} lines of the log could not be written")).is_ok() {
+        if dropped > 0
+            && write(&format!("warn: the log has lost {}, which could not be written", counted(dropped, "line")))
+                .is_ok()
+        {
             dropped = 0;
         }
         if let Err(error) = write(line) {

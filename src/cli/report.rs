@@ -10,7 +10,7 @@ use super::{Outcome, audit, replay};
 use crate::audit::{Anchors, Verification};
 use crate::files::{Existing, Place, PlaceError, ReadError, open_regular};
 use crate::report::{self, Chain, Report};
-use crate::text::escape;
+use crate::text::{counted, escape};
 use crate::transcript::Transcript;
 
 /// The beginning of a transcript.
@@ -67,7 +67,7 @@ fn add_logs(logs: &[String], report: &mut Report) -> Result<(), CliError> {
         Ok(())
     })?;
     for (file, lines) in logs.iter().zip(&found.lines) {
-        report.add_source(file, &format!("an audit log of {lines} records"));
+        report.add_source(file, &format!("an audit log of {}", counted(*lines, "record")));
     }
     report.set_chain(chain(logs, &found));
     Ok(())

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 
 use crate::server::LogSink;
-use crate::text::escape;
+use crate::text::{counted, escape};
 
 /// The longest error, in characters: it may quote input of any length.
 const LONGEST_ERROR: usize = 4000;
@@ -64,7 +64,7 @@ pub(super) fn log_sink(written: impl Fn(&str) -> String + Send + 'static) -> Log
             return;
         }
         if dropped > 0 {
-            write(&format!("warn: {dropped} lines of the log were dropped, because nobody read them"));
+            write(&format!("warn: the log has lost {}, because nobody read it", counted(dropped, "line")));
             dropped = 0;
         }
         // A longer line could block half-way, but no line of the log is longer than a pipe takes in one piece.

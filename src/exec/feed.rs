@@ -4,6 +4,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
+use crate::text::counted;
+
 /// How many bytes may wait for the command to read them.
 const MOST: usize = 1024 * 1024;
 
@@ -31,7 +33,7 @@ pub enum NotFed {
     Closed,
     /// It does not read.
     #[error(
-        "{unread} bytes wait to be read by the command already, and at most {MOST} can; try again when it has read some"
+        "the command has {} to read already, and at most {MOST} can wait; try again when it has read some", counted(*.unread as u64, "byte")
     )]
     Full {
         /// How many wait.

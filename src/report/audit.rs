@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::data::{Kind, Report, Row, shown, shown_block};
 use crate::audit::{is_approval, words};
+use crate::text::counted;
 
 /// A record, with access to its fields as texts for the page.
 #[derive(Clone, Copy)]
@@ -201,7 +202,7 @@ fn call_name(record: Record<'_>) -> String {
 /// The length and the SHA-256 of a text that the log does not contain.
 fn digest(record: Record<'_>) -> Option<String> {
     let sha256 = record.text("sha256").map(|sha256| format!(", SHA-256 {sha256}")).unwrap_or_default();
-    record.number("bytes").map(|bytes| format!("{bytes} bytes{sha256}"))
+    record.number("bytes").map(|bytes| format!("{}{sha256}", counted(bytes, "byte")))
 }
 
 fn policies(record: Record<'_>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::files::Sha256;
-use crate::text::{escape, escape_block};
+use crate::text::{counted, escape, escape_block};
 
 /// The most entries of a page. A browser copes with ten times as many, but nobody reads them.
 const MOST_ROWS: usize = 50_000;
@@ -148,7 +148,7 @@ impl Report {
             ));
         }
         if self.facts_left_out > 0 {
-            note.push_str(&format!(" {} facts are left out.", self.facts_left_out));
+            note.push_str(&format!(" It leaves out {}.", counted(self.facts_left_out as u64, "fact")));
         }
         if self.unreadable > 0 {
             note.push_str(&format!(" {} lines are not records, or are too long to be shown.", self.unreadable));
@@ -289,7 +289,7 @@ mod tests {
         let page = serde_json::to_string(&report).unwrap();
         assert!(page.len() > MOST_TEXT && page.len() < 2 * MOST_TEXT, "{}", page.len());
         let left =
-            format!("It shows the first {} entries; {} more are left out", report.rows.len(), 300 - report.rows.len());
+            format!("It shows the first {} entries and leaves out {} more", report.rows.len(), 300 - report.rows.len());
         assert!(report.note.contains(&left) && report.rows.len() < 300, "{}", report.note);
     }
 
@@ -313,7 +313,7 @@ mod tests {
         assert!(facts.ends_with(&["Ended", "Standard output"]), "{facts:?}");
         assert!(!facts.contains(&"Program") && !facts.contains(&"Limit"), "{facts:?}");
         report.finish();
-        assert!(report.note.contains(" 2 facts are left out."), "{}", report.note);
+        assert!(report.note.contains(" It leaves out 2 facts."), "{}", report.note);
 
         // The same for a call that already has many facts.
         let mut report = Report::default();

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{BackgroundSettings, ExecuteTool, ToolSettings, command_result};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
+use crate::text::counted;
 
 /// Makes the entry of the list for one tool.
 pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
@@ -110,7 +111,8 @@ pub fn output_bound(bytes: u64) -> String {
     match bytes {
         0 => "output is kept up to what one message can carry".to_owned(),
         bytes => {
-            format!("longer output is cut to {bytes} bytes of each stream, half from its start and half from its end")
+            let bytes = counted(bytes, "byte");
+            format!("longer output is cut to {bytes} of each stream, half from its start and half from its end")
         }
     }
 }

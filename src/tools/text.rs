@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::exec::Captured;
 use crate::mcp::CallToolResult;
-use crate::text::json_string_length;
+use crate::text::{counted, json_string_length};
 
 /// The longest encoded result: clients close the connection if a message, including its envelope, reaches 10 MiB.
 pub(super) const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
@@ -68,7 +68,7 @@ impl<'a> Text<'a> {
         let (tail, tail_lossy) = decode(tail);
         let line_end = if head.ends_with('\n') { "" } else { "\n" };
         Self {
-            text: format!("{head}{line_end}[... {left_out} bytes left out ...]\n{tail}").into(),
+            text: format!("{head}{line_end}[... {} left out ...]\n{tail}", counted(left_out, "byte")).into(),
             left_out,
             lossy: head_lossy || tail_lossy,
         }

@@ -419,7 +419,7 @@ fn what_a_command_does_not_read_is_bounded_and_what_it_reads_comes_whole() {
     assert_eq!(write(&mut server, deaf, &half)["isError"], json!(false));
     let refused = write(&mut server, deaf, &half);
     let text = refused["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("bytes wait to be read by the command already, and at most 1048576 can"), "{text}");
+    assert!(text.contains("bytes to read already, and at most 1048576 can wait"), "{text}");
     // Three times what may wait, as fast as it is read, behind the input of the call.
     let arguments = json!({"command": "cat", "input": "first\n", "background": true});
     let cat = yaml(&server.call("execute_command", arguments))["call"].as_u64().unwrap();

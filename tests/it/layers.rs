@@ -335,6 +335,36 @@ fn what_must_stand_nowhere_else_stands_nowhere_else() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Counts that can't be 1 where they are written, or stand in a test. Bounds are none: they are called `most`, or by their constants.
+const NEVER_ONE: &[(&str, &str)] = &[
+    ("cli/policy/diff.rs", "{} characters"),
+    ("files/regular.rs", "{bytes} bytes"),
+    ("policy/client_roots.rs", "{} bytes"),
+    ("report/data.rs", "{} entries"),
+    ("tools/calls/read/properties.rs", "{} bytes"),
+];
+
+/// `text::counted` knows the singular, so that nothing says "1 calls".
+#[test]
+fn a_count_stands_in_a_text_with_the_right_noun() {
+    let nouns = "bytes calls cases characters entries examples facts files lines programs records sessions warnings";
+    let mut problems = Vec::new();
+    for Source { path, code } in sources() {
+        for noun in nouns.split(' ') {
+            for (at, _) in code.match_indices(&format!("}} {noun}")) {
+                let name = code[..at].rsplit_once('{').map_or("", |(_, name)| name);
+                let written = format!("{{{name}}} {noun}");
+                let is_bound = name == "most" || name.starts_with(|c: char| c.is_ascii_uppercase());
+                let is_number = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                if is_number && !is_bound && !NEVER_ONE.contains(&(path.as_str(), written.as_str())) {
+                    problems.push(format!("src/{path}: `{written}`"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
 #[test]
 fn calls_start_processes_in_one_file_of_exec_and_one_of_shell() {
     let starting: Vec<String> =

@@ -90,7 +90,7 @@ fn test_runs_every_example_and_case_and_names_what_none_uses() {
         .write("odd.yaml", "commands:\n  rg:\n    options: {--pre: {text: {}}}\n    examples: {allow: [rg --pre x]}\n");
     let (status, text) = run(&place, &["policy", "test", "odd.yaml"]);
     let warned = "odd.yaml:3: `--pre` can start any program that a call names; list its values with `one_of`";
-    assert_eq!((status, text), (0, format!("odd.yaml: 1 examples: all as expected\n  {warned}\n")));
+    assert_eq!((status, text), (0, format!("odd.yaml: 1 example: all as expected\n  {warned}\n")));
     assert_eq!(json(&place, &["policy", "test", "odd.yaml"]).1["files"][0]["warnings"], serde_json::json!([warned]));
     let with_cases = run(&place, &["policy", "test", "--cases", "cases", "--policy", "p.yaml"]);
     assert_eq!(with_cases, (0, "p.yaml: 2 examples, 2 cases: all as expected\n".to_owned()));
@@ -109,9 +109,9 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     place.write("bad.yaml", &POLICY.replace("allow: [ls -l]", "allow: [ls -x, ls -y]"));
     let (status, text) = run(&place, &["policy", "test", "bad.yaml", "p.yaml"]);
     assert_eq!(status, 1);
-    assert!(text.starts_with("bad.yaml: 3 examples: 2 otherwise\n"), "{text}");
+    assert!(text.starts_with("bad.yaml: 3 examples: 2 wrong\n"), "{text}");
     for line in [
-        "bad.yaml:6: `ls -x`: expected allow, came refuse",
+        "bad.yaml:6: `ls -x`: expected allow, got refuse",
         "bad.yaml:6: `ls -y`: expected allow",
         "p.yaml: 2 examples: all",
     ] {
@@ -120,7 +120,7 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     // A line of another command is wrong whatever is expected, as it is for the server.
     place.write("foreign.yaml", "commands:\n  ls: {examples: {refuse: [cat x]}}\n  cat: {operands: [{path: read}], examples: {allow: [cat x]}}\n");
     let (status, text) = run(&place, &["policy", "test", "foreign.yaml"]);
-    let wrong = "foreign.yaml:2: `cat x`: expected refuse, came refuse: it does not call `ls`";
+    let wrong = "foreign.yaml:2: `cat x`: it does not call `ls`";
     assert!(status == 1 && text.contains(wrong), "{text}");
     let (status, text) = run(&place, &["check", "--policy", "foreign.yaml", "--", "ls"]);
     assert!(status == 2 && text.contains("it does not call `ls`"), "{text}");

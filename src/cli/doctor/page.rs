@@ -84,7 +84,10 @@ impl Report {
         let more = lines.len().saturating_sub(MOST_COMMANDS);
         lines.truncate(MOST_COMMANDS);
         if more > 0 {
-            lines.push(format!("and {more} more lines: `allowexec call list_commands` with the same flags shows all"));
+            lines.push(format!(
+                "and {} more: `allowexec call list_commands` with the same flags shows all",
+                counted(more as u64, "line")
+            ));
         }
         let list: String = lines.iter().map(|line| format!("  {}\n", escape(line))).collect();
         let roots = if self.roots.is_empty() { "no bound".to_owned() } else { self.roots.join(", ") };

@@ -13,7 +13,7 @@ use crate::config::Surroundings;
 use crate::policy::rules::{
     Arguments, ExampleRun, Expected, Judgement, OptionRule, Origin, PolicySource, Role, Rules, run_example,
 };
-use crate::text::escape;
+use crate::text::{counted, escape};
 
 /// The largest file of cases.
 const LARGEST_CASES: u64 = 16 * 1024 * 1024;
@@ -148,18 +148,12 @@ fn unused(rules: &Rules, file: &str, used: &Used) -> Vec<Unused> {
 impl Report {
     fn to_text(&self) -> String {
         let Self { file, examples, cases, wrong, unused, warnings } = self;
-        let cases = if *cases == 0 { String::new() } else { format!(", {cases} cases") };
-        let verdict =
-            if wrong.is_empty() { "all as expected".to_owned() } else { format!("{} otherwise", wrong.len()) };
-        let mut lines = vec![format!("{file}: {examples} examples{cases}: {verdict}")];
+        let cases = if *cases == 0 { String::new() } else { format!(", {}", counted(*cases as u64, "case")) };
+        let verdict = if wrong.is_empty() { "all as expected".to_owned() } else { format!("{} wrong", wrong.len()) };
+        let mut lines = vec![format!("{file}: {}{cases}: {verdict}", counted(*examples as u64, "example"))];
         for wrong in wrong {
-            let (expected, came) = (wrong.expected.name(), wrong.came.name());
-            let why = wrong.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-            lines.push(format!(
-                "  {}: `{}`: expected {expected}, came {came}{why}",
-                shown_place(&wrong.at),
-                wrong.line
-            ));
+            let what = wrong.expected.unmet(wrong.came, wrong.why.as_deref().unwrap_or_default());
+            lines.push(format!("  {}: `{}`: {}", shown_place(&wrong.at), wrong.line, what));
         }
         lines.extend(
             unused.iter().map(|unused| format!("  {}: no example uses {}", shown_place(&unused.at), unused.what)),

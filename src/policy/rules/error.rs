@@ -203,17 +203,13 @@ pub enum Problem {
         /// The operand or the option.
         what: String,
     },
-    /// An example that is decided in another way than expected.
-    #[error("example `{line}`: expected {expected}, got {came}: {why}")]
+    /// An example that comes out in another way.
+    #[error("example `{line}`: {what}")]
     Example {
         /// The command line.
         line: String,
-        /// What was expected.
-        expected: &'static str,
-        /// What was decided.
-        came: &'static str,
-        /// Why, as a sentence.
-        why: String,
+        /// What was expected, what came, and why.
+        what: String,
     },
 }
 

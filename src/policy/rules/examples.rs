@@ -65,8 +65,7 @@ pub(super) fn check(command: &CommandRule) -> Result<(), PolicyError> {
     for example in &command.examples {
         let ExampleRun { came, why, is_as_expected, .. } = run_example(command, example);
         if !is_as_expected {
-            let (line, expected, came) = (example.line.to_string(), example.expected.name(), came.name());
-            let problem = Problem::Example { line, expected, came, why };
+            let problem = Problem::Example { line: example.line.to_string(), what: example.expected.unmet(came, &why) };
             return Err(PolicyError { origin: example.origin.clone(), problem });
         }
     }

@@ -5,6 +5,7 @@ use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, Syntax, Take
 use super::matcher::{Failure, Match, Mismatch};
 use super::synopsis;
 use crate::policy::{MOST_WORDS, quoted};
+use crate::text::counted;
 
 /// How many names a refusal lists.
 const MOST_NAMES: usize = 16;
@@ -282,7 +283,7 @@ fn described_text(text: &TextType) -> String {
         parts.push("without a leading `/` and without `..`".to_owned());
     }
     if text.max_length != super::grammar::DEFAULT_LENGTH {
-        parts.push(format!("of at most {} characters", text.max_length));
+        parts.push(format!("of at most {}", counted(text.max_length as u64, "character")));
     }
     parts.join(" ")
 }

@@ -53,4 +53,10 @@ impl Expected {
             Self::Refuse => "refuse",
         }
     }
+
+    /// What is wrong where `came` was decided, and why it was. A line of another command is wrong though both are the same.
+    pub(crate) fn unmet(self, came: Self, why: &str) -> String {
+        let reason = if why.is_empty() { String::new() } else { format!(": {why}") };
+        if self == came { why.to_owned() } else { format!("expected {}, got {}{reason}", self.name(), came.name()) }
+    }
 }
