@@ -277,9 +277,34 @@ impl Config {
 
     /// What may run, by the allow-list and by the policies.
     pub fn allow_list(&self) -> AllowList {
-        // A server with the persistent shell alone runs no program by its path.
-        let has_project = self.allow_project_commands.value && self.tools.value.has_execute();
-        AllowList::new(self.allow.value.iter().cloned()).with_rules(Arc::clone(&self.rules)).with_project(has_project)
+        AllowList::new(self.allow.value.iter().cloned())
+            .with_rules(Arc::clone(&self.rules))
+            .with_project(self.allow_project_commands.value && self.why_no_project_commands().is_none())
+    }
+
+    /// Why `--allow-project-commands` can allow nothing with the other settings, if it can't.
+    pub(crate) fn why_no_project_commands(&self) -> Option<&'static str> {
+        // Roots count only inside these, and an empty list of roots lets none count.
+        let bounds_roots = match &self.cwd_root.value {
+            Some(roots) => !roots.is_empty(),
+            None => self.workspace_dir.value.is_some(),
+        };
+        let executes_none = self.sandbox.value == Level::Strict && self.exec.value.is_empty();
+        if !self.tools.value.has_execute() {
+            Some("with `--tools shell`, which runs no program by its path")
+        } else if self.lock.value.is_some() {
+            Some("with `--lock`, whose file holds no programs of the project")
+        } else if executes_none && !self.sandbox_best_effort.value {
+            Some("with `--sandbox strict` and without `--exec`")
+        } else if self.project_dir.value.is_some() {
+            None
+        } else if self.roots.value == RootsMode::Ignore {
+            Some("with `--roots ignore` and without `--project-dir`")
+        } else if !bounds_roots {
+            Some("without `--project-dir`, or `--workspace-dir` or `--cwd-root` for a client's project to lie in")
+        } else {
+            None
+        }
     }
 
     /// Reads the policies, and makes rules of them and of the entries that have several words.

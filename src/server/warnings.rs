@@ -52,7 +52,7 @@ impl Parts {
             warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));
         }
         let directories = self.policy.directories();
-        if directories.allow_project_commands() {
+        if allow.allows_project() {
             warnings.push("commands under the project directory are allowed, whoever wrote them".to_owned());
         }
         if directories.withholds_from_clients_roots() && self.roots != RootsMode::Ignore {
@@ -111,7 +111,7 @@ impl Parts {
         problems.extend(self.policy.directories().contradictions());
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
-        if allow.names().is_empty() && !allow.allows_any() && !self.policy.directories().allow_project_commands() {
+        if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() {
             problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));

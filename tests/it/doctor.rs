@@ -148,7 +148,11 @@ fn what_keeps_calls_from_being_served_is_a_problem_with_a_name() {
     check("", &["no command is allowed"]);
     check("--allow ls,/bin/sh,./file", &["`./file` on the allow-list can't be executed"]);
     check("--allow-project-commands --project-dir work", &[]);
-    check("--allow ls --allow-project-commands --roots ignore", &["`--allow-project-commands` allows nothing"]);
+    let nothing = "`--allow-project-commands` allows nothing ";
+    check("--allow ls --allow-project-commands", &[&format!("{nothing}without `--project-dir`, or")]);
+    check("--allow ls --allow-project-commands --roots ignore", &[&format!("{nothing}with `--roots ignore` and")]);
+    check("--allow ls --allow-project-commands --cwd-root work --tools shell", &[&format!("{nothing}with `--tools")]);
+    check("--allow-project-commands", &["no command is allowed", nothing]);
 
     check("--allow ls --record new --audit new.jsonl --log-file new.log", &[]);
     assert!(!base.join("new.jsonl").exists() && !base.join("new.log").exists());

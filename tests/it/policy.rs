@@ -477,7 +477,8 @@ fn a_tool_is_annotated_as_reading_only_where_all_that_it_can_run_only_reads() {
         (&["--allow", "ls,cat", "--read-only", "ls,cat"], true),
         (&["--allow", "*", "--read-only", "ls"], false),
         (&["--allow", "ls,*", "--read-only", "ls"], false),
-        (&["--allow", "ls", "--read-only", "ls", "--allow-project-commands"], false),
+        (&["--allow", "ls", "--read-only", "ls", "--allow-project-commands", "--project-dir", "."], false),
+        (&["--allow", "ls", "--read-only", "ls", "--allow-project-commands", "--roots", "ignore"], true),
         (&["--profile", "search,ripgrep"], true),
         (&["--profile", "search,ripgrep", "--allow", "ls"], false),
         (&["--profile", "search,ripgrep", "--allow", "ls", "--read-only", "ls"], true),
@@ -491,6 +492,55 @@ fn a_tool_is_annotated_as_reading_only_where_all_that_it_can_run_only_reads() {
     let shell = read_only_hints(&["--tools", "all", "--allow", "ls,rm", "--read-only", "ls"]);
     let alone = [("ls".to_owned(), true), ("rm".to_owned(), false)];
     assert_eq!(shell, [both(false), alone.to_vec()].concat());
+}
+
+#[test]
+fn programs_of_the_project_are_listed_only_where_they_can_run() {
+    let project = Project::new();
+    fs::write(project.path("project/lock"), "version: 1\nlibraries: false\ncommands: []\nfiles: []\n").unwrap();
+    for (settings, is_listed) in [
+        ("--project-dir .", true),
+        ("--project-dir . --roots ignore", true),
+        ("--workspace-dir .", true),
+        ("--cwd-root .", true),
+        ("--roots ignore", false),
+        ("--workspace-dir . --roots ignore", false),
+        ("--cwd-root . --roots ignore", false),
+        // No root of a client counts.
+        ("", false),
+        ("--workspace-dir . --cwd-root=", false),
+        ("--project-dir . --tools shell", false),
+        ("--project-dir . --lock lock", false),
+    ] {
+        let args = [&["--allow", "ls", "--allow-project-commands"], &*settings.split_whitespace().collect::<Vec<_>>()];
+        let mut server = Server::command(&args.concat()).dir(project.path("project")).start();
+        let instructions = server.initialize("2025-11-25")["instructions"].to_string();
+        let tools = server.request("tools/list", json!({}))["result"]["tools"].to_string();
+        let list = server.call("list_commands", json!({})).to_string();
+        for (what, text) in [("instructions", instructions), ("tools", tools), ("list_commands", list)] {
+            assert_eq!(text.contains("under the project directory"), is_listed, "{settings}: {what}: {text}");
+        }
+    }
+}
+
+/// Where the kernel can't enforce it, no server starts that could be asked.
+#[test]
+fn programs_of_the_project_are_not_listed_at_strict_unless_some_may_be_executed() {
+    for (settings, is_listed) in [
+        (&[][..], true),
+        (&[("sandbox", "strict")], false),
+        (&[("sandbox", "strict"), ("exec", "/opt")], true),
+        (&[("sandbox", "strict"), ("sandbox-best-effort", "on")], true),
+        (&[("sandbox", "workspace")], true),
+    ] {
+        let config = Config::builder(Surroundings::of_this_process().unwrap()).allow(["ls"]);
+        let config = config.setting("allow-project-commands", ["on"]).setting("project-dir", ["."]);
+        let set =
+            |config: allowexec::config::ConfigBuilder, (name, value): &(&str, &str)| config.setting(name, [*value]);
+        let config = settings.iter().fold(config, set).build().unwrap();
+        let listed = config.allow_list().summary();
+        assert_eq!(listed.contains("under the project directory"), is_listed, "{settings:?}: {listed}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use page::Palette;
 use risks::Risk;
 
 use super::{Outcome, log, print, print_json, recording, stdio};
-use crate::config::{self, Config, Flags, RootsMode, Row, Source};
+use crate::config::{self, Config, Flags, Row, Source};
 use crate::exec::Launcher;
 use crate::policy::is_path;
 use crate::policy::rules::synopsis;
@@ -55,11 +55,8 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
     if config.record_required.value && config.record.value.is_none() {
         problems.push("`--record-required` records nothing without `--record`".to_owned());
     }
-    let has_project = config.project_dir.value.is_some() || config.roots.value != RootsMode::Ignore;
-    if config.allow_project_commands.value && !has_project {
-        problems.push(
-            "`--allow-project-commands` allows nothing with `--roots ignore` and without `--project-dir`".to_owned(),
-        );
+    if let (true, Some(why)) = (config.allow_project_commands.value, config.why_no_project_commands()) {
+        problems.push(format!("`--allow-project-commands` allows nothing {why}"));
     }
     let launcher = parts.launcher.iter().flatten().next();
     let limits = launcher.map(Launcher::describe).unwrap_or_default();

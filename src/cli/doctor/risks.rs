@@ -93,7 +93,7 @@ fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
     let writes_nothing = |name: &str| allow.rules().get(name).is_some_and(|rule| rule.sandbox.writes_nothing());
     let is_open = |name: &&String| !is_confined(config, parts, name) && !writes_nothing(name);
     let names: Vec<&String> = allow.names().iter().filter(is_open).collect();
-    let allows_more = allow.allows_any() || config.allow_project_commands.value;
+    let allows_more = allow.allows_any() || allow.allows_project();
     let is_open = !names.is_empty() || (allows_more && config.sandbox.value == Level::Off);
     (can_confine && is_open).then(|| {
         let shown: Vec<&str> = names.iter().take(3).map(|name| name.as_str()).collect();
