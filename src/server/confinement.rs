@@ -34,7 +34,7 @@ pub struct Confinement {
     enforcement: Result<Enforcement, SandboxError>,
     /// Paths that the operator names but a command may have prepared; they are not granted.
     refused: Vec<SandboxError>,
-    /// The temporary directory of the commands, removed at the end of the server; `None` with the level `off`.
+    /// The temporary directory of the commands, removed at the end of the server; `None` if no confined command may write.
     temporary: Option<Result<TemporaryDirectory, SandboxError>>,
     warnings: Vec<String>,
     problems: Vec<String>,
@@ -88,7 +88,12 @@ impl Confinement {
         warnings.extend(prepared(config, programs.search_path().entries(), &opened));
         let kernel = probe.kernel();
         let enforcement = Enforcement::new(level, network, kernel, best_effort);
-        let temporary = enforcement.is_ok().then(|| temporary(config, &opened));
+        // Commands that write nothing could only look into it.
+        let writes = |rule: &Arc<CommandRule>| {
+            !rule.sandbox.writes_nothing() && level_of(rule, level).is_some_and(|level| level > Level::Off)
+        };
+        let uses_temporary = level > Level::Off || allow.rules().iter().any(writes);
+        let temporary = (uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
         if let Some(Ok(temporary)) = &temporary {
             warnings.extend(moved(config, temporary));
         }

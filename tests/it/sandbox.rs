@@ -474,6 +474,35 @@ fn a_kernel_without_landlock_stops_the_start_unless_the_best_effort_will_do() {
 }
 
 #[test]
+fn a_temporary_directory_is_needed_only_where_a_confined_command_may_write() {
+    let place = tempfile::tempdir().unwrap();
+    let status = |sandbox: &str, more: &[&str]| {
+        let policy = format!("commands: {{echo: {{operands: [{{one_of: [hello]}}], sandbox: {sandbox}}}}}\n");
+        fs::write(place.path().join("policy"), policy).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args([
+            "call",
+            "execute_command",
+            r#"{"command":"echo hello"}"#,
+            "--policy",
+            "policy",
+            "--project-dir",
+            ".",
+        ]);
+        command.args(more).current_dir(place.path()).env("TMPDIR", place.path().join("missing"));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for sandbox in ["{write: none}", "{level: workspace, write: none}", "{level: off}"] {
+        assert_eq!(status(sandbox, &[]).0, Some(0), "{sandbox}");
+    }
+    for (sandbox, more) in [("{level: workspace}", &[][..]), ("{write: none}", &["--sandbox", "workspace"])] {
+        let (code, said) = status(sandbox, more);
+        assert!(code == Some(2) && said.contains("no temporary directory could be made"), "{sandbox}: {code:?} {said}");
+    }
+}
+
+#[test]
 fn what_is_enforced_stands_in_the_log_the_descriptions_and_the_report() {
     let world = World::new();
     let mut server = world.server("strict", "sh", &[]);
