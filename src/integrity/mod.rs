@@ -10,6 +10,7 @@
 //! - `Lock` is a lock file, `lock` makes one from the programs as they are now, and `Difference` is one difference from it.
 //! - `needed_by` finds what is executed with a program (Unix): its interpreters and loader. env(1) looks interpreters up in
 //!   [`CommandPaths`]. [`Unclear`] is why it is unclear which one runs.
+//! - [`reach_of`] knows programs that start others by their names.
 
 mod checked;
 mod command_paths;
@@ -27,6 +28,7 @@ mod needed;
 mod replaceable;
 mod unclear;
 mod untrusted;
+mod wrappers;
 
 pub use checked::Checked;
 pub use command_paths::CommandPaths;
@@ -41,3 +43,4 @@ pub(crate) use needed::{Interpreters, Needed, needed_by, read as read_head};
 pub use replaceable::Replaceable;
 pub use unclear::Unclear;
 pub use untrusted::Untrusted;
+pub use wrappers::{Reach, reach_of};

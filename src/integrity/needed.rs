@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use super::elf::Elf;
+use super::wrappers::{Reach, reach_of};
 use super::{CommandPaths, Unclear};
 use crate::files::{Held, is_executable, open_without_waiting};
 
@@ -22,6 +23,12 @@ const HEAD: u64 = if cfg!(target_os = "linux") { 256 } else { 512 };
 /// env(1) gives a file that the kernel does not execute to this shell, see execvp(3). Shells run such a file themselves.
 #[cfg(target_os = "linux")]
 const SHELL: &str = "/bin/sh";
+
+/// Programs of many names: the first word behind their own says which one they are.
+const OF_MANY_NAMES: [&str; 3] = ["busybox", "coreutils", "toybox"];
+
+/// Programs that start others, and for which a script is a file in their own language all the same.
+const WITH_A_LANGUAGE: [&str; 4] = ["cmake", "just", "make", "rake"];
 
 /// A file that is executed with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +73,10 @@ impl Interpreters {
                 Needed::Shell => {}
                 Needed::Interpreter(path, argument) => {
                     found.add(path)?;
-                    if let Some(argument) = argument.as_deref().filter(|_| is_env(path)) {
+                    let argument = argument.as_deref().unwrap_or_default();
+                    if !is_env(path) {
+                        check_starts_nothing(path, argument.as_bytes())?;
+                    } else if !argument.is_empty() {
                         found.add_started_by_env(argument, paths)?;
                     }
                 }
@@ -89,7 +99,8 @@ impl Interpreters {
 
     fn add_started_by_env(&mut self, argument: &OsStr, paths: &CommandPaths) -> Result<(), Unclear> {
         let unclear = |why| Unclear::Env { argument: argument.to_string_lossy().into_owned(), why };
-        let name = OsStr::from_bytes(started_by_env(argument.as_bytes()).map_err(unclear)?);
+        let (name, arguments) = started_by_env(argument.as_bytes()).map_err(unclear)?;
+        let name = OsStr::from_bytes(name);
         let started = if name.as_bytes().contains(&b'/') { BTreeSet::from([name.into()]) } else { paths.find(name)? };
         if started.iter().any(|file| is_env(file)) {
             return Err(unclear("it starts env(1) once more"));
@@ -97,8 +108,26 @@ impl Interpreters {
         if started.is_empty() {
             self.not_found = Some(name.to_owned());
         }
-        started.iter().try_for_each(|file| self.add(file))
+        started.iter().try_for_each(|file| {
+            check_starts_nothing(file, arguments)?;
+            self.add(file)
+        })
     }
+}
+
+/// Finds out that a program is not one such as nice(1), which starts what its arguments name.
+fn check_starts_nothing(program: &Path, arguments: &[u8]) -> Result<(), Unclear> {
+    let starts = |name: &str| reach_of(name) == Some(Reach::Wrapper) && !WITH_A_LANGUAGE.contains(&name);
+    let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = name_of(program);
+    let is_starter = if OF_MANY_NAMES.contains(&name.as_str()) {
+        // `busybox nice`, or `coreutils --coreutils-prog-shebang=nice`.
+        let first = arguments.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        first.rsplit(|byte| *byte == b'=').next().is_some_and(|name| starts(&String::from_utf8_lossy(name)))
+    } else {
+        starts(&name) || fs::canonicalize(program).is_ok_and(|real| starts(&name_of(&real)))
+    };
+    if is_starter { Err(Unclear::Started { named: program.display().to_string() }) } else { Ok(()) }
 }
 
 /// Whether a path leads to env(1), by its own name or by that of the file that it links to.
@@ -186,8 +215,8 @@ fn trim_start(bytes: &[u8], is_dropped: impl Fn(&u8) -> bool) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-/// What env(1) starts if it gets this argument from a first line. Only simple arguments are understood.
-fn started_by_env(argument: &[u8]) -> Result<&[u8], &'static str> {
+/// What env(1) starts if it gets this argument from a first line, and what follows it there. Only simple arguments are understood.
+fn started_by_env(argument: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     const NOTHING: &str = "it names no program";
     let split = argument.strip_prefix(b"-S").or_else(|| argument.strip_prefix(b"--split-string="));
     let words = match split {
@@ -197,13 +226,16 @@ fn started_by_env(argument: &[u8]) -> Result<&[u8], &'static str> {
             return match argument {
                 [b'-', ..] => Err("it has options of env(1)"),
                 _ if argument.contains(&b'=') => Err(NOTHING),
-                _ => Ok(argument),
+                _ => Ok((argument, b"")),
             };
         }
         None => argument,
     };
-    let words = words.split(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).filter(|word| !word.is_empty());
-    for word in words {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let mut rest = trim_start(words, is_blank);
+    while !rest.is_empty() {
+        let (word, behind) = rest.split_at(rest.iter().position(is_blank).unwrap_or(rest.len()));
+        rest = trim_start(behind, is_blank);
         if word.first() == Some(&b'#') || word.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\' | b'$')) {
             return Err("it has quotes, escapes, variables or a comment");
         }
@@ -212,7 +244,7 @@ fn started_by_env(argument: &[u8]) -> Result<&[u8], &'static str> {
             [b'P', b'A', b'T', b'H', b'=', ..] => return Err("it sets `PATH`"),
             [b'=', ..] => return Err("it sets a variable without a name"),
             _ if word.contains(&b'=') => {}
-            _ => return Ok(word),
+            _ => return Ok((word, rest)),
         }
     }
     Err(NOTHING)
@@ -255,6 +287,32 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_starts_what_its_arguments_name_is_known_by_its_name_or_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("calm");
+        fs::write(dir.path().join("nice"), "").unwrap();
+        std::os::unix::fs::symlink("nice", &link).unwrap();
+        for (program, arguments, starts) in [
+            ("/usr/bin/nice", "python3", true),
+            ("/opt/timeout", "", true),
+            (link.to_str().unwrap(), "python3", true),
+            ("/usr/bin/uv", "run --script", true),
+            ("/lib64/ld-linux-x86-64.so.2", "/usr/bin/python3", true),
+            ("/bin/busybox", "env python3", true),
+            ("/bin/busybox", "sh -e", false),
+            ("/bin/busybox", "", false),
+            ("/bin/coreutils", "--coreutils-prog-shebang=nohup python3", true),
+            ("/bin/coreutils", "--coreutils-prog-shebang=cat", false),
+            ("/usr/bin/make", "-f", false),
+            ("/usr/bin/python3", "-u", false),
+            ("/bin/sh", "nice", false),
+        ] {
+            let checked = check_starts_nothing(Path::new(program), arguments.as_bytes());
+            assert_eq!(checked.is_err(), starts, "{program} {arguments}");
+        }
+    }
+
+    #[test]
     fn what_env_starts_is_told_only_where_it_is_simple() {
         for (argument, expected) in [
             ("python3", Ok("python3")),
@@ -276,7 +334,7 @@ mod tests {
             ("-S A=b", Err("names no program")),
             ("-S", Err("names no program")),
         ] {
-            let told = started_by_env(argument.as_bytes()).map(String::from_utf8_lossy);
+            let told = started_by_env(argument.as_bytes()).map(|(name, _)| String::from_utf8_lossy(name));
             match expected {
                 Ok(name) => assert_eq!(told, Ok(name.into()), "{argument}"),
                 Err(why) => assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{argument}: {told:?}"),

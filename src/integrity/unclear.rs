@@ -27,6 +27,15 @@ pub enum Unclear {
         /// What is not understood.
         why: &'static str,
     },
+    /// It is a program that starts others.
+    #[error(
+        "it can't be told which interpreter its first line starts: it names `{named}`, which starts other programs; name the \
+         interpreter's path there"
+    )]
+    Started {
+        /// What it names.
+        named: String,
+    },
     /// The name would be looked up in an entry of `PATH` that is not an absolute path.
     #[error(
         "it can't be told which interpreter its first line starts: env(1) looks `{name}` up in PATH, whose entry `{}` is the directory of \

@@ -72,6 +72,8 @@ impl Place {
         place.script("isolated/nested", &place.fill("#!@/isolated/sh\n"));
         symlink("/usr/bin/env", base.join("links/other")).unwrap();
         symlink("/usr/bin/env", base.join("second/again")).unwrap();
+        symlink("/usr/bin/nohup", base.join("links/on")).unwrap();
+        place.script("isolated/outer", "#!/usr/bin/nohup named\n");
         let mut bytes = fs::read(base.join("second/loaderless")).unwrap();
         // A static shell names none.
         if let Some(loader) = bytes.windows(4).position(|part| part == b"/ld-") {
@@ -176,6 +178,16 @@ fn what_the_kernel_and_env_execute_is_what_the_lock_file_holds() {
         ("#!/usr/bin/env -S \"two\\_words\"".into(), Unclear(Some("@/second/two words"), "it has quotes")),
         ("#!/usr/bin/env -S env PATH=@/third named".into(), Unclear(Some("@/third/named"), "starts env(1) once more")),
         ("#!/usr/bin/env -S again named".into(), Unclear(Some("@/second/named"), "starts env(1) once more")),
+        (
+            "#!/usr/bin/nohup named".into(),
+            Unclear(Some("@/second/named"), "`/usr/bin/nohup`, which starts other programs"),
+        ),
+        ("#!@/links/on named".into(), Unclear(Some("@/second/named"), "/links/on`, which starts other programs")),
+        ("#!@/isolated/outer".into(), Unclear(Some("@/second/named"), "`/usr/bin/nohup`, which starts other programs")),
+        (
+            "#!/usr/bin/env -S /usr/bin/timeout 60 named -e".into(),
+            Unclear(Some("@/second/named"), "`/usr/bin/timeout`, which starts other programs"),
+        ),
     ];
     let env = format!("PATH={}", place.path);
     let settings = ["--allow", "script", "--env", &env, "--lock", "it.lock"];
