@@ -242,11 +242,11 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
         Name::Init => (
             "allowexec init [--to DIR]",
             "Writes a starter configuration, `allowexec.yaml`, and a policy, `allowexec-policy.yaml`, for the project in the\n\
-             current directory: profiles for what its files show (Rust, Node, Python, Go, Make), the scripts of package.json and\n\
-             the targets of the Makefile by their names, the sandbox, and what it has to grant.\n\n\
-             --to DIR           write them there; outside of the project, commands can't change them, so commands may write the\n\
-             \x20                  whole project\n\n\
-             Exit status: 0, 1 if one of the files exists already, 2 if they can't be written.",
+             current directory: profiles for what it uses (Rust, Node, Python, Go, Make), the scripts of package.json and the\n\
+             targets of the Makefile by name, a sandbox, and what the sandbox has to grant.\n\n\
+             --to DIR           write the files to DIR; if that is outside of the project, where commands can't change them,\n\
+             \x20                  commands may write to the whole project\n\n\
+             Exit status: 0, 1 if one of the files already exists, 2 if they can't be written.",
         ),
         Name::Setup => (
             "allowexec setup CLIENT [--snippet] [--json] [OPTIONS]",

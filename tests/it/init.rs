@@ -200,7 +200,7 @@ fn what_is_there_is_kept_and_no_link_is_followed() {
     let refused = |root: &Path| {
         let output = allowexec(root, &["init"]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("exists already"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("already exists, so nothing was written"));
     };
     refused(&root);
     assert_eq!(fs::read_to_string(root.join("allowexec.yaml")).unwrap(), "allow: [ls]\n");

@@ -44,15 +44,15 @@ struct Grants {
 pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path, is_beneath: bool) -> String {
     let root = std::slice::from_ref(&project.root);
     let mut text = format!(
-        "# Made by `allowexec init`. Paths are absolute, since clients start servers where they like.\n\
-         # `allowexec doctor --config {}` says what this allows; `allowexec setup CLIENT --config {0}` connects a client.\n\
+        "# Written by `allowexec init`. Paths are absolute because clients may start servers in any directory.\n\
+         # `allowexec doctor --config {}` shows what this allows; `allowexec setup CLIENT --config {0}` connects a client.\n\
          policy:{}",
         super::CONFIGURATION,
         list(&[policy.to_owned()])
     );
     if !is_enforceable() {
         text.push_str(&format!(
-            "\n# Where calls run. This system has no sandbox, so only the rules of the policy limit what commands can do.\n\
+            "\n# Where calls run. This system has no sandbox, so only the policy limits what commands can reach.\n\
              cwd_root:{}cwd: {}\n",
             list(root),
             yaml(&project.root.display().to_string())
@@ -67,9 +67,9 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
         grants.write.splice(0..0, written(project));
         grants.exec.splice(0..0, executed(project));
         text.push_str(
-            "\n# The project is read, and its directories below are written: a command can change neither these settings, nor\n\
-             # `.git`, nor the project's own files that name programs to run. `allowexec init --to DIR` keeps the settings\n\
-             # elsewhere, and lets commands write the whole project.\n",
+            "\n# Commands can read the whole project, but write only to the paths in `write`. So they can't change these settings,\n\
+             # `.git`, or files of the project that name programs to run. To let them write to the whole project, keep the\n\
+             # settings elsewhere: `allowexec init --to DIR`.\n",
         );
     }
     if !grants.presets.is_empty() {

@@ -23,9 +23,9 @@ use crate::files::{Beneath, create_directories};
 const CONFIGURATION: &str = "allowexec.yaml";
 const POLICY: &str = "allowexec-policy.yaml";
 
-/// A limit of the settings in the project that people would not expect.
-const WRITES_PARTS: &str = "\nIn the sandbox, commands can write the directories of the project that are named there, but not its other \
-                            files. To let them write the whole project, keep the settings outside: allowexec init --to DIR\n";
+/// What people would stumble over.
+const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but write only to the directories that the configuration names.\n\
+                            To let them write to the whole project, keep these files outside of it: allowexec init --to DIR\n";
 
 /// Writes both files into the directory of the project, or into `elsewhere`, which is made if it is missing.
 pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
@@ -46,7 +46,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     // A link that leads nowhere exists, too.
     if let Some(file) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
         stdio::note(&format!(
-            "`{}` exists already, so nothing was written; move it, or change it by hand",
+            "`{}` already exists, so nothing was written; edit it, or move it away and try again",
             file.display()
         ));
         return Ok(Outcome::Bad);
@@ -63,13 +63,13 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     }
     if let Some(cache) = configuration::missing_cache(&project, &surroundings) {
         stdio::note(&format!(
-            "warning: the build cache of Go, `{0}`, does not exist yet; run `go build` once, and add `{0}` to `write` in {CONFIGURATION}",
+            "warning: Go's build cache `{0}` does not exist yet; run `go build` once, then add `{0}` to `write` in {CONFIGURATION}",
             cache.display()
         ));
     }
     if is_writable && configuration::lacks_lock(&project) {
         stdio::note(
-            "warning: there is no `Cargo.lock` yet, and commands can't make it here; run `cargo generate-lockfile` once",
+            "warning: there is no `Cargo.lock` yet, and commands can't create it here; run `cargo generate-lockfile` once",
         );
     }
     let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };

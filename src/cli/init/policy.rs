@@ -20,7 +20,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
         }
     }
     let mut text = format!(
-        "# Which arguments each command may have, for {}. Everything that is not described is refused.\n\
+        "# The commands that may run, and their arguments, for {}. Anything else is refused.\n\
          # `allowexec policy show NAME` prints a profile; `allowexec policy test {}` runs the examples below.\n\
          version: 1\nprofiles: [{}]\n",
         project.description(),
@@ -100,7 +100,7 @@ fn node(scripts: &[String]) -> String {
     let test = if scripts.iter().any(|name| name == "test") { "      test: {}\n" } else { "" };
     format!(
         r#"  npm:
-    # package.json says what a script does; the sandbox limits it.
+    # package.json decides what a script does; the sandbox limits it.
     insert: [--script-shell=/bin/sh, --node-options=, --no-update-notifier, --no-fund, --no-audit, --logs-max=0]
     subcommands:
       run:
@@ -125,7 +125,7 @@ fn make(targets: &[String]) -> String {
     let first = targets.first().map(String::as_str).unwrap_or_default();
     format!(
         r#"  make:
-    # The Makefile says what a target does; the sandbox limits it.
+    # The Makefile decides what a target does; the sandbox limits it.
     options:
       "-j, --jobs": {{integer: [1, 64], optional: true}}
       "-k, --keep-going": flag

@@ -100,8 +100,9 @@ impl Project {
     pub(super) fn description(&self) -> String {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.title()).collect();
         match kinds.as_slice() {
-            [] => "a directory without known project files; add what you need to the policy".to_owned(),
-            kinds => format!("a project with {}", kinds.join(", ")),
+            [] => "a project of an unrecognised kind (add the commands that you need to the policy)".to_owned(),
+            [one] => format!("a {one} project"),
+            [first @ .., last] => format!("a project that uses {} and {last}", first.join(", ")),
         }
     }
 }
