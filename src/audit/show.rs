@@ -133,13 +133,18 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// A text without control characters, and no longer than is shown.
+fn plain(text: &str) -> String {
+    cut(&escape(&cut(text, LONGEST)), LONGEST)
+}
+
 /// A record, with access to its fields as text.
 #[derive(Clone, Copy)]
 struct Shown<'a>(&'a Value);
 
 impl Shown<'_> {
     fn text(self, key: &str) -> Option<String> {
-        self.0.get(key).and_then(Value::as_str).map(|text| cut(&escape(&cut(text, LONGEST)), LONGEST))
+        self.0.get(key).and_then(Value::as_str).map(plain)
     }
 
     fn number(self, key: &str) -> Option<String> {
@@ -158,7 +163,7 @@ impl Shown<'_> {
     /// Text or a number, or any other value as JSON.
     fn any(self, key: &str) -> Option<String> {
         let value = self.0.get(key).filter(|value| !value.is_null())?;
-        self.text(key).or_else(|| Some(cut(&escape(&cut(&value.to_string(), LONGEST)), LONGEST)))
+        self.text(key).or_else(|| Some(plain(&value.to_string())))
     }
 
     fn within(self, key: &str) -> Option<Self> {
@@ -284,6 +289,6 @@ fn what(shown: Shown<'_>) -> String {
             let lost = shown.count("lost", "record").map(|lost| format!("could not write {lost}"));
             with(shown.count("calls", "call").unwrap_or_default(), vec![("", lost)])
         }
-        _ => cut(&escape(&cut(&shown.0.to_string(), LONGEST)), LONGEST),
+        _ => plain(&shown.0.to_string()),
     }
 }

@@ -2,7 +2,6 @@
 //! stays the same, its bytes are read only once.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,11 +40,11 @@ pub(super) struct Seen {
 }
 
 /// Remembers what was read from files, for as long as they don't change.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Known(Mutex<HashMap<PathBuf, Entry>>);
 
 /// A file as it was when it was read.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Entry {
     state: FileState,
     contents: Arc<Contents>,
@@ -132,12 +131,6 @@ impl Seen {
     /// The SHA-256, if it is known already; `None` also while another thread computes it.
     pub fn known_sha256(&self) -> Option<Sha256> {
         self.contents.known_sha256()
-    }
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").finish_non_exhaustive()
     }
 }
 

@@ -83,9 +83,8 @@ impl Elf {
         for index in 0..self.header_count.min(MOST_HEADERS) {
             let header = self.header(index, file)?;
             if header.kind == PT_INTERP {
-                let name = read_at(file, header.offset, header.length.min(LONGEST_NAME))?;
-                let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-                return Ok((!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name))));
+                let name = name_at(file, header.offset, header.length.min(LONGEST_NAME))?;
+                return Ok((!name.is_empty()).then(|| name.into()));
             }
         }
         Ok(None)
@@ -129,8 +128,7 @@ impl Elf {
                 DT_RUNPATH => &mut linked.runpath,
                 _ => continue,
             };
-            let text = read_at(file, strings.saturating_add(at), LONGEST_NAME)?;
-            list.push(OsStr::from_bytes(text.split(|&byte| byte == 0).next().unwrap_or_default()).to_owned());
+            list.push(name_at(file, strings.saturating_add(at), LONGEST_NAME)?);
         }
         linked.loader = self.interpreter(file)?;
         Ok(linked)
@@ -160,6 +158,12 @@ fn read_at(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Resul
     let mut bytes = Vec::new();
     file.take(length).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads a name that ends with a NUL.
+fn name_at(file: &mut (impl Read + Seek), offset: u64, longest: u64) -> io::Result<OsString> {
+    let bytes = read_at(file, offset, longest)?;
+    Ok(OsStr::from_bytes(bytes.split(|&byte| byte == 0).next().unwrap_or_default()).to_owned())
 }
 
 /// Numbers in the byte order and width of the file.

@@ -141,8 +141,7 @@ impl CommandRule {
             .filter(|spelling| is_long(spelling))
             .collect();
         let lengths: BTreeSet<usize> = secret.iter().map(|spelling| spelling.len()).collect();
-        let subcommands: HashSet<&str> =
-            levels.iter().skip(1).filter_map(|level| level.path.last()).map(String::as_str).collect();
+        let subcommands: HashSet<&str> = levels.iter().skip(1).map(|level| level.name()).collect();
         let mut follows = Follows::Unknown;
         for word in shown.iter_mut().skip(1) {
             let value_of = std::mem::replace(&mut follows, Follows::Unknown);

@@ -121,9 +121,7 @@ fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
     for name in level.path.iter().skip(root.path.len()) {
         let last: Option<&Level> = way.last().copied();
         let below = last.and_then(|last| match &last.arguments {
-            Arguments::Described { subcommands, .. } => {
-                subcommands.iter().find(|below| below.path.last() == Some(name))
-            }
+            Arguments::Described { subcommands, .. } => subcommands.iter().find(|below| below.name() == name),
             Arguments::Any { .. } => None,
         });
         way.extend(below);
@@ -148,9 +146,8 @@ fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
         };
         options.get(name).is_some()
     };
-    let below = way.windows(2).find(is_before).and_then(|pair| pair.get(1)?.path.last());
-    if let Some(below) = below {
-        return format!("; put it before `{below}`");
+    if let Some(below) = way.windows(2).find(is_before).and_then(|pair| pair.get(1)) {
+        return format!("; put it before `{}`", below.name());
     }
     let Arguments::Described { options, subcommands, .. } = &failure.level.arguments else { return String::new() };
     if failure.form.is_some() || subcommands.is_empty() {
@@ -242,8 +239,7 @@ fn spelled(option: &OptionRule, word: &str) -> String {
 
 fn subcommands(level: &Level) -> String {
     let Arguments::Described { subcommands, .. } = &level.arguments else { return String::new() };
-    let names: Vec<&str> =
-        subcommands.iter().filter_map(|level| level.path.last()).map(String::as_str).take(MOST_NAMES).collect();
+    let names: Vec<&str> = subcommands.iter().map(Level::name).take(MOST_NAMES).collect();
     let more = if subcommands.len() > MOST_NAMES { ", …; `list_commands` shows all" } else { "" };
     format!("{}{more}", names.join(", "))
 }

@@ -17,13 +17,13 @@ pub fn forms_of(command: &CommandRule) -> Vec<String> {
 
 fn of_level(level: &Level) -> String {
     match &level.arguments {
-        Arguments::Any { effect, .. } => format!("{} …{}", level.title(), marked(*effect)),
         Arguments::Described { subcommands, .. } if !subcommands.is_empty() => {
-            let names: Vec<&str> =
-                subcommands.iter().filter_map(|level| level.path.last()).map(String::as_str).collect();
+            let names: Vec<&str> = subcommands.iter().map(Level::name).collect();
             format!("{} {}", level.title(), names.join("|"))
         }
-        Arguments::Described { .. } => lines_of(level).into_iter().next().unwrap_or_else(|| level.title()),
+        Arguments::Any { .. } | Arguments::Described { .. } => {
+            lines_of(level).into_iter().next().unwrap_or_else(|| level.title())
+        }
     }
 }
 

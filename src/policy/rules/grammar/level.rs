@@ -50,6 +50,11 @@ pub struct Level {
 }
 
 impl Level {
+    /// The name of this command or subcommand alone.
+    pub(crate) fn name(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
+    }
+
     /// The command and its subcommands, as they are written.
     pub fn title(&self) -> String {
         self.path.join(" ")

@@ -240,7 +240,7 @@ fn arguments(
         }
         let path = level.path.iter().cloned().chain([key.text.clone()]).collect();
         // A subcommand that the profile describes too is extended, as the command is.
-        let place = subcommands.iter().position(|other| other.path.last() == Some(&key.text));
+        let place = subcommands.iter().position(|other| other.name() == key.text);
         let base = place.and_then(|place| subcommands.get(place));
         let inherited = base.map_or_else(|| own.clone(), |base| own.with_words_of(base));
         let read = self::level(path, key, node, &LEVEL, &inherited, base, context, warnings)?;
