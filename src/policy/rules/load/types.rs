@@ -1,10 +1,10 @@
 //! Reads the types of values: those that a policy declares, and those that are written out where they are used.
 
 use super::super::error::{PolicyError, Problem};
-use super::super::grammar::{Access, CharSet, PathType, TextType, ValueType};
+use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};
 use super::super::yaml::{Kind, Node};
 use super::Context;
-use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
+use super::fields::{Fields, What, boolean, integer, items, one_or_more, text, texts};
 use crate::text::nearest;
 
 /// The keys that give a value its type.
@@ -116,22 +116,22 @@ fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextT
         return Ok(TextType::default());
     }
     let fields = Fields::new(node, what, &["chars", "first", "relative", "must_begin", "max_length"], context)?;
-    let mut of = TextType::default();
-    of.chars = fields.read("chars", char_set, context)?;
-    if let Some(node) = fields.get("first") {
-        of.first = text(node, &fields.what("first"), context)?.to_owned();
-        if !of.first.chars().all(|character| "-+@".contains(character)) {
-            return Err(context.value(node, &fields.what("first"), "some of `-`, `+` and `@`"));
-        }
-    }
-    of.relative = fields.read("relative", boolean, context)?.unwrap_or_default();
-    of.must_begin = fields.read("must_begin", one_or_more, context)?.unwrap_or_default();
-    if let Some(node) = fields.get("max_length") {
-        let length = integer(node, &fields.what("max_length"), context)?;
-        let length = usize::try_from(length).ok().filter(|length| *length > 0);
-        of.max_length = length.ok_or_else(|| context.value(node, &fields.what("max_length"), "a number above 0"))?;
-    }
-    Ok(of)
+    let first = |node: &Node, what: &What<'_>, context: &Context<'_>| {
+        let first = text(node, what, context)?.to_owned();
+        let is_known = first.chars().all(|character| "-+@".contains(character));
+        if is_known { Ok(first) } else { Err(context.value(node, what, "some of `-`, `+` and `@`")) }
+    };
+    let length = |node: &Node, what: &What<'_>, context: &Context<'_>| {
+        let length = usize::try_from(integer(node, what, context)?).ok().filter(|length| *length > 0);
+        length.ok_or_else(|| context.value(node, what, "a number above 0"))
+    };
+    Ok(TextType {
+        chars: fields.read("chars", char_set, context)?,
+        first: fields.read("first", first, context)?.unwrap_or_default(),
+        relative: fields.read("relative", boolean, context)?.unwrap_or_default(),
+        must_begin: fields.read("must_begin", one_or_more, context)?.unwrap_or_default(),
+        max_length: fields.read("max_length", length, context)?.unwrap_or(DEFAULT_LENGTH),
+    })
 }
 
 /// The name that no part of a path to be written may have, unless the policy says otherwise.
@@ -153,7 +153,6 @@ fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathT
     if let Kind::Scalar { .. } = node.kind {
         return access(node, &what).map(defaults);
     }
-    entries(node, &what, context)?;
     let fields = Fields::new(node, what, &["access", "under", "except", "exists", "chars"], context)?;
     let Some(node) = fields.get("access") else {
         let of = fields.of.to_string();
