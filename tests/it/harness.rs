@@ -296,7 +296,7 @@ fn a_scenario_plays_against_a_peer_with_its_directory_arguments_and_variables() 
         Streams { input: Box::new(input), output: Box::new(output), end }
     });
     let answer = r#"<-- {"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"[\"--cwd-root\", \"[tmp]/a\"] [(\"X\", \"[tmp]\")]","type":"text"}]}}"#;
-    assert_eq!(played, text.replace("<-- {\"id\":1}", answer));
+    assert_eq!(played.to_string(), text.replace("<-- {\"id\":1}", answer));
 }
 
 fn write(root: &Path, path: &str, text: &str) {

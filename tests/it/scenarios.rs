@@ -279,3 +279,9 @@ fn every_scenario_stands_in_all_four_places() {
     let problems = crate::support::four_places::problems(crate::support::scenario::root(), TESTS);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+#[test]
+fn a_text_that_many_sessions_hold_stands_in_one_file() {
+    let problems = crate::support::shown::problems(crate::support::scenario::root());
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}

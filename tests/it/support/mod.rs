@@ -7,6 +7,7 @@
 //! - `place`: the directory and the programs of the tests of Windows.
 //! - [`made`]: parts of documents that a test makes.
 //! - [`scenario`]: plays a fixture and compares it with its snapshot; one name in four places.
+//! - `shown`: what a snapshot shows of what was played.
 //!
 //! ```ignore
 //! use crate::support::Server;
@@ -25,6 +26,7 @@ pub mod place;
 pub mod scenario;
 pub mod schema;
 pub mod server;
+pub mod shown;
 pub mod tap;
 #[cfg(target_os = "linux")]
 pub mod world;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use allowexec::transcript::{Peer, Placeholders, Player, Transcript};
 
 use super::server::{Server, collect, spawning, wait_with_deadline};
+use super::shown::{Texts, lines};
 use super::tap::Tap;
 
 /// What a peer is made of: its input, its output, and its end.
@@ -36,7 +37,7 @@ pub fn check(area: &str, name: &str) {
     if !transcript.header.plays_here() {
         return;
     }
-    let played = play(&transcript, start_binary);
+    let played = lines(&play(&transcript, start_binary), &Texts::read(root())).join("\n");
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(root().join("tests/snapshots").join(area));
     settings.set_prepend_module_to_snapshot(false);
@@ -46,7 +47,10 @@ pub fn check(area: &str, name: &str) {
 
 /// Plays a transcript against what `start` makes of its arguments, its variables and the fresh temporary directory, with
 /// the placeholders filled, and says what happened. The tap sees all of it.
-pub fn play(transcript: &Transcript, start: impl FnOnce(&[String], &[(String, String)], &Path) -> Streams) -> String {
+pub fn play(
+    transcript: &Transcript,
+    start: impl FnOnce(&[String], &[(String, String)], &Path) -> Streams,
+) -> Transcript {
     let directory = tempfile::tempdir().unwrap();
     let placeholders = Placeholders::with_tmp(directory.path()).unwrap();
     let header = &transcript.header;
@@ -63,7 +67,7 @@ pub fn play(transcript: &Transcript, start: impl FnOnce(&[String], &[(String, St
     let peer = Peer::over_streams(tap.writer(streams.input), tap.reader(streams.output), streams.end).unwrap();
     let played = Player::default().placeholders(placeholders).play(transcript, peer);
     tap.assert_clean();
-    played.to_string()
+    played
 }
 
 /// The real binary, in the temporary directory, which is its HOME too.
