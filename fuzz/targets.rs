@@ -52,10 +52,11 @@ pub fn command_line(data: &[u8]) {
 
 /// The transcript reader: what was read is written so that the same is read again.
 pub fn transcript(data: &[u8]) {
-    let Ok(transcript) = Transcript::parse("fuzz", data) else { return };
-    let written = transcript.to_string();
-    let again = Transcript::parse("written", &written).unwrap_or_else(|error| panic!("{error}: {written}"));
-    assert_eq!(again, transcript, "{written}");
+    for (_, session) in Transcript::parse_sessions("fuzz", data).unwrap_or_default() {
+        let written = session.to_string();
+        let again = Transcript::parse("written", &written).unwrap_or_else(|error| panic!("{error}: {written}"));
+        assert_eq!(again, session, "{written}");
+    }
 }
 
 /// The file of `--config`: a configuration whose settings can be shown, or an error.

@@ -12,7 +12,7 @@ use super::{Outcome, print, print_json, stdio};
 use crate::files::read_regular;
 use crate::lint::{Finding, Schema, lint};
 use crate::text::{counted, escape};
-use crate::transcript::Transcript;
+use crate::transcript::{Era, Transcript};
 
 /// The findings of each file, or why it can't be read.
 type Results = Vec<(String, Result<Vec<Finding>, String>)>;
@@ -26,8 +26,14 @@ pub(super) fn run(named: &[String], schema: Option<&str>, as_json: bool) -> Resu
     }
     let check = |file: &str| -> Result<Vec<Finding>, String> {
         let text = read(file)?;
-        let transcript = Transcript::parse(file, &text).map_err(|error| error.to_string())?;
-        Ok(lint(&transcript, Transcript::first_line_of_body(&text), &schemas))
+        let first_line = Transcript::first_line_of_body(&text);
+        let sessions = Transcript::parse_sessions(file, &text).map_err(|error| error.to_string())?;
+        let of_session = |(era, session): &(Option<Era>, Transcript)| {
+            let in_era = era.map_or_else(String::new, |era| format!(" (in the {era} session)"));
+            let findings = lint(session, first_line, &schemas);
+            findings.into_iter().map(move |finding| Finding { what: format!("{}{in_era}", finding.what), ..finding })
+        };
+        Ok(sessions.iter().flat_map(of_session).collect())
     };
     let results: Results = transcripts(named)?.into_iter().map(|file| (file.clone(), check(&file))).collect();
     let findings: usize = results.iter().map(|(_, result)| result.as_ref().map_or(0, Vec::len)).sum();

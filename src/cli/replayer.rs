@@ -14,7 +14,7 @@ use super::signals::Interrupt;
 use super::verdicts::{Difference, ReplayVerdict};
 use crate::config::Surroundings;
 use crate::files::{Beneath, Place, PlaceError, read_regular};
-use crate::transcript::{Comparison, Entry, Header, Placeholders, Player, Rule, Strictness, Transcript};
+use crate::transcript::{Comparison, Entry, Era, Header, Placeholders, Player, Rule, Strictness, Transcript};
 
 /// The rules of a transcript: those of its header, and those of the file `NAME.match` next to it.
 fn rules(file: &str, transcript: &Transcript) -> Result<Vec<Rule>, String> {
@@ -41,6 +41,23 @@ pub(super) enum Replayed {
         /// not start or a wait was not met.
         updated: Option<String>,
     },
+}
+
+impl Replayed {
+    /// This session, and another one of the same file: what differs in either.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (
+                Self::Compared { difference, is_same: false, updated },
+                Self::Compared { difference: more, is_same: false, .. },
+            ) => {
+                let diff = [difference.diff, more.reason, more.diff].concat();
+                Self::Compared { difference: Difference { diff, ..difference }, is_same: false, updated }
+            }
+            (Self::Compared { is_same: true, .. } | Self::Elsewhere, other) => other,
+            (this @ Self::Compared { is_same: false, .. }, _) => this,
+        }
+    }
 }
 
 /// A file that may be rewritten. Its directory is opened before anything runs that could put another file or a link in its
@@ -112,16 +129,38 @@ impl<'a> Replayer<'a> {
 
     /// Plays one file, and writes nothing. The error is for people, and names the file.
     pub(super) fn play(&mut self, file: &str) -> Result<Replayed, String> {
-        let failed = |error: io::Error| format!("{file}: {error}");
         let text = read(file)?;
-        let transcript = Transcript::parse(file, &text).map_err(|error| error.to_string())?;
+        let sessions = Transcript::parse_sessions(file, &text).map_err(|error| error.to_string())?;
+        if sessions.len() > 1 && self.options.rewriting != Rewriting::Off {
+            return Err(format!(
+                "{file}: expected a transcript of one session to rewrite, found `era: both`: an answer that is filled in would be \
+                 expected in both eras; change the file by hand"
+            ));
+        }
+        // The parser has taken it for UTF-8.
+        let text = String::from_utf8_lossy(&text);
+        let mut all = sessions.iter().map(|(era, session)| self.play_session(file, &text, *era, session));
+        let first = all.next().unwrap_or(Ok(Replayed::Elsewhere))?;
+        all.try_fold(first, |before, next| Ok(before.and(next?)))
+    }
+
+    /// Plays one session of a file.
+    fn play_session(
+        &self,
+        file: &str,
+        text: &str,
+        era: Option<Era>,
+        transcript: &Transcript,
+    ) -> Result<Replayed, String> {
+        let named = era.map_or_else(|| file.to_owned(), |era| format!("{file} ({era})"));
+        let failed = |error: io::Error| format!("{named}: {error}");
         if !transcript.header.plays_here() {
             return Ok(Replayed::Elsewhere);
         }
         if transcript.entries.iter().all(|entry| matches!(entry, Entry::Comment(_) | Entry::Blank)) {
-            return Err(format!("{file}: it sends and expects nothing; the recording may have been interrupted"));
+            return Err(format!("{named}: it sends and expects nothing; the recording may have been interrupted"));
         }
-        let rules = rules(file, &transcript)?;
+        let rules = rules(file, transcript)?;
         let advice = |has_started, unread| self.advice(&transcript.header, has_started, unread);
         let place =
             ReplayDirectory::new(self.options.directory.as_deref()).map_err(|error| match &self.options.directory {
@@ -129,25 +168,23 @@ impl<'a> Replayer<'a> {
                 None => format!("no directory can be made to play in: {error}"),
             })?;
         if place.is_given && !transcript.header.setup().is_empty() {
-            return Err(format!("{file}: `setup` makes files in a fresh directory, so it does not play with `--in`"));
+            return Err(format!("{named}: `setup` makes files in a fresh directory, so it does not play with `--in`"));
         }
         let placeholders = Placeholders::with_tmp(&place.path).map_err(failed)?;
-        let is_own = self.server(&transcript).is_empty();
+        let is_own = self.server(transcript).is_empty();
         let placeholders = if is_own { placeholders } else { placeholders.keeping_versions() };
         for setup in transcript.header.setup() {
             setup
                 .make_beneath(&place.directory, &placeholders)
-                .map_err(|error| format!("{file}: setup: {setup}: {error}"))?;
+                .map_err(|error| format!("{named}: setup: {setup}: {error}"))?;
         }
         let Played { transcript: played, problem, has_started, unread } = self
-            .start(&transcript, &rules, &place, &placeholders)
-            .map_err(|error| format!("{file}: {error}\n{}", advice(true, None)).trim_end().to_owned())?;
-        // The parser has already checked that it is UTF-8.
-        let text = String::from_utf8_lossy(&text);
+            .start(transcript, &rules, &place, &placeholders)
+            .map_err(|error| format!("{named}: {error}\n{}", advice(true, None)).trim_end().to_owned())?;
         let strictness = if self.options.strict { Strictness::Strict } else { Strictness::Usual };
-        let comparison = Comparison::new(file, &text, &transcript, &played, &placeholders, &rules, strictness);
+        let comparison = Comparison::new(&named, text, transcript, &played, &placeholders, &rules, strictness);
         let problem = problem.map(|problem| format!("{}\n", problem.trim_end())).unwrap_or_default();
-        let is_same = comparison.is_same() && (has_started || expects_an_end(&transcript));
+        let is_same = comparison.is_same() && (has_started || expects_an_end(transcript));
         let difference = Difference {
             line: comparison.line(),
             reason: if is_same {
@@ -161,8 +198,8 @@ impl<'a> Replayer<'a> {
                 Rewriting::Off | Rewriting::Writes | Rewriting::Shows => comparison.unified(),
             },
         };
-        // What a server does that did not start does not belong in a transcript.
-        let updated = comparison.updated().filter(|_| has_started && !self.interrupt.came());
+        // If a server did not start, what happened does not belong in a transcript.
+        let updated = comparison.updated().filter(|_| has_started && era.is_none() && !self.interrupt.came());
         Ok(Replayed::Compared { difference, is_same, updated })
     }
 

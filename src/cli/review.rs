@@ -115,7 +115,9 @@ impl Review<'_> {
                 }
             }
             (Some(_), None) => {
-                print("This can't be accepted: the server did not start, or did not answer in time.\n\n")?;
+                print(
+                    "This can't be accepted: the server did not start or did not answer in time, or the transcript has `era: both`.\n\n",
+                )?;
                 self.counts.different += 1;
             }
             (None, _) => self.counts.different += 1,

@@ -82,6 +82,32 @@ pub enum Problem {
         /// The word.
         found: String,
     },
+    /// `era:` says something else than `both`.
+    #[error("expected `era: both`, found `era: {found}`; leave the line out if the transcript is one session")]
+    NoEra {
+        /// What follows `era:`.
+        found: String,
+    },
+    /// A text of two sessions, where one was needed.
+    #[error(
+        "expected a transcript of one session, found `era: both`; only `allowexec replay`, `review` and `lint` read two"
+    )]
+    BothEras,
+    /// A text with `era: both` does not begin with the handshake.
+    #[error(
+        "expected a body that begins with `initialize`, its answer and `notifications/initialized`, as `era: both` \
+         needs it, found `{found}`"
+    )]
+    NoHandshake {
+        /// The line in its place.
+        found: String,
+    },
+    /// A line of one era, in a transcript of one session.
+    #[error("expected `era: both` in the header of a transcript with lines of one era, found `{found}`")]
+    MarkedLine {
+        /// The line.
+        found: String,
+    },
     /// A `setup:` line is not an action.
     #[error(
         "expected `dir PATH`, `file PATH TEXT`, `script PATH TEXT` or `link PATH TARGET` in `setup`, each a word without \

@@ -10,6 +10,7 @@
 //! | `args` | yes | the server's arguments, split by shell rules (shlex: quotes, backslashes, `#` begins a comment) |
 //! | `env` | yes | `NAME=value`, split in the same way; set in addition to PATH and HOME |
 //! | `platform` | no | where it plays: `unix`, `windows`, `linux`, `macos`, one or more; without it, everywhere |
+//! | `era` | no | `both`: the text is two sessions, see [`Transcript::parse_sessions`](super::Transcript::parse_sessions); no header of a session has it |
 //! | `match` | yes | a rule for what may differ, see [`Rule`] |
 //! | `setup` | yes | one file, directory, script or link to make in the temporary directory |
 
@@ -21,7 +22,7 @@ use super::{Problem, Rule, Setup};
 /// How many characters of a first line are shown that is none.
 const MOST_SHOWN: usize = 80;
 
-const KEYS: &str = "`transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, \
+const KEYS: &str = "`transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, `era`, \
                     `setup`, `match`";
 
 /// The part before the first blank line. Its constructors check that each value fits on a line.

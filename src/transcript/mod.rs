@@ -6,6 +6,7 @@
 //! - [`Transcript`]: a whole file, parsed and printed.
 //! - [`Header`]: how the server is started and on which platforms, with [`Setup`] for the files it finds.
 //! - [`Entry`]: one line of the body; [`Sent`] and [`Message`] are what goes each way.
+//! - [`Era`]: `era: both`, one text for a legacy and a modern session. Only this file knows how each opens.
 //! - [`Identity`]: which message answers which wait.
 //! - [`Placeholders`]: `[tmp]` and `[version]`, filled in and removed only here.
 //! - [`Player`] and [`Peer`]: playing.
@@ -27,6 +28,7 @@
 mod comparison;
 mod diff;
 mod entry;
+mod eras;
 mod error;
 mod fresh;
 mod header;
@@ -50,6 +52,7 @@ mod unheld;
 pub use comparison::Comparison;
 pub(crate) use entry::is_bare;
 pub use entry::{Entry, Failure, LineEnd, Message, Sent};
+pub use eras::Era;
 pub use error::{Problem, TranscriptError};
 pub use header::{Header, Platform};
 pub use identity::Identity;

@@ -65,7 +65,7 @@ fn errors_name_the_line_and_what_was_expected() {
         (b"transcript: 2\n", "f:1: expected `transcript: 1`, found version `2`"),
         (
             b"transcript: 1\nargz: x\n",
-            "f:2: unknown header key `argz`; expected one of `transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, `setup`, `match`",
+            "f:2: unknown header key `argz`; expected one of `transcript`, `scenario`, `version`, `server`, `directory`, `args`, `env`, `platform`, `era`, `setup`, `match`",
         ),
         (b"transcript: 1\n--> x\n", "f:2: expected `key: value`, or a blank line to end the header, found `--> x`"),
         (
@@ -93,6 +93,18 @@ fn errors_name_the_line_and_what_was_expected() {
             b"transcript: 1\n\n->x\n",
             "f:3: expected `-->`, `-->x`, `-->+`, `-->x+`, `<--`, `<--!`, `<--x`, `==>`, `<==`, `#` or a blank line, found `->x`",
         ),
+        (
+            b"transcript: 1\nera: modern\n",
+            "f:2: expected `era: both`, found `era: modern`; leave the line out if the transcript is one session",
+        ),
+        (
+            b"transcript: 1\nargs:\nera: both\n",
+            "f:3: expected a transcript of one session, found `era: both`; only `allowexec replay`, `review` and `lint` read two",
+        ),
+        (
+            b"transcript: 1\n\nlegacy --> {}\n",
+            "f:3: expected `era: both` in the header of a transcript with lines of one era, found `legacy --> {}`",
+        ),
         (b"transcript: 1\n\n-->x 123\n", "f:3: expected pairs of hex digits without blanks, found `123`"),
         (b"transcript: 1\n\n-->x 0g\n", "f:3: expected pairs of hex digits without blanks, found `0g`"),
         (
@@ -115,6 +127,17 @@ fn errors_name_the_line_and_what_was_expected() {
         let error = Transcript::parse("f", text).expect_err(expected);
         assert_eq!(error.to_string(), *expected);
     }
+}
+
+#[test]
+fn a_text_of_both_eras_begins_with_the_handshake() {
+    let text = "transcript: 1\nera: both\n\n--> {\"id\":1,\"method\":\"ping\"}\n";
+    let error = Transcript::parse_sessions("f", text).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "f:4: expected a body that begins with `initialize`, its answer and `notifications/initialized`, as `era: both` needs \
+         it, found `--> {\"id\":1,\"method\":\"ping\"}`"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::eras::{Era, Marked, mark, sessions};
 use super::{Entry, Header, Problem, TranscriptError};
 
 /// A session as text: how the server was started, and what went each way.
@@ -19,33 +20,32 @@ impl Transcript {
     /// Parses a transcript; `file` is only the name for errors. Lines end with `\n` or `\r\n`.
     ///
     /// # Errors
-    /// The first [`Problem`] with its line.
+    /// The first [`Problem`] with its line; [`Problem::BothEras`] for a text of two sessions.
     pub fn parse(file: &str, text: impl AsRef<[u8]>) -> Result<Self, TranscriptError> {
-        let text = text.as_ref();
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
-        let mut lines = text.split(|byte| *byte == b'\n').enumerate().map(|(index, line)| {
-            let at = move |problem| TranscriptError { file: file.to_owned(), line: index + 1, problem };
-            match std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)) {
-                Ok(line) => Ok((line, at)),
-                Err(_) => Err(at(Problem::NotUtf8)),
-            }
-        });
-
-        let mut header = Header::default();
-        let mut first = true;
-        for line in lines.by_ref() {
-            let (line, at) = line?;
-            if std::mem::take(&mut first) {
-                Header::parse_first_line(line).map_err(at)?;
-            } else if line.trim_matches([' ', '\t']).is_empty() {
-                break;
-            } else {
-                header.parse_line(line).map_err(at)?;
-            }
+        let at = |(line, problem)| TranscriptError { file: file.to_owned(), line, problem };
+        let mut lines = lines(text.as_ref());
+        match header(&mut lines).map_err(at)? {
+            (header, None) => Ok(Self { header, entries: body(lines, of_one_session).map_err(at)? }),
+            (_, Some(line)) => Err(at((line, Problem::BothEras))),
         }
-        let entries =
-            lines.map(|line| line.and_then(|(line, at)| Entry::parse(line).map_err(at))).collect::<Result<_, _>>()?;
-        Ok(Self { header, entries })
+    }
+
+    /// Parses a transcript that may say `era: both`: then it is two sessions, the legacy one first, and otherwise one without an
+    /// era. Each has as many lines as the text.
+    ///
+    /// # Errors
+    /// The first [`Problem`] with its line.
+    pub fn parse_sessions(file: &str, text: impl AsRef<[u8]>) -> Result<Vec<(Option<Era>, Self)>, TranscriptError> {
+        let at = |(line, problem)| TranscriptError { file: file.to_owned(), line, problem };
+        let mut lines = lines(text.as_ref());
+        let (header, both_eras) = header(&mut lines).map_err(at)?;
+        if both_eras.is_none() {
+            return Ok(vec![(None, Self { header, entries: body(lines, of_one_session).map_err(at)? })]);
+        }
+        let first = Self::first_line_of_body(text.as_ref());
+        let lines = body(lines, Marked::parse).map_err(at)?;
+        let sessions = sessions(&header, lines).map_err(|(index, problem)| at((first + index, problem)))?;
+        Ok(sessions.into_iter().map(|(era, session)| (Some(era), session)).collect())
     }
 
     /// The number of the first line of the body in the text of a transcript, counted from 1.
@@ -54,6 +54,55 @@ impl Transcript {
         let is_blank = |line: &[u8]| line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
         let lines = text.split(|byte| *byte == b'\n');
         lines.take_while(|line| !is_blank(line)).count() + 2
+    }
+}
+
+/// A line without its end, with its number.
+type Line<'a> = (usize, Result<&'a str, Problem>);
+
+fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.split(|byte| *byte == b'\n').enumerate().map(|(index, line)| {
+        let line = std::str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line));
+        (index + 1, line.map_err(|_| Problem::NotUtf8))
+    })
+}
+
+/// The header, and the number of the line that says `era: both`.
+fn header<'a>(lines: &mut impl Iterator<Item = Line<'a>>) -> Result<(Header, Option<usize>), (usize, Problem)> {
+    let (mut header, mut both_eras) = (Header::default(), None);
+    for (number, line) in lines {
+        let at = |problem| (number, problem);
+        let line = line.map_err(at)?;
+        if number == 1 {
+            Header::parse_first_line(line).map_err(at)?;
+        } else if line.trim_matches([' ', '\t']).is_empty() {
+            break;
+        } else if let Some(era) = line.strip_prefix("era:") {
+            match era.trim_matches([' ', '\t']) {
+                "both" if both_eras.is_none() => both_eras = Some(number),
+                "both" => return Err(at(Problem::RepeatedKey { key: "era".to_owned() })),
+                found => return Err(at(Problem::NoEra { found: found.to_owned() })),
+            }
+        } else {
+            header.parse_line(line).map_err(at)?;
+        }
+    }
+    Ok((header, both_eras))
+}
+
+fn body<'a, T>(
+    lines: impl Iterator<Item = Line<'a>>,
+    parse: impl Fn(&str) -> Result<T, Problem>,
+) -> Result<Vec<T>, (usize, Problem)> {
+    lines.map(|(number, line)| line.and_then(&parse).map_err(|problem| (number, problem))).collect()
+}
+
+/// A line of the body of a transcript that is one session.
+fn of_one_session(line: &str) -> Result<Entry, Problem> {
+    match mark(line) {
+        Some(_) => Err(Problem::MarkedLine { found: line.to_owned() }),
+        None => Entry::parse(line),
     }
 }
 

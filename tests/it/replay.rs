@@ -57,6 +57,86 @@ setup: file x.txt "x"
 <== exit 0
 "#;
 
+/// A session in both eras, of which the modern one differs, and the legacy one if the answer to `ping` is another one.
+const BOTH: &str = r#"transcript: 1
+args: --allow echo
+era: both
+
+--> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+<-- {"id":"i"}
+--> {"jsonrpc":"2.0","method":"notifications/initialized"}
+legacy --> {"jsonrpc":"2.0","id":1,"method":"ping"}
+legacy <-- {"jsonrpc":"2.0","id":1,"result":{}}
+--> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"echo hi"}}}
+<-- {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"exit_code: 0\nstdout: |\n  hi\nstderr: ''\n"}],"isError":false}}
+==> eof
+<== exit 0
+"#;
+
+#[test]
+fn a_transcript_of_both_eras_plays_twice_and_a_difference_names_its_era() {
+    let (_directory, file) = file_with(BOTH);
+    let (status, output, _) = replay(&[&file]);
+    assert_eq!(status, 1, "{output}");
+    assert!(
+        output.starts_with(&format!("{file}:11: different\n--- {file} (modern)\n+++ played\n@@ -8,6 +8,6 @@\n")),
+        "{output}"
+    );
+    assert!(output.contains("resultType") && output.ends_with("\n0 the same, 1 different of 1\n"), "{output}");
+    let (_directory, file) = file_with(&BOTH.replace(r#""id":1,"result":{}"#, r#""id":1,"result":{"a":1}"#));
+    let (_, output, _) = replay(&[&file]);
+    assert!(output.starts_with(&format!("{file}:9: different\n--- {file} (legacy)\n")), "{output}");
+    assert!(output.contains(&format!("\n--- {file} (modern)\n")), "{output}");
+    let answer = BOTH.lines().nth(10).unwrap();
+    let same = BOTH.replace(answer, "<-- {\"id\":2}");
+    let (_directory, file) = file_with(&same);
+    assert_eq!(replay(&[&file]), (0, "1 the same of 1\n".to_owned(), String::new()));
+    let (_directory, other) = file_with(SESSION);
+    assert_eq!(replay(&[&file, &other]), (0, "2 the same of 2\n".to_owned(), String::new()));
+}
+
+#[test]
+fn a_transcript_of_both_eras_is_not_rewritten() {
+    let (_directory, file) = file_with(BOTH);
+    for arguments in [&["--update", file.as_str()][..], &["--update", "--dry-run", &file]] {
+        let (status, output, _) = replay(arguments);
+        let why = format!("{file}: expected a transcript of one session to rewrite, found `era: both`: ");
+        assert!(status == 2 && output.starts_with(&why), "{output}");
+    }
+    let mut review = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    let output = review.args(["review", "--accept", &file]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("This can't be accepted: "), "{text}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), BOTH);
+}
+
+#[test]
+fn a_transcript_of_both_eras_is_checked_in_both_and_answers_no_client() {
+    // A ping is unknown in the modern era.
+    let text = BOTH
+        .replace("legacy -->", "-->")
+        .replace("legacy <-- {\"jsonrpc\":\"2.0\",\"id\":1,", "<-- {\"jsonrpc\":\"2.0\",\"id\":7,");
+    let (_directory, file) = file_with(&text);
+    let run = |command: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_allowexec")).args([command, &file]).stdin(Stdio::null()).output();
+        let output = output.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let (status, output, _) = run("lint");
+    assert_eq!(status, 1, "{output}");
+    for era in ["legacy", "modern"] {
+        assert!(
+            output.lines().any(|line| line.starts_with(&format!("{file}:9: server: id: "))
+                && line.ends_with(&format!(" (in the {era} session)"))),
+            "{output}"
+        );
+    }
+    let why = format!("{file}:3: expected a transcript of one session, found `era: both`; ");
+    let (status, _, errors) = run("mock");
+    assert!(status == 2 && errors.contains(&why), "{errors}");
+}
+
 /// The scenarios, area by area.
 fn scenarios() -> Vec<PathBuf> {
     let areas = fs::read_dir(root().join("fixtures/transcripts")).unwrap();
@@ -245,9 +325,16 @@ fn the_conformance_set_holds() {
         assert_eq!(Transcript::parse("f", &canonical).unwrap(), transcript, "{}", file.display());
     }
     for file in fixtures("conformance/invalid", "transcript") {
-        let error = Transcript::parse("f", fs::read(&file).unwrap()).unwrap_err();
+        let error = Transcript::parse_sessions("f", fs::read(&file).unwrap()).unwrap_err();
         let line = fs::read_to_string(file.with_extension("line")).unwrap();
         assert_eq!(error.line.to_string(), line.trim(), "{}: {error}", file.display());
+    }
+    for file in fixtures("conformance/eras", "transcript") {
+        for (era, session) in Transcript::parse_sessions("f", fs::read(&file).unwrap()).unwrap() {
+            let expected = fs::read_to_string(file.with_extension(era.unwrap().to_string())).unwrap();
+            assert_eq!(session.to_string(), expected, "{}", file.display());
+            assert_eq!(Transcript::parse("f", &expected).unwrap(), session, "{}", file.display());
+        }
     }
     for file in fixtures("conformance/echo", "transcript") {
         let transcript = Transcript::parse("f", fs::read(&file).unwrap()).unwrap();

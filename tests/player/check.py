@@ -1,11 +1,12 @@
 """Tries the second player on all fixtures.
 
-usage: check.py conformance DIR            the sets `valid`, `invalid` and `echo` below DIR
+usage: check.py conformance DIR            the sets `valid`, `invalid`, `eras` and `echo` below DIR
        check.py play ALLOWEXEC FILE...     plays files against that program, and says what differs
 """
 
 import json, os, pathlib, queue, re, subprocess, sys, tempfile, threading
 
+import eras
 import player
 
 HERE = {"win32": ["windows"], "linux": ["unix", "linux"], "darwin": ["unix", "macos"]}.get(sys.platform, ["unix"])
@@ -17,13 +18,17 @@ def conformance(folder):
         seen += 1
         data = file.read_bytes()
         try:
-            parsed, line = player.parse(data), None
+            sessions = [(era, *player.parse(text)) for era, text in eras.sessions(data)]
+            parsed, line = sessions[0][1:], None
         except player.Broken as broken:
             parsed, line = None, broken.args[0]
         if file.parent.name == "invalid":
             expected, found = file.with_suffix(".line").read_text().strip(), str(line)
         elif parsed is None:
             expected, found = "it parses", f"line {line} is wrong"
+        elif file.parent.name == "eras":
+            expected = "".join(file.with_suffix(f".{era}").read_text() for era in ("legacy", "modern"))
+            found = "".join(player.canonical(header, entries) for _, header, entries in sessions)
         elif file.parent.name == "valid":
             expected, found = file.with_suffix(".canonical").read_text(), player.canonical(*parsed)
         else:
@@ -54,8 +59,14 @@ def echoed(header, entries):
 
 
 def played(program, file):
-    """What differs when the file is played against the program; nothing where it is for other platforms."""
-    header, entries = player.parse(file.read_bytes())
+    """What differs when each session of the file is played against the program; nothing where it is for other platforms."""
+    results = [(era, session(program, text)) for era, text in eras.sessions(file.read_bytes())]
+    wrong = [f"{era}{difference}" for era, result in results for difference in result or []]
+    return None if results[0][1] is None else wrong
+
+
+def session(program, text):
+    header, entries = player.parse(text)
     if header["platform"] and not set(header["platform"]) & set(HERE):
         return None
     with tempfile.TemporaryDirectory() as directory:

@@ -41,16 +41,18 @@ pub fn problems(root: &Path, tests: &[(&str, &str)]) -> Vec<String> {
 /// Whether the fixture can be read, says its own name, and plays to the end of the server.
 fn fixture_problems(root: &Path, area: &str, name: &str, problems: &mut Vec<String>) {
     let shown = format!("fixtures/transcripts/{area}/{name}.transcript");
-    let transcript = match Transcript::parse(&shown, fs::read(fixture(root, area, name)).unwrap()) {
-        Ok(transcript) => transcript,
+    let sessions = match Transcript::parse_sessions(&shown, fs::read(fixture(root, area, name)).unwrap()) {
+        Ok(sessions) => sessions,
         Err(error) => return problems.push(error.to_string()),
     };
     let scenario = format!("{area}/{name}");
-    if transcript.header.scenario() != Some(&scenario) {
-        problems.push(format!("{shown}: expected `scenario: {scenario}`"));
-    }
-    if !transcript.entries.iter().any(|entry| matches!(entry, Entry::Exit(_))) {
-        problems.push(format!("{shown}: expected `<== exit N`, so that all that the server sends is seen"));
+    for (_, transcript) in sessions {
+        if transcript.header.scenario() != Some(&scenario) {
+            problems.push(format!("{shown}: expected `scenario: {scenario}`"));
+        }
+        if !transcript.entries.iter().any(|entry| matches!(entry, Entry::Exit(_))) {
+            problems.push(format!("{shown}: expected `<== exit N`, so that all that the server sends is seen"));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use allowexec::transcript::{Peer, Placeholders, Player, Transcript};
 
 use super::server::{Server, collect, spawning, wait_with_deadline};
-use super::shown::{Texts, lines};
+use super::shown::{Texts, both, lines};
 use super::tap::Tap;
 
 /// What a peer is made of: its input, its output, and its end.
@@ -33,11 +33,16 @@ pub fn check(area: &str, name: &str) {
     let path = fixture(root(), area, name);
     let shown = format!("fixtures/transcripts/{area}/{name}.transcript");
     let text = fs::read(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let transcript = Transcript::parse(&shown, text).unwrap_or_else(|error| panic!("{error}"));
-    if !transcript.header.plays_here() {
+    let sessions = Transcript::parse_sessions(&shown, text).unwrap_or_else(|error| panic!("{error}"));
+    if !sessions.iter().all(|(_, session)| session.header.plays_here()) {
         return;
     }
-    let played = lines(&play(&transcript, start_binary), &Texts::read(root())).join("\n");
+    let texts = Texts::read(root());
+    let played = sessions.iter().map(|(_, session)| lines(&play(session, start_binary), &texts)).collect::<Vec<_>>();
+    let played = match played.as_slice() {
+        [legacy, modern] => both(legacy, modern),
+        of_one => of_one.concat().join("\n"),
+    };
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(root().join("tests/snapshots").join(area));
     settings.set_prepend_module_to_snapshot(false);

@@ -52,6 +52,67 @@ pub fn lines(played: &Transcript, texts: &Texts) -> Vec<String> {
     shown.collect()
 }
 
+/// A session in both eras: the legacy one whole, and of the modern one the lines that differ, with the numbers of those in whose
+/// place they are, counted from 1.
+///
+/// The modern session lacks the handshake, the first three lines, and the result of a call has two members more at its end.
+/// Everything else is a difference, so the two sessions can be read from what is shown.
+pub fn both(legacy: &[String], modern: &[String]) -> String {
+    let expected: Vec<String> = legacy.iter().skip(HANDSHAKE).map(|line| in_modern(line)).collect();
+    let mut shown = legacy.join("\n") + "\n";
+    let (mut left, mut right) = (0, 0);
+    let common = common(&expected, modern);
+    for (next_left, next_right) in common.into_iter().chain([(expected.len(), modern.len())]) {
+        if (left, right) != (next_left, next_right) {
+            let (first, last) = (HANDSHAKE + left + 1, HANDSHAKE + next_left);
+            shown.push_str(&match last + 1 - first {
+                0 => format!("\nmodern, after line {last}:\n"),
+                1 => format!("\nmodern, in place of line {first}:\n"),
+                _ => format!("\nmodern, in place of lines {first} to {last}:\n"),
+            });
+            shown.extend(modern[right..next_right].iter().map(|line| format!("{line}\n")));
+        }
+        (left, right) = (next_left + 1, next_right + 1);
+    }
+    if expected == modern { shown + "\nmodern: the same" } else { shown.trim_end().to_owned() }
+}
+
+/// How many lines open a legacy session: `initialize`, its answer, and `notifications/initialized`.
+const HANDSHAKE: usize = 3;
+
+/// What a line of a legacy session is in a modern one if nothing else differs.
+fn in_modern(line: &str) -> String {
+    match line.strip_suffix("}}").filter(|line| line.starts_with("<-- ") && line.contains(r#","result":{""#)) {
+        Some(line) => format!(r#"{line},"resultType":"complete",[_meta]}}}}"#),
+        None => line.to_owned(),
+    }
+}
+
+/// The longest common subsequence, as pairs of places.
+fn common(left: &[String], right: &[String]) -> Vec<(usize, usize)> {
+    let mut longest = vec![vec![0; right.len() + 1]; left.len() + 1];
+    for l in (0..left.len()).rev() {
+        for r in (0..right.len()).rev() {
+            longest[l][r] = match left[l] == right[r] {
+                true => longest[l + 1][r + 1] + 1,
+                false => longest[l + 1][r].max(longest[l][r + 1]),
+            };
+        }
+    }
+    let (mut l, mut r, mut pairs) = (0, 0, Vec::new());
+    while l < left.len() && r < right.len() {
+        if left[l] == right[r] {
+            pairs.push((l, r));
+            (l, r) = (l + 1, r + 1);
+        } else if longest[l + 1][r] >= longest[l][r + 1] {
+            l += 1;
+        } else {
+            r += 1;
+        }
+    }
+    pairs
+}
+
 /// `--> method id`; a line that is no message in one piece as it is.
 fn sent(line: &Sent) -> String {
     let text = line.text().filter(|_| line.end == LineEnd::Newline);
