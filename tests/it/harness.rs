@@ -8,6 +8,7 @@ use std::thread;
 
 use crate::support::scenario::{Streams, play};
 use crate::support::schema::{MODERN, REVISIONS, Schema};
+use crate::support::shown::both;
 use crate::support::{Server, Tap, modern_meta};
 use allowexec::transcript::Transcript;
 use serde_json::{Value, json};
@@ -271,6 +272,29 @@ impl Write for PipeEnd {
 fn pipe() -> (PipeEnd, Pipe) {
     let (send, receive) = channel();
     (PipeEnd(send), Pipe(receive, Cursor::default()))
+}
+
+#[test]
+fn a_snapshot_of_both_eras_shows_whatever_differs_beyond_what_each_modern_result_has() {
+    let lines = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+    let answer = r#"<-- {"id":1,"result":{"isError":false}}"#;
+    let modern = r#"<-- {"id":1,"result":{"isError":false,"resultType":"complete",[_meta]}}"#;
+    let legacy = lines(&["i", "<-- i", "n", "--> ping 0", "--> a 1", answer, "==> eof"]);
+    let shown = |modern: &[&str]| {
+        let shown = both(&legacy, &lines(modern));
+        shown.strip_prefix(&legacy.join("\n")).unwrap().trim_start().to_owned()
+    };
+    assert_eq!(shown(&["--> ping 0", "--> a 1", modern, "==> eof"]), "modern: the same");
+    assert_eq!(shown(&["--> a 1", modern, "==> eof"]), "modern, in place of line 4:");
+    assert_eq!(
+        shown(&["--> ping 0", "--> b 1", "--> a 1", answer, "==> eof"]),
+        format!("modern, after line 4:\n--> b 1\n\nmodern, in place of line 6:\n{answer}")
+    );
+    let other = modern.replace("complete", "other");
+    assert_eq!(
+        shown(&["--> ping 0", &other, "<-- x", "<== exit 0"]),
+        format!("modern, in place of lines 5 to 7:\n{other}\n<-- x\n<== exit 0")
+    );
 }
 
 #[test]

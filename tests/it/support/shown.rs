@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A sentence this long, in more snapshots than this, wants a name.
 const LONG: usize = 40;
-const FEW: usize = 8;
+const FEW: usize = 4;
 
 /// The texts that have a name, the longest first.
 pub struct Texts(Vec<(String, String)>);
@@ -129,6 +129,7 @@ fn sent(line: &Sent) -> String {
 
 /// Long sentences that stand in more than a few snapshots, and names of texts that stand in none.
 pub fn problems(root: &Path) -> Vec<String> {
+    let Texts(texts) = Texts::read(root);
     let (mut sentences, mut all) = (BTreeMap::<String, BTreeSet<String>>::new(), String::new());
     for area in fs::read_dir(root.join("tests/snapshots")).unwrap().map(|area| area.unwrap().path()) {
         let Ok(files) = fs::read_dir(&area) else { continue };
@@ -136,17 +137,19 @@ pub fn problems(root: &Path) -> Vec<String> {
             files.map(|file| file.unwrap().path()).filter(|file| file.extension().is_some_and(|it| it == "snap"))
         {
             let text = fs::read_to_string(&file).unwrap();
-            let parts = text.split(['"', '\n']).flat_map(|part| part.split("\\n")).flat_map(|part| part.split(". "));
+            all.push_str(&text);
+            let text = texts.iter().fold(text, |text, (name, _)| text.replace(name, ""));
+            let lines = text.split(['"', '\n']).flat_map(|part| part.split("\\n"));
+            let parts = lines.flat_map(|line| line.split(". ")).flat_map(|part| part.split(": "));
             for sentence in parts.filter(|part| part.chars().count() >= LONG) {
                 sentences.entry(sentence.to_owned()).or_default().insert(file.display().to_string());
             }
-            all.push_str(&text);
         }
     }
     sentences.retain(|_, files| files.len() > FEW);
     let give = |(sentence, files): (&String, &BTreeSet<String>)| {
         format!("{} snapshots hold `{sentence}`; give it a name in tests/snapshots/texts.txt", files.len())
     };
-    let unused = Texts::read(root).0.into_iter().filter(|(name, _)| !all.contains(name.as_str()));
+    let unused = texts.iter().filter(|(name, _)| !all.contains(name.as_str()));
     sentences.iter().map(give).chain(unused.map(|(name, _)| format!("no snapshot holds {name}"))).collect()
 }
