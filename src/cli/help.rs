@@ -228,7 +228,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "allowexec report FILE... [-o FILE] [--force]",
             "Makes one page of HTML from audit logs (the files of one log in their order, the oldest first) and transcripts:\n\
              each call with its rule, its question, its end, its time and its output, with filters and a search. The page needs\n\
-             no network and no other file. Of audit logs it says whether the chain is intact.\n\n\
+             no network and no other file. For audit logs it says whether the chain is intact.\n\n\
              -o, --output FILE  write it there; without it, or with `-`, to standard output\n\
              --force            replace an existing file, which is otherwise an error\n\n\
              Exit status: 0, or 2 for a file that can't be read or written, or a wrong flag.",

@@ -84,8 +84,8 @@ impl Client {
                 command: Some(Command::Words(&["claude", "mcp", "add", "allowexec", "--"])),
                 snippet: Snippet::McpServers { is_typed: false },
                 of_command: Some(
-                    "It is added for the current directory and for you alone; `--scope user` in front of the name adds it for \
-                     all your directories.",
+                    "It is added only for you and the current directory; `--scope user` before the name adds it for all \
+                     your directories.",
                 ),
                 notes: &[],
             },
