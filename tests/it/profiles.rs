@@ -621,6 +621,10 @@ fn go_compiles_and_runs_nothing_of_the_project() {
     hostile.write("project/go.mod", "module example.com/p\n\ngo 1.17\n");
     hostile.write("project/main.go", "package main\n\nfunc main() { println(1) }\n");
     hostile.write("project/cgo.go", "package main\n\n/*\n#cgo pkg-config: evil\n*/\nimport \"C\"\n");
+    // Behind `--` too, which is why the profile refuses it: `go vet` looks for this option in all words.
+    let plain = ["vet", "--", "-vettool", &hostile.canary()].map(str::to_owned);
+    let plain = hostile.command("go", &plain).current_dir(hostile.path("project")).output().unwrap();
+    assert!(hostile.path("hits").exists(), "plain go runs the program that is named behind `--`: {plain:?}");
     let rules = profile("go-check");
     for line in [
         "go vet",
