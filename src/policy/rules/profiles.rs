@@ -37,9 +37,10 @@ macro_rules! profiles {
 static PROFILES: [Profile; 12] = profiles! {
     "git-readonly": "git";
     "coreutils-readonly":
-        "ls" "cat" "head" "tail" "wc" "stat" "file" "du" "df" "sort" "uniq" "cut" "tr" "diff" "cmp" "comm" "join" "paste"
-        "nl" "tac" "fold" "expand" "od" "base64" "sha256sum" "sha1sum" "md5sum" "cksum" "pwd" "date" "realpath" "readlink"
-        "basename" "dirname" "echo" "seq" "true" "false" "id" "whoami" "uname" "nproc" "sed" "tar";
+        "ls" "cat" "head" "tail" "wc" "stat" "file" "du" "df" "sort" "uniq" "cut" "tr" "diff" "cmp" "comm" "join"
+        "paste" "nl" "tac" "fold" "expand" "unexpand" "od" "base64" "sha256sum" "sha1sum" "md5sum" "sha224sum"
+        "sha384sum" "sha512sum" "b2sum" "cksum" "pwd" "date" "realpath" "readlink" "basename" "dirname" "echo" "printf"
+        "seq" "true" "false" "id" "whoami" "groups" "hostname" "arch" "numfmt" "uname" "nproc" "sed" "tar";
     "ripgrep": "rg";
     "search": "grep" "find";
     "cargo-check": "cargo";
