@@ -151,7 +151,7 @@ impl Report {
             note.push_str(&format!(" It leaves out {}.", counted(self.facts_left_out as u64, "fact")));
         }
         if self.unreadable > 0 {
-            note.push_str(&format!(" {} lines are not records, or are too long to be shown.", self.unreadable));
+            note.push_str(&format!(" Lines that are not records, or are too long to be shown: {}.", self.unreadable));
         }
         note.push_str(" Invisible characters are shown by their numbers.");
         self.note = note;
@@ -289,7 +289,7 @@ mod tests {
         let page = serde_json::to_string(&report).unwrap();
         assert!(page.len() > MOST_TEXT && page.len() < 2 * MOST_TEXT, "{}", page.len());
         let left =
-            format!("It shows the first {} entries and leaves out {} more", report.rows.len(), 300 - report.rows.len());
+            format!("It shows the first {} entries; {} more are left out", report.rows.len(), 300 - report.rows.len());
         assert!(report.note.contains(&left) && report.rows.len() < 300, "{}", report.note);
     }
 
