@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Held;
 
@@ -53,17 +54,24 @@ const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
 /// How many parts of paths may still be walked. Each costs several system calls, and both clients and links that commands
 /// make can have a great many.
 #[derive(Debug)]
-pub struct Steps(usize);
+pub struct Steps<'a> {
+    left: usize,
+    /// What is left for others too.
+    shared: &'a AtomicUsize,
+}
 
-impl Steps {
-    /// So many.
-    pub fn new(most: usize) -> Self {
-        Self(most)
+impl<'a> Steps<'a> {
+    /// So many, as far as as many are left in `shared`.
+    pub fn new(most: usize, shared: &'a AtomicUsize) -> Self {
+        Self { left: most, shared }
     }
 
-    fn take(&mut self, count: usize) -> Result<(), NotReached> {
-        self.0 = self.0.checked_sub(count).ok_or(NotReached::TooLong)?;
-        Ok(())
+    fn take(&mut self, path: &Path) -> Result<(), NotReached> {
+        // An empty path is a look-up too.
+        let count = path.components().count().max(1);
+        self.left = self.left.checked_sub(count).ok_or(NotReached::TooLong)?;
+        let taken = self.shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
+        taken.map(drop).map_err(|_| NotReached::TooLong)
     }
 }
 
@@ -72,8 +80,8 @@ impl Reached {
     ///
     /// # Errors
     /// `NotReached`.
-    pub fn from(directory: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Self, NotReached> {
-        steps.take(1)?;
+    pub fn from(directory: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Self, NotReached> {
+        steps.take(path)?;
         if is_special(&lexical(&directory.path_now(), path)) {
             return Err(NotReached::Special);
         }
@@ -130,7 +138,7 @@ const MOST_LINKS: usize = 40;
 const SPECIAL_SYSTEMS: [u32; 3] = [0x6265_6572, 0x1cd1, 0x6462_6720];
 
 #[cfg(target_os = "linux")]
-fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotReached> {
+fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Reached, NotReached> {
     use std::collections::VecDeque;
     use std::os::unix::ffi::OsStrExt;
 
@@ -148,7 +156,6 @@ fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotR
     let mut left = parts(path);
     let mut links = 0;
     while let Some(name) = left.pop_front() {
-        steps.take(1)?;
         let opened = match name.as_bytes() {
             b"." => continue,
             b"/" => openat(CWD, "/", directory, Mode::empty()),
@@ -188,6 +195,7 @@ fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotR
                 // Read from the link that was opened, whatever its name leads to by now.
                 let target = readlinkat(&found, "", Vec::new()).map_err(|error| failed(&here, error.into()))?;
                 let target = Path::new(std::ffi::OsStr::from_bytes(target.as_bytes()));
+                steps.take(target)?;
                 left = parts(target).into_iter().chain(left).collect();
             }
             FileType::Directory => return Err(failed(&here, Errno::NOTDIR.into())),
@@ -220,8 +228,7 @@ fn not_special(directory: &Arc<Held>) -> Result<(), NotReached> {
 
 /// By canonical paths: that of the whole path, or of the nearest existing directory.
 #[cfg(not(target_os = "linux"))]
-fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps) -> Result<Reached, NotReached> {
-    steps.take(path.components().count())?;
+fn go(start: &Arc<Held>, path: &Path, _steps: &mut Steps<'_>) -> Result<Reached, NotReached> {
     let failed = |source: io::Error| NotReached::Failed { directory: Arc::clone(start), source };
     let whole = start.path().join(path);
     let open = |path: &Path| Held::open(path).map(Arc::new).map_err(failed);
@@ -291,7 +298,8 @@ mod tests {
         symlink("/dev/stdin", work.join("device")).unwrap();
         symlink("loop", work.join("loop")).unwrap();
         let start = Arc::new(Held::open_directory(&work).unwrap());
-        let reach = |path: &str| Reached::from(&start, Path::new(path), &mut Steps::new(100));
+        let reach =
+            |path: &str| Reached::from(&start, Path::new(path), &mut Steps::new(100, &AtomicUsize::new(usize::MAX)));
         for (path, expected) in [
             (".", "work"),
             ("file", "work/file"),
@@ -319,7 +327,12 @@ mod tests {
         for path in ["file/x", "loop", "none/../file"] {
             assert!(matches!(reach(path), Err(NotReached::Failed { .. })), "{path}");
         }
-        // A link counts with what it leads to.
+        let shared = AtomicUsize::new(3);
+        assert!(Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared)).is_ok());
+        let over = Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared));
+        assert!(matches!(over, Err(NotReached::TooLong)));
+        // A link counts with what it leads to, and what is missing with all of its parts.
+        assert!(matches!(reach(&("none/".repeat(101))), Err(NotReached::TooLong)));
         symlink("./deep/../".repeat(30) + "file", work.join("long")).unwrap();
         assert!(reach("long").is_ok());
         assert!(matches!(reach("./deep/../".repeat(50).as_str()), Err(NotReached::TooLong)));

@@ -6,11 +6,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::base::Base;
 use super::client_roots::{Bound, Bounds};
 use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::opened::{NotOpened, Opened};
+use super::rules::MOST_STEPS_TOGETHER;
 use super::{ClientRoots, DirectorySettings, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held};
 
@@ -32,6 +34,8 @@ pub struct Directories {
     client: Vec<Arc<Held>>,
     /// The client's roots that do not count, because the operator named no directory that they could lie in.
     unbounded: Vec<Arc<Held>>,
+    /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
+    steps: Arc<AtomicUsize>,
 }
 
 /// The roots and the workspace, as far as the operator set them.
@@ -55,7 +59,18 @@ impl Directories {
         });
         let settings = Arc::new(settings);
         let (client, unbounded) = (Vec::new(), Vec::new());
-        Self { settings, server, cwd, roots, workspace, project, project_setting: PROJECT, client, unbounded }
+        let steps = Arc::new(AtomicUsize::new(usize::MAX));
+        Self { settings, server, cwd, roots, workspace, project, project_setting: PROJECT, client, unbounded, steps }
+    }
+
+    /// Limits how many parts of paths are walked until this is called again, also in directories that are made from these.
+    pub(crate) fn limit_steps(&self) {
+        self.steps.store(MOST_STEPS_TOGETHER, Ordering::Relaxed);
+    }
+
+    /// How many may still be walked.
+    pub(super) fn steps(&self) -> &AtomicUsize {
+        &self.steps
     }
 
     /// Narrows them to a client's roots. If the operator named no project directory, the first root becomes it.

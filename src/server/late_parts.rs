@@ -50,6 +50,8 @@ pub(crate) struct LateParts {
     awaited: Option<Arc<Rules>>,
     /// Whether the server still wants them.
     wanted: Arc<Mutex<bool>>,
+    /// Whether the thread that makes them has told that they are made.
+    is_told: bool,
 }
 
 impl LateParts {
@@ -82,13 +84,27 @@ impl LateParts {
     }
 
     fn later(opening: Opening, rules: Arc<Rules>, make: impl FnOnce() -> Parts + Send + 'static) -> Self {
-        let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(make)));
-        Self { made, opening, awaited: Some(rules), wanted: Arc::new(Mutex::new(true)) }
+        let limited = || {
+            let parts = make();
+            parts.policy.directories().limit_steps();
+            parts
+        };
+        let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(limited)));
+        Self { made, opening, awaited: Some(rules), wanted: Arc::new(Mutex::new(true)), is_told: false }
     }
 
     /// The parts, if they were made before the server.
     pub fn at_start(&self) -> Option<&Parts> {
         self.awaited.is_none().then(|| &**self.made)
+    }
+
+    /// Prepares for an event: what calls may walk of their paths is shared by all that one event has decided, such as those of a
+    /// batch, or those that have waited for the client's roots.
+    pub(super) fn begin_event(&mut self, are_made: bool) {
+        self.is_told |= are_made;
+        if self.awaited.is_none() || self.is_told {
+            self.made.policy.directories().limit_steps();
+        }
     }
 
     /// A shared reference to the parts.
@@ -135,7 +151,7 @@ impl From<Parts> for LateParts {
         };
         let made: Arc<Made> = Arc::new(LazyLock::new(Box::new(move || parts)));
         LazyLock::force(&made);
-        Self { made, opening, awaited: None, wanted: Arc::default() }
+        Self { made, opening, awaited: None, wanted: Arc::default(), is_told: false }
     }
 }
 

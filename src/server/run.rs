@@ -283,7 +283,9 @@ impl<'o> Server<'o> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next(self.runners.workers.in_loop()) else { return Ok(()) };
-            if matches!(event, Event::PartsMade) {
+            let are_made = matches!(event, Event::PartsMade);
+            self.parts.begin_event(are_made);
+            if are_made {
                 // Problems that would have kept the server from starting stop it now.
                 self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
                 self.parts.read_locked();

@@ -367,6 +367,7 @@ fn no_command_line_takes_many_times_its_bytes_or_holds_up_the_end() {
         (format!("cat {}", "a ".repeat(130_000)), "parts together"),
         (format!("cat {}", (("s/../").repeat(800) + "a ").repeat(3000)), "parts together"),
         (format!("cat {}", "link ".repeat(130_000)), "parts together"),
+        (format!("cat {}", ("n/".to_owned() + &"a/".repeat(2000) + " ").repeat(3900)), "parts together"),
     ] {
         let mut server = Flooded::start(&args);
         server.initialize("2025-06-18", json!({}));
@@ -376,6 +377,17 @@ fn no_command_line_takes_many_times_its_bytes_or_holds_up_the_end() {
         assert!(answer.contains(refusal), "{}: {}", &words[..30], &answer[..answer.len().min(300)]);
         server.assert_bounded(&words[..30]);
     }
+    // The calls of a batch share what is walked.
+    let mut server = Flooded::start(&args);
+    server.initialize("2025-03-26", json!({}));
+    let words = format!("cat {}", ("s/../".repeat(800) + "a ").repeat(10));
+    let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "execute_command", "arguments": {"command": words}}});
+    server.send(Value::Array((0..100).map(call).collect()).to_string());
+    let answers = server.ping();
+    let refused = |answer: &&Value| answer["result"]["content"][0]["text"].as_str().unwrap().contains("parts together");
+    // The first ones run, and the batch is answered at their end.
+    let batch = answers.into_iter().next().unwrap_or_else(|| server.answers.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(batch.as_array().unwrap().iter().filter(refused).count(), 98);
 }
 
 #[test]

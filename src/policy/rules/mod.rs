@@ -50,6 +50,7 @@ pub use load::{ListEntry, PolicyText};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
 use profiles::Profile;
 pub use profiles::{names as profile_names, text as profile_text};
+pub(crate) use reach::MOST_STEPS_TOGETHER;
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub use refusal::{described, written};
 pub use synopsis::{forms_of, synopsis};

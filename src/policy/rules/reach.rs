@@ -16,6 +16,8 @@ pub use crate::files::Reached;
 /// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
 /// itself, and serves nobody else meanwhile.
 pub(super) const MOST_STEPS: usize = 16_384;
+/// The same for calls that are decided together, such as those of a batch.
+pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
@@ -80,8 +82,8 @@ impl PathError {
             Self::Missing => format!("{text} does not exist"),
             Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
             Self::TooLong => format!(
-                "the paths of this call have more than {MOST_STEPS} parts together, so {text} is not looked up; pass fewer \
-                 or shorter paths"
+                "{text} is not looked up, since the paths of this call have more than {MOST_STEPS} parts together, or those of \
+                 the calls that came with it more than {MOST_STEPS_TOGETHER}; pass fewer or shorter paths"
             ),
             Self::Failed { why } => format!("{text} can't be {done}: {why}"),
         }
@@ -100,14 +102,14 @@ pub struct OnDisk<'a> {
     /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
     /// that no other directory gets the identity of one meanwhile.
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
-    steps: Steps,
+    steps: Steps<'a>,
 }
 
 impl<'a> OnDisk<'a> {
     /// Judges the paths of a call that runs in `directory`.
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
         let (under, around) = (BTreeMap::new(), BTreeMap::new());
-        Self { directories, directory, bounds: None, under, around, steps: Steps::new(MOST_STEPS) }
+        Self { directories, directory, bounds: None, under, around, steps: Steps::new(MOST_STEPS, directories.steps()) }
     }
 
     /// The directories that a path of this type must lie in, in one of each group.
