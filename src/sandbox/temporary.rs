@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::SandboxError;
 use crate::files::{Held, Places, Walked, remove_within};
@@ -28,6 +29,8 @@ pub struct TemporaryDirectory {
     parent: Arc<Held>,
     name: OsString,
     held: Arc<Held>,
+    /// Whether it was removed, or given up.
+    is_over: AtomicBool,
     /// Shows other servers that this one is running; `None` if the file system has no locks.
     #[cfg(target_os = "linux")]
     _lock: Option<std::os::fd::OwnedFd>,
@@ -79,13 +82,14 @@ impl TemporaryDirectory {
         if held.is_removed() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        Ok(Self { parent: Arc::clone(parent.held()), name, held: Arc::new(held), _lock: lock })
+        let (parent, held, is_over) = (Arc::clone(parent.held()), Arc::new(held), AtomicBool::new(false));
+        Ok(Self { parent, name, held, is_over, _lock: lock })
     }
 
     #[cfg(not(target_os = "linux"))]
     fn make_as(parent: &Walked, name: OsString) -> io::Result<Self> {
         let held = Arc::new(make(parent.held(), &name)?);
-        Ok(Self { parent: Arc::clone(parent.held()), name, held })
+        Ok(Self { parent: Arc::clone(parent.held()), name, held, is_over: AtomicBool::new(false) })
     }
 
     /// Where it was made.
@@ -99,13 +103,27 @@ impl TemporaryDirectory {
     }
 }
 
+impl TemporaryDirectory {
+    /// Removes it, as dropping it does. Nothing happens the second time.
+    ///
+    /// # Errors
+    /// Why something is left: files that a command made unremovable, or more than is removed at the end (`TimedOut`). The next
+    /// server that starts removes what it can.
+    pub fn remove(&self) -> io::Result<()> {
+        if self.is_over.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        remove_within(&self.held, AT_THE_END)?;
+        // Another directory that has its name by now is left alone.
+        let _ = remove(&self.parent, &self.name, &self.held);
+        Ok(())
+    }
+}
+
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // Files that a command made unremovable stay, and what takes too long; the next server that starts removes what it can.
-        if remove_within(&self.held, AT_THE_END).is_ok() {
-            // Another directory that has its name by now is left alone.
-            let _ = remove(&self.parent, &self.name, &self.held);
-        }
+        // Whoever wants to know why something is left has asked before.
+        let _ = self.remove();
     }
 }
 

@@ -294,6 +294,19 @@ impl Confinement {
         self.temporary.as_ref().filter(|_| self.is_on())?.as_ref().ok().map(TemporaryDirectory::path)
     }
 
+    /// Removes the temporary directory, once all commands have ended; returns what the log says if something of it is left.
+    pub(super) fn remove_temporary(&self) -> Option<String> {
+        let temporary = self.temporary.as_ref()?.as_ref().ok()?;
+        let why = match temporary.remove().err()? {
+            error if error.kind() == std::io::ErrorKind::TimedOut => "it holds too much to be removed now".to_owned(),
+            error => error.to_string(),
+        };
+        let path = temporary.path().display();
+        Some(format!(
+            "the temporary directory `{path}` is left behind: {why}; the next server that starts removes what it can"
+        ))
+    }
+
     /// Each preset by name, with a text that says what it grants; empty if nothing is confined.
     pub fn describe_presets(&self) -> Vec<(&'static str, String)> {
         let list =

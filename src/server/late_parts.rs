@@ -102,9 +102,14 @@ impl LateParts {
     /// batch, or those that have waited for the client's roots.
     pub(super) fn begin_event(&mut self, are_made: bool) {
         self.is_told |= are_made;
-        if self.awaited.is_none() || self.is_told {
-            self.made.policy.directories().limit_steps();
+        if let Some(parts) = self.if_made() {
+            parts.policy.directories().limit_steps();
         }
+    }
+
+    /// The parts, without waiting for them.
+    pub(super) fn if_made(&self) -> Option<&Parts> {
+        (self.awaited.is_none() || self.is_told).then(|| &**self.made)
     }
 
     /// A shared reference to the parts.

@@ -257,6 +257,9 @@ impl<'o> Server<'o> {
         if let Some(Err(why)) = self.runners.anchor.map(Anchor::end) {
             self.log.write(LogLevel::Error, &not_anchored(&why));
         }
+        if let Some(left) = self.parts.if_made().and_then(|parts| parts.confinement.remove_temporary()) {
+            self.log.write(LogLevel::Warn, &left);
+        }
         match served {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             served => served,

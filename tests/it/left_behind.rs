@@ -54,3 +54,22 @@ fn what_a_killed_server_leaves_is_removed_by_the_next_and_nothing_of_one_that_li
     }
     assert_eq!(names(&place), Vec::<String>::new());
 }
+
+#[test]
+fn the_log_says_what_the_end_has_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = fs::canonicalize(dir.path()).unwrap();
+    for (files, is_left) in [(100, false), (11_000, true)] {
+        let args = ["--allow", "sh", "--sandbox", "workspace", "--sandbox-best-effort", "--log", "warn"];
+        let mut server = Server::command(&args).env("TMPDIR", &place).dir(&place).start();
+        server.initialize("2025-11-25");
+        let script = format!("sh -c 'cd $TMPDIR && mkdir d && cd d && seq {files} | xargs touch'");
+        let answer = yaml(&server.call("execute_command", json!({"command": script})));
+        assert_eq!(answer["exit_code"], 0, "{answer}");
+        server.drain();
+        assert_eq!(server.wait_exit(), 0);
+        let said = server.stderr();
+        let says = said.contains("is left behind: it holds too much to be removed now; the next server that starts");
+        assert_eq!((says, names(&place).len()), (is_left, usize::from(is_left)), "{said}");
+    }
+}
