@@ -18,6 +18,8 @@ const INITIALIZED: &str = "notifications/initialized";
 const REVISION: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+/// How many bytes a modern session may have on top of its text, since each message repeats what the handshake says.
+const MOST_ADDED: usize = 64 * 1024 * 1024;
 const INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";
 
 /// How a client opens a session; see the glossary in `spec/architecture.md`.
@@ -82,12 +84,20 @@ pub(super) fn mark(line: &str) -> Option<(Era, &str)> {
 pub(super) fn sessions(header: &Header, lines: Vec<Marked>) -> Result<[(Era, Transcript); 2], (usize, Problem)> {
     let Handshake { places, meta } = Handshake::of(&lines)?;
     let (mut legacy, mut modern) = (Vec::new(), Vec::new());
+    let size = Value::Object(meta.clone()).to_string().len();
+    let mut added = 0;
     for (index, Marked { only, entry }) in lines.into_iter().enumerate() {
         let (in_legacy, in_modern) = match only {
             Some(Era::Legacy) => (entry, Entry::Blank),
             Some(Era::Modern) => (Entry::Blank, entry),
             None if places.contains(&index) => (entry, Entry::Blank),
-            None => (entry.clone(), with_meta(entry, &meta)),
+            None => {
+                added += if matches!(entry, Entry::Send(_)) { size } else { 0 };
+                if added > MOST_ADDED {
+                    return Err((index, Problem::LargeInModern { found: size }));
+                }
+                (entry.clone(), with_meta(entry, &meta))
+            }
         };
         legacy.push(in_legacy);
         modern.push(in_modern);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::rule::all_words;
+use super::rule::{MOST_STARS, all_words};
 use crate::text::escape;
 
 /// How much of a line is quoted at most.
@@ -102,6 +102,15 @@ pub enum Problem {
         /// The line in its place.
         found: String,
     },
+    /// With `era: both`, what each message repeats makes the modern session too large.
+    #[error(
+        "expected at most 64 MiB of `clientInfo` and `capabilities` in the modern session, where each message repeats their {found} \
+         bytes"
+    )]
+    LargeInModern {
+        /// How many bytes a message repeats.
+        found: usize,
+    },
     /// A line of one era, in a transcript of one session.
     #[error("expected `era: both` in the header of a transcript with lines of one era, found `{found}`")]
     MarkedLine {
@@ -135,6 +144,12 @@ pub enum Problem {
     #[error("expected `[METHOD] POINTER` and {}, found `{found}`", all_words())]
     NoRule {
         /// The value of the key, or the line.
+        found: String,
+    },
+    /// A rule has too many `**`.
+    #[error("expected at most {MOST_STARS} `**` in a pointer, found `{found}`")]
+    ManyStars {
+        /// The rule.
         found: String,
     },
     /// A header value can't be written on a line.

@@ -71,6 +71,10 @@ pub(super) fn all_words() -> String {
     format!("{} or `same LINE [POINTER]`", words.join(", "))
 }
 
+/// How many `**` the pointer of a rule may have. Each may stand for any number of steps, so that the combinations of more of them
+/// would keep a replay busy for hours.
+pub(super) const MOST_STARS: usize = 2;
+
 impl Rule {
     /// Parses `[METHOD] POINTER ignore|string|number|unordered|at-least|fresh|same LINE [POINTER]`.
     ///
@@ -95,6 +99,9 @@ impl Rule {
         };
         if !pointer.starts_with('/') {
             return Err(no_rule());
+        }
+        if pointer.split('/').filter(|step| *step == "**").count() > MOST_STARS {
+            return Err(Problem::ManyStars { found: text.to_owned() });
         }
         Ok(Self { method, pointer: pointer.to_owned(), how })
     }
@@ -188,6 +195,9 @@ mod tests {
         {
             assert!(Rule::parse(text).is_err(), "{text}");
         }
+        assert!(Rule::parse("/**/a/**/b ignore").is_ok());
+        let said = Rule::parse("m /**/a/**/b/** ignore").unwrap_err().to_string();
+        assert_eq!(said, "expected at most 2 `**` in a pointer, found `m /**/a/**/b/** ignore`");
         let file = "# why\n\n/a ignore\nm /b same 3\n";
         let rules = Rule::parse_file(file).unwrap();
         assert_eq!(rules.iter().map(ToString::to_string).collect::<Vec<_>>(), ["/a ignore", "m /b same 3"]);

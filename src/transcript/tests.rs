@@ -130,6 +130,22 @@ fn errors_name_the_line_and_what_was_expected() {
 }
 
 #[test]
+fn what_each_modern_message_repeats_is_bounded() {
+    let name = "x".repeat(1 << 20);
+    let handshake = format!(
+        "--> {{\"id\":1,\"method\":\"initialize\",\"params\":{{\"clientInfo\":{{\"name\":\"{name}\"}}}}}}\n<-- {{\"id\":1}}\n\
+         --> {{\"method\":\"notifications/initialized\"}}\n"
+    );
+    let text = |lines| {
+        let pings = "--> {\"id\":2,\"method\":\"ping\"}\n".repeat(lines);
+        format!("transcript: 1\nera: both\n\n{handshake}{pings}")
+    };
+    assert!(Transcript::parse_sessions("f", text(10)).is_ok());
+    let error = Transcript::parse_sessions("f", text(64)).unwrap_err().to_string();
+    assert!(error.starts_with("f:70: expected at most 64 MiB of `clientInfo` and `capabilities`"), "{error}");
+}
+
+#[test]
 fn a_text_of_both_eras_begins_with_the_handshake() {
     let text = "transcript: 1\nera: both\n\n--> {\"id\":1,\"method\":\"ping\"}\n";
     let error = Transcript::parse_sessions("f", text).unwrap_err();
