@@ -115,19 +115,30 @@ impl Interpreters {
     }
 }
 
-/// Finds out that a program is not one such as nice(1), which starts what its arguments name.
+/// Finds out that a program is not one such as nice(1), which starts what its arguments name, and that it gets no other file in
+/// front of the script, which an interpreter would run instead.
 fn check_starts_nothing(program: &Path, arguments: &[u8]) -> Result<(), Unclear> {
+    let first = arguments.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).unwrap_or_default();
     let starts = |name: &str| reach_of(name) == Some(Reach::Wrapper) && !WITH_A_LANGUAGE.contains(&name);
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = name_of(program);
     let is_starter = if OF_MANY_NAMES.contains(&name.as_str()) {
         // `busybox nice`, or `coreutils --coreutils-prog-shebang=nice`.
-        let first = arguments.split(u8::is_ascii_whitespace).next().unwrap_or_default();
         first.rsplit(|byte| *byte == b'=').next().is_some_and(|name| starts(&String::from_utf8_lossy(name)))
     } else {
         starts(&name) || fs::canonicalize(program).is_ok_and(|real| starts(&name_of(&real)))
     };
-    if is_starter { Err(Unclear::Started { named: program.display().to_string() }) } else { Ok(()) }
+    if is_starter {
+        return Err(Unclear::Started { named: program.display().to_string() });
+    }
+    if OF_MANY_NAMES.contains(&name.as_str()) || first.is_empty() || first.starts_with(b"-") || first.starts_with(b"+")
+    {
+        return Ok(());
+    }
+    Err(Unclear::Argument {
+        argument: String::from_utf8_lossy(first).into_owned(),
+        named: program.display().to_string(),
+    })
 }
 
 /// Whether a path leads to env(1), by its own name or by that of the file that it links to.
@@ -305,7 +316,10 @@ mod tests {
             ("/bin/coreutils", "--coreutils-prog-shebang=cat", false),
             ("/usr/bin/make", "-f", false),
             ("/usr/bin/python3", "-u", false),
-            ("/bin/sh", "nice", false),
+            ("/bin/sh", "nice", true),
+            ("/bin/sh", "/opt/other", true),
+            ("/usr/bin/choom", "-n 5 sh", true),
+            ("/bin/sh", " -e", false),
         ] {
             let checked = check_starts_nothing(Path::new(program), arguments.as_bytes());
             assert_eq!(checked.is_err(), starts, "{program} {arguments}");

@@ -36,6 +36,17 @@ pub enum Unclear {
         /// What it names.
         named: String,
     },
+    /// The interpreter gets a word that is not an option, and may run that instead of the script.
+    #[error(
+        "it can't be told what its first line starts: `{named}` gets `{argument}` in front of the script, and may run that \
+         instead; leave `{argument}` out there"
+    )]
+    Argument {
+        /// The word.
+        argument: String,
+        /// The interpreter.
+        named: String,
+    },
     /// The name would be looked up in an entry of `PATH` that is not an absolute path.
     #[error(
         "it can't be told which interpreter its first line starts: env(1) looks `{name}` up in PATH, whose entry `{}` is the directory of \
