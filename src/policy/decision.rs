@@ -235,6 +235,7 @@ fn decide_in_order(
     }
     let program = program.path().to_owned();
     let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
+        let claims = used(claims, rule.as_deref());
         return Ok(AllowedCommand { program, words, directory, rule, claims, approved: None });
     };
     let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought }) };
@@ -258,9 +259,15 @@ fn decide_in_order(
         None if !is_approved_before => Err(Refusal::NeedsApproval(Box::new(proposal))),
         Some(_) | None => {
             let Proposal { words, claims, .. } = proposal;
+            let claims = used(claims, Some(&rule));
             Ok(AllowedCommand { program, words, directory, rule: Some(rule), claims, approved: Some(state) })
         }
     }
+}
+
+/// The paths that the sandbox of the rule grants. A call may have to wait for its turn, and holds no others open meanwhile.
+fn used(claims: Vec<HeldClaim>, rule: Option<&CommandRule>) -> Vec<HeldClaim> {
+    if rule.is_some_and(|rule| rule.sandbox.paths_claimed) { claims } else { Vec::new() }
 }
 
 #[cfg(test)]

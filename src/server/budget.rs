@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::files::Held;
+use crate::files::{Held, Reached};
+use crate::policy::rules::HeldClaim;
 
 /// The size of the budget, in bytes: 64 MiB.
 pub(super) const MOST_HELD: usize = 64 * 1024 * 1024;
@@ -71,6 +72,18 @@ impl Drop for Charge {
     fn drop(&mut self) {
         self.budget.0.set(self.budget.0.get() - self.bytes);
     }
+}
+
+/// What a path costs that a call holds until its turn: its handles, of which a process may have only some thousands.
+const CLAIM: usize = 8 * 1024;
+
+/// What the paths cost that a call holds until its turn.
+pub(super) fn cost_of_claims(claims: &[HeldClaim]) -> usize {
+    let names = claims.iter().map(|claim| match &claim.reached {
+        Some(Reached::Missing { names, .. }) => names.len(),
+        Some(Reached::There { .. }) | None => 0,
+    });
+    claims.len() * CLAIM + names.sum::<usize>() * WORD
 }
 
 /// What the words of a command cost until it has ended. Starting it copies them once.

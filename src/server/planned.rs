@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::approval::CallToApprove;
 use super::audit_records::decided_record;
 use super::auditor::Auditor;
-use super::budget::{cost_of_directories, cost_of_words};
+use super::budget::{cost_of_claims, cost_of_directories, cost_of_words};
 use super::job::Job;
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -146,7 +146,7 @@ impl Deciding<'_> {
         Ok(Planned {
             allowed: (command.words().first().cloned().unwrap_or_default(), rule),
             description,
-            cost: cost_of_words(command.words()),
+            cost: cost_of_words(command.words()) + cost_of_claims(command.claims()),
             work: Work::Process(Box::new(Job {
                 key: self.key,
                 command,
