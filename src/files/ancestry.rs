@@ -29,6 +29,11 @@ impl Ancestry {
         self.identities.contains(outer.identity())
     }
 
+    /// How many directories it has.
+    pub(super) fn levels(&self) -> usize {
+        self.identities.len()
+    }
+
     /// Why some of the directories around it are not known, if so.
     pub(super) fn into_error(self) -> Option<io::Error> {
         self.error

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Held;
+use super::{Ancestry, Held};
 
 /// What a path leads to.
 #[derive(Debug, Clone)]
@@ -68,7 +68,21 @@ impl<'a> Steps<'a> {
 
     fn take(&mut self, path: &Path) -> Result<(), NotReached> {
         // An empty path is a look-up too.
-        let count = path.components().count().max(1);
+        self.take_count(path.components().count().max(1))
+    }
+
+    /// A step in a deep directory costs more, since the system is asked for its path.
+    #[cfg(target_os = "linux")]
+    fn take_from(&mut self, here: &Held) -> Result<(), NotReached> {
+        self.take_count(here.path().as_os_str().len() / 100)
+    }
+
+    /// Takes as many as there are levels around a directory that was reached. If that is too much, the next path is refused.
+    pub fn take_levels(&mut self, ancestry: &Ancestry) {
+        self.left = self.left.saturating_sub(ancestry.levels());
+    }
+
+    fn take_count(&mut self, count: usize) -> Result<(), NotReached> {
         self.left = self.left.checked_sub(count).ok_or(NotReached::TooLong)?;
         let taken = self.shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
         taken.map(drop).map_err(|_| NotReached::TooLong)
@@ -156,6 +170,7 @@ fn go(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Reached, 
     let mut left = parts(path);
     let mut links = 0;
     while let Some(name) = left.pop_front() {
+        steps.take_from(&here)?;
         let opened = match name.as_bytes() {
             b"." => continue,
             b"/" => openat(CWD, "/", directory, Mode::empty()),
@@ -331,6 +346,12 @@ mod tests {
         assert!(Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared)).is_ok());
         let over = Reached::from(&start, Path::new("deep/x"), &mut Steps::new(100, &shared));
         assert!(matches!(over, Err(NotReached::TooLong)));
+        // A step counts for more the longer the path of its directory is.
+        let deep = "d".repeat(200) + "/" + &"e".repeat(200);
+        fs::create_dir_all(work.join(&deep)).unwrap();
+        let at = Arc::new(Held::open_directory(&work.join(&deep)).unwrap());
+        let within = |most| Reached::from(&at, Path::new("x"), &mut Steps::new(most, &AtomicUsize::new(usize::MAX)));
+        assert!(matches!(within(4), Err(NotReached::TooLong)) && within(10).is_ok());
         // A link counts with what it leads to, and what is missing with all of its parts.
         assert!(matches!(reach(&("none/".repeat(101))), Err(NotReached::TooLong)));
         symlink("./deep/../".repeat(30) + "file", work.join("long")).unwrap();

@@ -122,7 +122,11 @@ impl<'a> OnDisk<'a> {
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
-        let climb = || (Arc::clone(directory), Arc::new(Ancestry::of(directory)));
+        let climb = || {
+            let ancestry = Ancestry::of(directory);
+            self.steps.take_levels(&ancestry);
+            (Arc::clone(directory), Arc::new(ancestry))
+        };
         Arc::clone(&self.around.entry(directory.identity().clone()).or_insert_with(climb).1)
     }
 }
