@@ -30,6 +30,9 @@ const OF_MANY_NAMES: [&str; 3] = ["busybox", "coreutils", "toybox"];
 /// Programs that start others, and for which a script is a file in their own language all the same.
 const WITH_A_LANGUAGE: [&str; 4] = ["cmake", "just", "make", "rake"];
 
+/// Interpreters that take a script behind the word `run`.
+const WITH_RUN: [&str; 2] = ["bun", "deno"];
+
 /// A file that is executed with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Needed {
@@ -75,7 +78,7 @@ impl Interpreters {
                     found.add(path)?;
                     let argument = argument.as_deref().unwrap_or_default();
                     if !is_env(path) {
-                        check_starts_nothing(path, argument.as_bytes())?;
+                        check_runs_the_script(path, argument.as_bytes())?;
                     } else if !argument.is_empty() {
                         found.add_started_by_env(argument, paths)?;
                     }
@@ -109,21 +112,22 @@ impl Interpreters {
             self.not_found = Some(name.to_owned());
         }
         started.iter().try_for_each(|file| {
-            check_starts_nothing(file, arguments)?;
+            check_runs_the_script(file, arguments)?;
             self.add(file)
         })
     }
 }
 
-/// Finds out that a program is not one such as nice(1), which starts what its arguments name, and that it gets no other file in
-/// front of the script, which an interpreter would run instead.
-fn check_starts_nothing(program: &Path, arguments: &[u8]) -> Result<(), Unclear> {
-    let first = arguments.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).unwrap_or_default();
+/// Finds out that a program runs the script: that it is not one such as nice(1), which starts what its arguments name, and that
+/// it gets no other file in front of the script. A word that may be the value of an option may be such a file too.
+fn check_runs_the_script(program: &Path, arguments: &[u8]) -> Result<(), Unclear> {
     let starts = |name: &str| reach_of(name) == Some(Reach::Wrapper) && !WITH_A_LANGUAGE.contains(&name);
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = name_of(program);
+    let mut words = arguments.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).peekable();
     let is_starter = if OF_MANY_NAMES.contains(&name.as_str()) {
         // `busybox nice`, or `coreutils --coreutils-prog-shebang=nice`.
+        let first = words.next().unwrap_or_default();
         first.rsplit(|byte| *byte == b'=').next().is_some_and(|name| starts(&String::from_utf8_lossy(name)))
     } else {
         starts(&name) || fs::canonicalize(program).is_ok_and(|real| starts(&name_of(&real)))
@@ -131,14 +135,16 @@ fn check_starts_nothing(program: &Path, arguments: &[u8]) -> Result<(), Unclear>
     if is_starter {
         return Err(Unclear::Started { named: program.display().to_string() });
     }
-    if OF_MANY_NAMES.contains(&name.as_str()) || first.is_empty() || first.starts_with(b"-") || first.starts_with(b"+")
-    {
-        return Ok(());
+    if WITH_RUN.contains(&name.as_str()) {
+        words.next_if(|word| *word == b"run");
     }
-    Err(Unclear::Argument {
-        argument: String::from_utf8_lossy(first).into_owned(),
-        named: program.display().to_string(),
-    })
+    match words.find(|word| !word.starts_with(b"-") && !word.starts_with(b"+")) {
+        None => Ok(()),
+        Some(word) => Err(Unclear::Argument {
+            argument: String::from_utf8_lossy(word).into_owned(),
+            named: program.display().to_string(),
+        }),
+    }
 }
 
 /// Whether a path leads to env(1), by its own name or by that of the file that it links to.
@@ -320,8 +326,12 @@ mod tests {
             ("/bin/sh", "/opt/other", true),
             ("/usr/bin/choom", "-n 5 sh", true),
             ("/bin/sh", " -e", false),
+            ("/bin/sh", "-e /opt/other", true),
+            ("/bin/busybox", "sh /opt/other", true),
+            ("/usr/bin/deno", "run --allow-read", false),
+            ("/usr/bin/deno", "run other", true),
         ] {
-            let checked = check_starts_nothing(Path::new(program), arguments.as_bytes());
+            let checked = check_runs_the_script(Path::new(program), arguments.as_bytes());
             assert_eq!(checked.is_err(), starts, "{program} {arguments}");
         }
     }
