@@ -79,7 +79,11 @@ impl<'a> Steps<'a> {
 
     /// Takes as many as there are levels around a directory that was reached. If that is too much, the next path is refused.
     pub fn take_levels(&mut self, ancestry: &Ancestry) {
-        self.left = self.left.saturating_sub(ancestry.levels());
+        let levels = ancestry.levels();
+        self.left = self.left.saturating_sub(levels);
+        // It always succeeds.
+        let _ =
+            self.shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(levels)));
     }
 
     fn take_count(&mut self, count: usize) -> Result<(), NotReached> {
