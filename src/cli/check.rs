@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::{Outcome, print, print_json};
 use crate::config::Config;
-use crate::policy::{Refusal, Rule, Verdict, is_path, quoted, wrappers};
+use crate::integrity::reach_of;
+use crate::policy::{Refusal, Rule, Verdict, is_path, quoted};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 
@@ -75,7 +76,7 @@ impl Facts {
             .words
             .first()
             .filter(|_| matches!(explanation.rule, Some(Rule::Entry(_) | Rule::Any | Rule::Project(_))))
-            .and_then(|word| wrappers::reach_of(word).map(|reach| format!("`{word}` {}", reach.meaning())));
+            .and_then(|word| reach_of(word).map(|reach| format!("`{word}` {}", reach.meaning())));
         let described = explanation.described.as_ref();
         Self {
             decision: decision(verdict).0,

@@ -36,8 +36,8 @@ mod syntax;
 mod windows_line;
 mod windows_name;
 mod working_directory;
-pub mod wrappers;
 
+pub(crate) use crate::integrity::reach_of;
 pub use allow_list::{AllowList, Rule};
 pub use base::Base;
 pub use client_roots::{ClientRoots, MOST_ROOTS};

@@ -4,7 +4,8 @@ use super::parts::{NOTHING_ALLOWED, Parts};
 use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
-use crate::policy::{DirectoryError, wrappers};
+use crate::integrity::reach_of;
+use crate::policy::DirectoryError;
 use crate::shell::dialect::current as dialect;
 
 impl Parts {
@@ -32,7 +33,7 @@ impl Parts {
         warnings.extend(self.settings_of_others.iter().cloned());
         warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
         for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
-            if let Some(reach) = wrappers::reach_of(name) {
+            if let Some(reach) = reach_of(name) {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
             }
         }

@@ -8,7 +8,7 @@ use super::describe::{duration, output_bound};
 use super::name::tool_name;
 use super::{ArgumentError, Arguments, BackgroundSettings, ToolSettings, command_result};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
-use crate::policy::wrappers;
+use crate::policy::reach_of;
 use crate::shell::ShellArguments;
 use crate::shell::dialect::current as dialect;
 
@@ -117,7 +117,7 @@ fn command_tool(entry: &str, settings: &ToolSettings) -> Tool {
     let read_only = settings.is_read_only(entry);
     let note = match described {
         Some(command) => format!("\nIt takes no other arguments than: {}", command.synopsis),
-        None => wrappers::reach_of(entry).map_or("", |_| " It can start other programs.").to_owned(),
+        None => reach_of(entry).map_or("", |_| " It can start other programs.").to_owned(),
     };
     let directory = match dialect::change_of(&[entry.to_owned()]) {
         Ok(Some(_)) => "Later calls run in the new directory.",

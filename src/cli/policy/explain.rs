@@ -7,11 +7,11 @@ use super::super::error::CliError;
 use super::super::{Outcome, print, print_json};
 use super::{place, shown_place};
 use crate::config::Config;
+use crate::integrity::reach_of;
 use crate::policy::rules::{
     Claim, CommandRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role, SandboxRule,
     SandboxWord, described, profile_describing, words_of,
 };
-use crate::policy::wrappers::reach_of;
 use crate::policy::{Rule, quoted};
 use crate::server::Parts;
 use crate::text::escape;

@@ -15,8 +15,8 @@ use super::recorded::{self, Recorded};
 use super::rule_yaml::{Printed, command};
 use super::seen::Seen;
 use crate::config::Config;
+use crate::integrity::{Reach, reach_of};
 use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_names, written};
-use crate::policy::wrappers::{Reach, reach_of};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
 

@@ -5,7 +5,7 @@ use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, OptionRule, Origin, Takes, ValueType};
 use super::escapes::Escapes;
 use super::settings;
-use crate::policy::wrappers::{Reach, reach_of};
+use crate::integrity::{Reach, reach_of};
 
 /// Programs that run the program which their first operand names.
 const RUNNERS: [&str; 30] = [
