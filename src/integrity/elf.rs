@@ -1,7 +1,6 @@
-//! Reads from an ELF file whether it is a program, which loader it names, and what it is linked with. It reads a bounded amount.
+//! Reads from an ELF file which loader it names, and what it is linked with. It reads a bounded amount.
 
-use std::ffi::OsStr;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -18,7 +17,6 @@ const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
 /// How much is read of the section that names what a file is linked with.
 const LARGEST_SECTION: u64 = 256 * 1024;
-const ET_EXEC: u16 = 2;
 
 /// The numbers of this processor in `linux/elf-em.h`; empty for other processors.
 const NATIVE: &[u16] = if cfg!(target_arch = "x86_64") {
@@ -34,9 +32,7 @@ const NATIVE: &[u16] = if cfg!(target_arch = "x86_64") {
 pub struct Elf {
     is_64: bool,
     is_little: bool,
-    kind: u16,
     machine: u16,
-    entry: u64,
     headers: u64,
     header_size: u16,
     header_count: u16,
@@ -51,21 +47,11 @@ impl Elf {
         Some(Self {
             is_64: fields.is_64,
             is_little: fields.is_little,
-            kind: fields.half(16)?,
             machine: fields.half(18)?,
-            entry: fields.word(24)?,
             headers: fields.word(after)?,
             header_size: fields.half(sizes)?,
             header_count: fields.half(sizes + 2)?,
         })
-    }
-
-    /// Whether the file is a program, which the loader could start, and not just a library. `name` is the file's name:
-    /// libraries can have an entry point too, such as the C library.
-    pub fn is_program(&self, name: &OsStr) -> bool {
-        let name = name.as_bytes();
-        let is_library_name = name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.");
-        self.kind == ET_EXEC || self.entry != 0 && !is_library_name
     }
 
     /// Whether this processor executes it, and not an emulator that gets its path from the kernel.
@@ -199,7 +185,7 @@ mod tests {
     use std::io::Cursor;
 
     /// A header of either width and byte order, with one program header that names `/ld`.
-    fn elf(is_64: bool, is_little: bool, kind: u16, entry: u64) -> Vec<u8> {
+    fn elf(is_64: bool, is_little: bool) -> Vec<u8> {
         let mut bytes = vec![0x7f, b'E', b'L', b'F', if is_64 { 2 } else { 1 }, if is_little { 1 } else { 2 }, 1];
         bytes.resize(200, 0);
         let mut put = |at: usize, size: usize, number: u64| {
@@ -208,8 +194,6 @@ mod tests {
             }
         };
         let width = if is_64 { 8 } else { 4 };
-        put(16, 2, kind.into());
-        put(24, width, entry);
         put(if is_64 { 32 } else { 28 }, width, 64);
         put(if is_64 { 54 } else { 42 }, 2, if is_64 { 56 } else { 32 });
         put(if is_64 { 56 } else { 44 }, 2, 1);
@@ -223,7 +207,7 @@ mod tests {
     #[test]
     fn the_loader_is_read_off_the_file_in_every_width_and_byte_order() {
         for (is_64, is_little) in [(true, true), (true, false), (false, true), (false, false)] {
-            let bytes = elf(is_64, is_little, 3, 0x1000);
+            let bytes = elf(is_64, is_little);
             let parsed = Elf::parse(&bytes).unwrap();
             assert_eq!(
                 parsed.interpreter(&mut Cursor::new(&bytes)).unwrap(),
@@ -234,21 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_from_libraries() {
-        let check = |kind: u16, entry: u64, name: &str, expected: bool| {
-            let bytes = elf(true, true, kind, entry);
-            assert_eq!(Elf::parse(&bytes).unwrap().is_program(OsStr::new(name)), expected, "{kind} {entry} {name}");
-        };
-        check(2, 0x400000, "git", true);
-        check(3, 0x1000, "git", true);
-        check(3, 0x1000, "libc.so.6", false);
-        check(3, 0, "addon.node", false);
-        check(2, 0x400000, "not-a.so", true);
-    }
-
-    #[test]
     fn no_file_is_too_odd() {
-        let whole = elf(true, true, 3, 0);
+        let whole = elf(true, true);
         for length in 0..whole.len() {
             let bytes = whole.get(..length).unwrap();
             if let Some(elf) = Elf::parse(bytes) {

@@ -32,8 +32,6 @@ mod wrappers;
 
 pub use checked::Checked;
 pub use command_paths::CommandPaths;
-#[cfg(target_os = "linux")]
-pub(crate) use elf::Elf;
 pub use guard::{Guard, Trust};
 pub use lock::LockError;
 pub(crate) use lock::{LARGEST_LOCK, Lock};

@@ -14,8 +14,7 @@ use landlock::{
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::{
-    Access, Enforcement, Grant, GrantedPlace, Kernel, Level, Network, OwnDomain, SandboxError, SandboxSettings,
-    capabilities, seccomp,
+    Access, Enforcement, Grant, Kernel, Level, Network, OwnDomain, SandboxError, SandboxSettings, capabilities, seccomp,
 };
 
 /// A thread that confines itself and ends. It shows what the kernel enforces, not only what it reports.
@@ -81,8 +80,7 @@ struct Rules {
 }
 
 impl Domain {
-    /// Makes the rules from handles. A file that is no longer beneath its handle is left out: it can't be reached
-    /// either.
+    /// Makes the rules from handles.
     pub(super) fn new(
         enforcement: Enforcement,
         grants: &[Grant],
@@ -95,16 +93,8 @@ impl Domain {
         let handled = Handled::new(enforcement);
         let mut ruleset = handled.create().map_err(refused)?;
         for grant in grants {
-            let access = handled.of(grant.access);
-            let added = match &grant.place {
-                GrantedPlace::Held(held) => ruleset.add_rule(PathBeneath::new(&**held, access)),
-                GrantedPlace::Beneath(root, path) => match root.open_beneath(path) {
-                    Ok(handle) => ruleset.add_rule(PathBeneath::new(handle, access)),
-                    // It is gone, or it is a link now: nothing to grant.
-                    Err(_) => continue,
-                },
-            };
-            ruleset = added.map_err(refused)?;
+            let rule = PathBeneath::new(&*grant.held, handled.of(grant.access));
+            ruleset = ruleset.add_rule(rule).map_err(refused)?;
         }
         Ok(Self(Some(Rules { landlock: ruleset, scopes: handled.scopes, enforcement, is_shared, is_read_only })))
     }
@@ -186,7 +176,6 @@ impl Handled {
     fn of(&self, access: Access) -> BitFlags<AccessFs> {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
         let access = match access {
-            Access::List => AccessFs::ReadDir.into(),
             Access::Read => read,
             Access::ReadAndExecute => read | AccessFs::Execute,
             // No devices: a disk node, made in a writable directory, would give access to the whole disk.

@@ -46,9 +46,9 @@ pub mod system;
 mod temporary;
 
 pub use error::SandboxError;
-pub use grant::Grant;
 #[cfg(target_os = "linux")]
-pub use grant::{Access, GrantedPlace};
+pub use grant::Access;
+pub use grant::Grant;
 #[cfg(target_os = "linux")]
 use landlock::Domain;
 #[cfg(target_os = "linux")]
