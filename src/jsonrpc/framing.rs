@@ -7,10 +7,16 @@ use super::long_line::{IdSearch, LongLine};
 /// The longest line that is accepted, in bytes without its end: 16 MiB.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
+/// U+FEFF, which some programs write before text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The most bytes that a line has around its text: a byte order mark, a carriage return and a line feed.
+const AROUND: usize = BYTE_ORDER_MARK.len() + 2;
+
 /// One line of the client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The bytes of a line that is not blank, without its end (`\n` or `\r\n`).
+    /// The bytes of a line that is not blank, without its end (`\n` or `\r\n`) and without a U+FEFF in front.
     Text(Vec<u8>),
     /// A line of more than `MAX_LINE` bytes. It was read to its end, and only what is needed to answer it was kept.
     TooLong(LongLine),
@@ -35,7 +41,7 @@ impl<R: BufRead> LineReader<R> {
 
     /// Reads the next line that is not blank; `None` at the end of the stream.
     ///
-    /// A last line without a line end is a line. Blank lines are skipped.
+    /// A last line without a line end is a line. Blank lines are skipped, and so is one U+FEFF at the start of a line.
     ///
     /// # Errors
     /// The error of reading the stream; an interrupted read is tried again. After an error the next call continues
@@ -45,9 +51,12 @@ impl<R: BufRead> LineReader<R> {
             if self.line.last() == Some(&b'\r') {
                 self.line.pop();
             }
-            let line = std::mem::take(&mut self.line);
+            let mut line = std::mem::take(&mut self.line);
             if let Some(search) = self.too_long.take() {
                 return Ok(Some(Line::TooLong(search.finish())));
+            }
+            if line.starts_with(BYTE_ORDER_MARK) {
+                line.drain(..BYTE_ORDER_MARK.len());
             }
             if line.len() > self.limit {
                 let mut search = IdSearch::default();
@@ -64,17 +73,19 @@ impl<R: BufRead> LineReader<R> {
     /// Reads the rest of a line, without its end; returns whether there is one, even a blank one.
     fn read_to_line_end(&mut self) -> io::Result<bool> {
         if self.too_long.is_none() {
-            // One byte more than the limit is kept for a carriage return, and one is the line's end.
-            let room = (self.limit + 2).saturating_sub(self.line.len());
+            let most = self.limit + AROUND;
+            let room = most.saturating_sub(self.line.len());
             io::Read::take(&mut self.input, room as u64).read_until(b'\n', &mut self.line)?;
             if self.line.last() == Some(&b'\n') {
                 self.line.pop();
                 return Ok(true);
             }
-            if self.line.len() < self.limit + 2 {
+            if self.line.len() < most {
                 return Ok(!self.line.is_empty());
             }
-            self.too_long.get_or_insert_default().push(&std::mem::take(&mut self.line));
+            let start = std::mem::take(&mut self.line);
+            let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
+            self.too_long.get_or_insert_default().push(start);
         }
         self.pass_to_line_end()?;
         Ok(true)
@@ -121,6 +132,22 @@ mod tests {
         assert_eq!(lines(b"one\r\n\n  \t\r\ntwo\nlast", 10), [text("one"), text("two"), text("last")]);
         assert_eq!(lines(b"", 10), []);
         assert_eq!(lines(b"\n\n", 10), []);
+    }
+
+    #[test]
+    fn one_byte_order_mark_in_front_of_a_line_is_nothing() {
+        let two = lines("\u{feff}one\r\n\u{feff}two\n\u{feff}\n\u{feff} \r\n".as_bytes(), 10);
+        assert_eq!(two, [text("one"), text("two")]);
+        assert_eq!(lines("\u{feff}\u{feff}\n".as_bytes(), 10), [text("\u{feff}")]);
+        assert_eq!(
+            lines("\u{feff}12345\r\n\u{feff}123456\r\nok\n".as_bytes(), 5),
+            [text("12345"), Line::TooLong(LongLine::Other), text("ok")]
+        );
+        for limit in [5, 20] {
+            let line = "\u{feff}{\"method\":\"ping\",\"id\":7}";
+            let Line::TooLong(LongLine::Request(id)) = &lines(line.as_bytes(), limit)[0] else { panic!("{limit}") };
+            assert_eq!(id.to_string(), "7");
+        }
     }
 
     #[test]

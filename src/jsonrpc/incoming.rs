@@ -124,6 +124,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, "request 18446744073709551615 ping");
         check(r#"{"jsonrpc":"2.0","id":-9223372036854775808,"method":"ping"}"#, "request -9223372036854775808 ping");
         check(r#"{"jsonrpc":"2.0","id":-0,"method":"ping"}"#, "request 0 ping");
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#, "request 1 ping");
         check(r#"{"jsonrpc":"2.0","method":"x","params":7}"#, "notification x");
         check(r#"{"method":"x"}"#, "notification x");
         check(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#, r#"response Some("5")"#);

@@ -98,7 +98,8 @@ impl Message {
             return Err(invalid(Some(known_id), "`jsonrpc` must be \"2.0\""));
         }
         let params = match params {
-            None => Map::new(),
+            // Libraries that serialize every field write the ones that they leave out as null.
+            None | Some(Value::Null) => Map::new(),
             Some(Value::Object(params)) => params,
             Some(_) => return Err(invalid(Some(known_id), "`params` must be an object")),
         };

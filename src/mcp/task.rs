@@ -186,7 +186,7 @@ pub fn list_tasks_result(tasks: &[&Task], next_cursor: Option<String>, revision:
 /// # Errors
 /// The message for invalid parameters.
 pub fn requested_task(params: &Map<String, Value>) -> Result<Option<Option<Duration>>, String> {
-    let Some(task) = params.get("task") else { return Ok(None) };
+    let Some(task) = params.get("task").filter(|task| !task.is_null()) else { return Ok(None) };
     let Some(task) = task.as_object() else { return Err("`task` must be an object".to_owned()) };
     match task.get("ttl") {
         None | Some(Value::Null) => Ok(Some(None)),

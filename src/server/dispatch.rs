@@ -37,10 +37,14 @@ pub(super) fn request(
     parts: &LateParts,
     state: &mut State,
     shell: &ShellRunner,
-    request: Request,
+    mut request: Request,
     mut reply: Reply,
     line: &ReceivedLine<'_>,
 ) -> Effects {
+    // Null counts as absent, for every method that has arguments.
+    if request.params.get("arguments").is_some_and(Value::is_null) {
+        request.params.remove("arguments");
+    }
     // Every other request is answered before the next line is read, so it holds no memory.
     let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
     if may_wait {

@@ -117,6 +117,7 @@ scenarios! {
         a_batch_is_refused_in_2025_11_25,
         a_batch_is_refused_without_a_handshake,
         a_batch_with_initialize_or_nothing_in_it,
+        a_byte_order_mark_is_nothing,
         a_last_line_without_its_end_is_served,
         a_line_may_come_in_pieces,
         a_line_that_is_no_json_is_answered_and_survived,
@@ -126,6 +127,7 @@ scenarios! {
         ids_come_back_as_they_were_sent_modern,
         json_that_is_no_message_is_answered_and_survived,
         notifications_and_responses_are_never_answered,
+        null_counts_as_absent,
         what_no_value_can_hold_keeps_its_id,
         what_no_value_can_hold_keeps_its_id_modern,
     }

@@ -67,6 +67,7 @@ impl Tap {
 
     /// Takes note of a line of the client, without its line end, before the server can see it.
     pub fn client_line(&self, line: &[u8]) {
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         // What is no JSON asks for nothing that could be answered by an id.
         let Ok(message) = serde_json::from_slice(line).or_else(|_| outline(line)) else { return };
         let mut state = self.state();
