@@ -77,14 +77,14 @@ impl Capture {
         self.head_bound + self.tail_bound
     }
 
-    /// Returns the last line so far that is not blank, without its line end: at most `longest` bytes of it. If the
-    /// middle was left out, only the tail counts.
+    /// Returns the last line so far that is not blank, without its line end: at most `longest` bytes of it, and of a line
+    /// that was overwritten only its last frame. If the middle was left out, only the tail counts.
     pub fn last_line(&self, longest: usize) -> Vec<u8> {
         let head = if self.dropped == 0 { self.head.as_slice() } else { &[] };
         let backwards = self.tail.iter().rev().chain(head.iter().rev());
         let mut line: Vec<u8> = backwards
             .skip_while(|byte| byte.is_ascii_whitespace())
-            .take_while(|&&byte| byte != b'\n')
+            .take_while(|&&byte| byte != b'\n' && byte != b'\r')
             .take(longest)
             .copied()
             .collect();
@@ -158,6 +158,10 @@ mod tests {
         capture.push(b"one\ntwo three\n\n");
         assert_eq!(capture.last_line(100), b"two three");
         assert_eq!(capture.last_line(5), b"three");
+        for (frames, last) in [(&b"1%\r2%\r3%"[..], b"3%"), (b"4%\r5%\r", b"5%"), (b"6%\r7%\r\n\r", b"7%")] {
+            capture.push(frames);
+            assert_eq!(capture.last_line(100), last);
+        }
     }
 
     #[test]

@@ -48,6 +48,9 @@ const PASSED_PREFIX: &str = "LC_";
 const NON_INTERACTIVE: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
+/// The language of commands if the server has none: without one, programs take text that is not ASCII for bytes.
+const LANGUAGE: (&str, &str) = ("LANG", "C.UTF-8");
+
 /// Makes `cmd.exe`, and other programs that ask Windows where a program is, skip the current directory.
 const NO_CURRENT_DIRECTORY: (&str, &str) = ("NoDefaultCurrentDirectoryInExePath", "1");
 
@@ -80,7 +83,7 @@ pub struct Environment(BTreeMap<OsString, OsString>);
 impl Environment {
     /// Builds it from the variables that are passed on (`HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LC_*`, `TZ`,
     /// `TMPDIR`, or everything), the variables that tell programs that there is no user to ask, those that the operator
-    /// names, and the cleaned `PATH`.
+    /// names, and the cleaned `PATH`. `LANG` is `C.UTF-8` if the server has none (not on Windows).
     ///
     /// Variables passed on by `inherit_all` override the settings against interaction, and variables of the operator
     /// override both. Another `PATH` counts only if the operator sets it. On Windows names are compared without case,
@@ -95,6 +98,10 @@ impl Environment {
         }
         let passed = settings.inherited.iter().filter(|(name, _)| settings.inherit_all || is_passed(name));
         passed.for_each(|(name, value)| insert(&mut variables, name.clone(), value.clone()));
+        if !cfg!(windows) && variables.get(OsStr::new(LANGUAGE.0)).is_none_or(|language| language.is_empty()) {
+            let (name, language) = LANGUAGE;
+            set(&mut variables, name, OsStr::new(language));
+        }
         set(&mut variables, "PATH", &settings.path);
         if cfg!(windows) {
             let (name, value) = NO_CURRENT_DIRECTORY;
@@ -152,9 +159,16 @@ mod tests {
     use super::*;
 
     fn build(inherit_all: bool, variables: &[Variable]) -> String {
-        let inherited = [("HOME", "/home/x"), ("LC_ALL", "C"), ("SECRET", "s"), ("TERM", "xterm"), ("PATH", ".:/bin")];
+        build_from(
+            &[("HOME", "/home/x"), ("LC_ALL", "C"), ("SECRET", "s"), ("TERM", "xterm"), ("PATH", ".:/bin")],
+            inherit_all,
+            variables,
+        )
+    }
+
+    fn build_from(inherited: &[(&str, &str)], inherit_all: bool, variables: &[Variable]) -> String {
         let settings = EnvironmentSettings {
-            inherited: inherited.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            inherited: inherited.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
             inherit_all,
             variables: variables.to_vec(),
             path: "/bin".into(),
@@ -168,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_environment_is_built_and_the_operator_has_the_last_word() {
-        let fixed = "GIT_PAGER=cat GIT_TERMINAL_PROMPT=0 HOME=/home/x LC_ALL=C NO_COLOR=1 PAGER=cat PATH=/bin";
+        let fixed =
+            "GIT_PAGER=cat GIT_TERMINAL_PROMPT=0 HOME=/home/x LANG=C.UTF-8 LC_ALL=C NO_COLOR=1 PAGER=cat PATH=/bin";
         assert_eq!(build(false, &[]), format!("{fixed} TERM=dumb"));
         assert_eq!(build(true, &[]), format!("{fixed} SECRET=s TERM=xterm"));
         let pass = |name: &str| Variable::Pass(name.to_owned());
@@ -176,5 +191,21 @@ mod tests {
         assert_eq!(build(false, &named), format!("{fixed} SECRET=s TERM=vt100"));
         let path = [Variable::Set("PATH".into(), "/opt".into())];
         assert_eq!(build(false, &path), format!("{} TERM=dumb", fixed.replace("PATH=/bin", "PATH=/opt")));
+    }
+
+    #[test]
+    fn the_language_is_utf8_where_the_server_has_none() {
+        let language = |inherited: &[(&str, &str)], inherit_all, variables: &[Variable]| {
+            let built = build_from(inherited, inherit_all, variables);
+            built.split(' ').find(|variable| variable.starts_with("LANG=")).map(str::to_owned)
+        };
+        for inherit_all in [false, true] {
+            for none in [&[][..], &[("LANG", "")]] {
+                assert_eq!(language(none, inherit_all, &[]).unwrap(), "LANG=C.UTF-8");
+            }
+            assert_eq!(language(&[("LANG", "de_DE.UTF-8")], inherit_all, &[]).unwrap(), "LANG=de_DE.UTF-8");
+            let set = Variable::Set("LANG".into(), "C".into());
+            assert_eq!(language(&[], inherit_all, &[set]).unwrap(), "LANG=C");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::text::is_plain;
+use crate::text::{clean, is_plain};
 
 /// The most bytes of the last line that are reported.
 const LONGEST_LINE: usize = 200;
@@ -49,13 +49,13 @@ impl Beats {
     }
 }
 
-/// A line as it may be put in a message: what is not plain text, such as the start of an escape sequence, becomes a
-/// blank.
+/// A line as it may be put in a message: without terminal sequences, and with blanks for what else is not plain text.
 fn printable(line: &[u8]) -> String {
     let start = line.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
     // If the start of the line was cut off, it may begin in the middle of a character.
     let line = if line.len() >= LONGEST_LINE { line.get(start..).unwrap_or_default() } else { line };
-    let text: String = String::from_utf8_lossy(line)
+    let text: String = clean(&String::from_utf8_lossy(line))
+        .text
         .chars()
         .map(|character| if is_plain(character) { character } else { ' ' })
         .collect();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_line_is_shown_without_control_characters_and_without_half_a_character_in_front() {
-        assert_eq!(printable(b"\r 50%\x1b[0m\t"), "50% [0m");
+        assert_eq!(printable(b" \x1b[2K50%\x1b[0m\t\x1b[3"), "50%  [3");
         assert_eq!(printable(b"\xffa"), "\u{fffd}a");
         let long = "é".repeat(200);
         let line = [long.as_bytes(), b"z"].concat();

@@ -82,6 +82,17 @@ pub enum ExecError {
         /// What the system says.
         source: io::Error,
     },
+    /// Its words are longer than the system takes.
+    #[error(
+        "the program `{}` could not be started: {source}; pass long text as `input`, and many files in several calls",
+        .program.display()
+    )]
+    TooLong {
+        /// Its path.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Its limits could not be set, so it was not started.
     #[error("it was not started, because its limits could not be set: {source}")]
     Limits {

@@ -350,8 +350,9 @@ impl Executor for Processes {
         }
         let file = on_start.is_some().then(|| FileState::of(&program).ok()).flatten();
         let mut child = os::spawn(command).map_err(|source| match launch {
-            None => spawn_error(program.clone(), source),
-            Some(_) => ExecError::Limits { source },
+            // The launcher is started with the same words, and has some of its own.
+            Some(_) if source.kind() != io::ErrorKind::ArgumentListTooLong => ExecError::Limits { source },
+            None | Some(_) => spawn_error(program.clone(), source),
         })?;
         if let Some(launch) = &mut launch {
             launch.attach_input(&mut child);
@@ -450,6 +451,9 @@ pub(super) fn result(watched: io::Result<(Output, Option<Failure>)>, program: Pa
 }
 
 pub(super) fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
+    if source.kind() == io::ErrorKind::ArgumentListTooLong {
+        return ExecError::TooLong { program, source };
+    }
     if source.kind() != io::ErrorKind::NotFound {
         return ExecError::Spawn { program, source };
     }

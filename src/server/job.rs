@@ -202,6 +202,7 @@ fn failure(word: &str, error: &ExecError) -> CallToolResult {
         ExecError::ProgramChanged { .. }
         | ExecError::Untrusted { .. }
         | ExecError::Spawn { .. }
+        | ExecError::TooLong { .. }
         | ExecError::Limits { .. }
         | ExecError::Confine { .. }
         | ExecError::Lost { .. } => {

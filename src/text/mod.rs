@@ -7,6 +7,7 @@
 //! - [`write_json_string`] writes text as JSON does, and fast.
 //! - [`nearest`] finds the known word that an unknown one was probably meant to be.
 //! - [`read_duration`] and [`read_size`] read amounts with units.
+//! - [`clean`] leaves out what only a terminal needs.
 //! - `time` writes points in time.
 //! - [`Secrets`] replaces values that must not be shown, however they are spelled.
 //! - [`quote`] puts text in double quotes, exact and of bounded length, for a field of a log line.
@@ -16,6 +17,7 @@ mod escape;
 mod json;
 mod nearest;
 mod secrets;
+mod terminal;
 pub(crate) mod time;
 
 pub(crate) use amount::counted;
@@ -25,6 +27,7 @@ pub use amount::{
 pub use escape::{escape, escape_block, escape_bytes, escape_os, is_plain, is_right_to_left};
 pub use json::{json_string_length, write_json_string};
 pub use nearest::nearest;
+pub(crate) use terminal::{Cleaned, clean};
 
 mod quote;
 

@@ -37,6 +37,15 @@ pub enum ArgumentError {
         /// What it is.
         found: &'static str,
     },
+    /// A list was sent as text.
+    #[error(
+        "the argument `{name}` must be an array of strings, but it is a string; send one string for each word, such as \
+         `[\"-n\", \"5\"]`, or call `execute_command`, which takes the whole line as `command`"
+    )]
+    ListAsText {
+        /// Its name.
+        name: &'static str,
+    },
     /// One is not an argument of this tool.
     #[error("the argument {} is unknown; the arguments of this tool are {known}", quoted(.name))]
     Unknown {
@@ -138,6 +147,7 @@ impl Arguments {
                     _ => Err(wrong("an array that holds something else")),
                 })
                 .collect(),
+            Some(Value::String(_)) => Err(ArgumentError::ListAsText { name }),
             Some(other) => Err(wrong(kind(&other))),
         }
     }
@@ -300,7 +310,14 @@ mod tests {
             said(json!({"comand": ""})),
             "the argument `comand` is unknown; the arguments of this tool are `command`, `args`"
         );
-        assert_eq!(said(json!({"args": "a"})), "the argument `args` must be an array of strings, but it is a string");
+        for text in ["a", "[\"a\"]"] {
+            assert_eq!(
+                said(json!({"args": text})),
+                "the argument `args` must be an array of strings, but it is a string; send one string for each word, such \
+                 as `[\"-n\", \"5\"]`, or call `execute_command`, which takes the whole line as `command`"
+            );
+        }
+        assert_eq!(said(json!({"args": {}})), "the argument `args` must be an array of strings, but it is an object");
         assert_eq!(
             said(json!({"args": ["a", 1]})),
             "the argument `args` must be an array of strings, but it is an array that holds something else"

@@ -119,18 +119,9 @@ impl<'a> CommandResult<'a> {
         [("stdout", &self.stdout), ("stderr", &self.stderr)]
     }
 
-    fn lossy(&self) -> Vec<&'static str> {
-        self.streams().into_iter().filter(|(_, text)| text.lossy).map(|(name, _)| name).collect()
-    }
-
-    fn truncated(&self) -> Vec<(&'static str, u64)> {
-        let cut = self.streams().into_iter().filter(|(_, text)| text.left_out > 0);
-        cut.map(|(name, text)| (name, text.left_out)).collect()
-    }
-
     /// The number by which the whole output can be read, if that is more than the result has.
     fn output(&self) -> Option<u64> {
-        self.kept_as.filter(|_| self.stdout.left_out > 0 || self.stderr.left_out > 0)
+        self.kept_as.filter(|_| self.streams().iter().any(|(_, text)| text.left_out > 0 || text.cleaned))
     }
 
     /// Short fields come before the output, so that a client that cuts long answers loses only output.
@@ -149,14 +140,8 @@ impl<'a> CommandResult<'a> {
         if self.timed_out {
             write_value(&mut yaml, "timed_out", "true");
         }
-        let truncated = self.truncated();
-        if !truncated.is_empty() {
-            let counts: Vec<String> = truncated.iter().map(|(name, count)| format!("{name}: {count}")).collect();
-            write_value(&mut yaml, "truncated", &format!("{{{}}}", counts.join(", ")));
-        }
-        let lossy = self.lossy();
-        if !lossy.is_empty() {
-            write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
+        for (name, mark) in marks(&self.streams()) {
+            write_value(&mut yaml, name, &mark.yaml());
         }
         if let Some(hint) = &self.hint {
             write_text(&mut yaml, "hint", hint);
@@ -176,19 +161,58 @@ impl<'a> CommandResult<'a> {
         own.insert(self, &mut content);
         content.insert("stdout".into(), json!(self.stdout.text));
         content.insert("stderr".into(), json!(self.stderr.text));
-        let truncated: Map<String, Value> =
-            self.truncated().into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
-        if !truncated.is_empty() {
-            content.insert("truncated".into(), Value::Object(truncated));
-        }
-        let lossy = self.lossy();
-        if !lossy.is_empty() {
-            content.insert("lossy".into(), json!(lossy));
-        }
+        content.extend(marks(&self.streams()).into_iter().map(|(name, mark)| (name.to_owned(), mark.json())));
         if let Some(hint) = &self.hint {
             content.insert("hint".into(), json!(hint));
         }
         Value::Object(content)
+    }
+}
+
+/// How the text of some streams differs from what the command wrote.
+enum Mark {
+    /// How many bytes were left out of each.
+    Counts(Vec<(&'static str, u64)>),
+    /// Their names.
+    Names(Vec<&'static str>),
+}
+
+/// What the streams of a result have to say about themselves, by key.
+fn marks(streams: &[(&'static str, &Text<'_>)]) -> Vec<(&'static str, Mark)> {
+    let names = |is: fn(&Text<'_>) -> bool| {
+        let names = streams.iter().filter(|(_, text)| is(text)).map(|(name, _)| *name);
+        Mark::Names(names.collect())
+    };
+    let counts = streams.iter().filter(|(_, text)| text.left_out > 0).map(|(name, text)| (*name, text.left_out));
+    let mut marks = vec![
+        ("truncated", Mark::Counts(counts.collect())),
+        ("lossy", names(|text| text.lossy)),
+        ("cleaned", names(|text| text.cleaned)),
+        ("crlf", names(|text| text.crlf)),
+    ];
+    marks.retain(|(_, mark)| match mark {
+        Mark::Counts(counts) => !counts.is_empty(),
+        Mark::Names(names) => !names.is_empty(),
+    });
+    marks
+}
+
+impl Mark {
+    fn yaml(&self) -> String {
+        match self {
+            Self::Counts(counts) => {
+                let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+                format!("{{{}}}", counts.join(", "))
+            }
+            Self::Names(names) => format!("[{}]", names.join(", ")),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Counts(counts) => counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect(),
+            Self::Names(names) => json!(names),
+        }
     }
 }
 
@@ -209,41 +233,33 @@ pub fn running_result(
     runs_in: RunsIn,
 ) -> CallToolResult {
     fit(MOST, stdout, stderr, |stdout, stderr| {
-        let streams = [("stdout", Text::new(stdout)), ("stderr", Text::new(stderr))];
+        let [stdout, stderr] = [stdout, stderr].map(Text::new);
+        let streams = [("stdout", &stdout), ("stderr", &stderr)];
         let mut yaml = String::new();
         let mut content = Map::new();
         write_value(&mut yaml, "running", "true");
         write_value(&mut yaml, "call", &call.to_string());
         content.insert("running".into(), json!(true));
         content.insert("call".into(), json!(call));
-        let cut: Vec<_> = streams.iter().filter(|(_, text)| text.left_out > 0).collect();
-        if !cut.is_empty() {
-            let counts: Vec<String> = cut.iter().map(|(name, text)| format!("{name}: {}", text.left_out)).collect();
-            if runs_in == RunsIn::Process {
-                write_value(&mut yaml, "output", &call.to_string());
-                content.insert("output".into(), json!(call));
-            }
-            write_value(&mut yaml, "truncated", &format!("{{{}}}", counts.join(", ")));
-            let counts: Map<String, Value> =
-                cut.iter().map(|(name, text)| ((*name).to_owned(), json!(text.left_out))).collect();
-            content.insert("truncated".into(), Value::Object(counts));
+        let is_more = streams.iter().any(|(_, text)| text.left_out > 0 || text.cleaned);
+        if is_more && runs_in == RunsIn::Process {
+            write_value(&mut yaml, "output", &call.to_string());
+            content.insert("output".into(), json!(call));
         }
-        let lossy: Vec<&str> = streams.iter().filter(|(_, text)| text.lossy).map(|(name, _)| *name).collect();
-        if !lossy.is_empty() {
-            write_value(&mut yaml, "lossy", &format!("[{}]", lossy.join(", ")));
-            content.insert("lossy".into(), json!(lossy));
+        for (name, mark) in marks(&streams) {
+            write_value(&mut yaml, name, &mark.yaml());
+            content.insert(name.into(), mark.json());
         }
         if runs_in == RunsIn::Shell {
-            let [(_, stdout), (_, stderr)] = &streams;
             let both = both(&stdout.text, &stderr.text);
             write_text(&mut yaml, "output", &both);
             content.insert("output".into(), json!(both));
         }
-        for (name, text) in &streams {
+        for (name, text) in streams {
             if runs_in == RunsIn::Process {
                 write_text(&mut yaml, name, &text.text);
             }
-            content.insert((*name).into(), json!(text.text));
+            content.insert(name.into(), json!(text.text));
         }
         let structured_content = settings.structured.then_some(Value::Object(content));
         CallToolResult { text: yaml, structured_content, is_error: false }
@@ -292,6 +308,16 @@ pub(super) fn output_schema(own: &Value, required: &[&str], settings: &ToolSetti
         "lossy": {
             "type": "array",
             "description": "The streams that held bytes that are not UTF-8, each shown as U+FFFD.",
+            "items": {"type": "string", "enum": ["stdout", "stderr"]},
+        },
+        "cleaned": {
+            "type": "array",
+            "description": "The streams of which terminal sequences and overwritten progress were left out.",
+            "items": {"type": "string", "enum": ["stdout", "stderr"]},
+        },
+        "crlf": {
+            "type": "array",
+            "description": "The streams whose lines ended with CR LF, shown as line ends.",
             "items": {"type": "string", "enum": ["stdout", "stderr"]},
         },
         "hint": {"type": "string", "description": "What to do better next time."},

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::exec::Captured;
 use crate::mcp::CallToolResult;
-use crate::text::{counted, json_string_length};
+use crate::text::{Cleaned, clean, counted, json_string_length};
 
 /// The longest encoded result: clients close the connection if a message, including its envelope, reaches 10 MiB.
 pub(super) const MOST: usize = 10 * 1024 * 1024 - 64 * 1024;
@@ -17,6 +17,10 @@ pub(super) struct Text<'a> {
     pub text: Cow<'a, str>,
     pub left_out: u64,
     pub lossy: bool,
+    /// Whether terminal sequences and overwritten text were left out.
+    pub cleaned: bool,
+    /// Whether lines ended with CR LF.
+    pub crlf: bool,
 }
 
 /// Makes a result from the kept output, and cuts it further until the encoded result is at most `most` bytes long.
@@ -50,12 +54,11 @@ pub(super) fn fit(
 }
 
 impl<'a> Text<'a> {
-    /// Bytes that are not UTF-8 become U+FFFD. A line that was cut is left out whole if that keeps half of what was
+    /// Bytes that are not UTF-8 become U+FFFD, and what only a terminal needs is left out. A line that was cut is left out whole if that keeps half of what was
     /// kept on its side; a character that was cut is always left out.
     pub fn new(captured: &'a Captured) -> Self {
         if captured.left_out == 0 {
-            let (text, lossy) = decode(&captured.head);
-            return Self { text, left_out: 0, lossy };
+            return Self::decode(&captured.head);
         }
         let whole_characters = captured.head.len() - unfinished(&captured.head);
         let head_end = last_line_end(&captured.head).unwrap_or(whole_characters);
@@ -64,13 +67,28 @@ impl<'a> Text<'a> {
         let (head, cut_from_head) = captured.head.split_at(head_end);
         let (cut_from_tail, tail) = captured.tail.split_at(tail_start);
         let left_out = captured.left_out + (cut_from_head.len() + cut_from_tail.len()) as u64;
-        let (head, head_lossy) = decode(head);
-        let (tail, tail_lossy) = decode(tail);
-        let line_end = if head.ends_with('\n') { "" } else { "\n" };
+        let (head, tail) = (Self::decode(head), Self::decode(tail));
+        let line_end = if head.text.ends_with('\n') { "" } else { "\n" };
+        let mark = format!("[... {} left out ...]\n", counted(left_out, "byte"));
         Self {
-            text: format!("{head}{line_end}[... {} left out ...]\n{tail}", counted(left_out, "byte")).into(),
+            text: [&head.text, line_end, &mark, &tail.text].concat().into(),
             left_out,
-            lossy: head_lossy || tail_lossy,
+            lossy: head.lossy || tail.lossy,
+            cleaned: head.cleaned || tail.cleaned,
+            crlf: head.crlf || tail.crlf,
+        }
+    }
+
+    fn decode(bytes: &'a [u8]) -> Self {
+        match String::from_utf8_lossy(bytes) {
+            Cow::Borrowed(text) => {
+                let Cleaned { text, cleaned, crlf } = clean(text);
+                Self { text, left_out: 0, lossy: false, cleaned, crlf }
+            }
+            Cow::Owned(text) => {
+                let Cleaned { text, cleaned, crlf } = clean(&text);
+                Self { text: text.into_owned().into(), left_out: 0, lossy: true, cleaned, crlf }
+            }
         }
     }
 }
@@ -87,12 +105,6 @@ fn first_line_end(tail: &[u8]) -> Option<usize> {
     let half = tail.len() / 2;
     let end = tail.iter().position(|byte| *byte == b'\n')? + 1;
     Some(end).filter(|end| *end < half)
-}
-
-fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
-    let text = String::from_utf8_lossy(bytes);
-    let is_lossy = matches!(text, Cow::Owned(_));
-    (text, is_lossy)
 }
 
 /// How many bytes at the end are the beginning of a character that was cut.
@@ -146,7 +158,7 @@ mod tests {
             left_out: 5,
             sha256: None,
         };
-        let expected = Text { text: "a\n[... 7 bytes left out ...]\nz".into(), left_out: 7, lossy: false };
+        let expected = Text { text: "a\n[... 7 bytes left out ...]\nz".into(), left_out: 7, ..Text::decode(b"") };
         assert_eq!(Text::new(&cut), expected);
         for (bytes, expected) in
             [("aé😀".as_bytes(), 0), (b"\xff", 0), (b"", 0), (&"😀".as_bytes()[..3], 3), (&"x漢".as_bytes()[..3], 2)]

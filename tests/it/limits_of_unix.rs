@@ -64,3 +64,21 @@ fn a_limit_that_the_kernel_does_not_enforce_stops_the_start() {
         }
     }
 }
+
+#[test]
+fn words_that_are_longer_than_the_system_takes_say_where_long_text_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = vec!["-c".to_owned(), "true".to_owned(), "x".repeat(4 << 20)];
+    let many = ["-c", "true"].map(str::to_owned).into_iter().chain(vec!["x".repeat(90); 100_000]).collect();
+    for limits in [&[][..], &["--max-open-files", "50"]] {
+        let Some(mut server) = server(&dir, limits) else { return };
+        for args in [&one, &many] {
+            let result = server.call("execute_process", json!({"file": "sh", "args": args}));
+            assert_eq!(result["isError"], true, "{limits:?}");
+            assert!(
+                text(&result).ends_with("; pass long text as `input`, and many files in several calls"),
+                "{result}"
+            );
+        }
+    }
+}

@@ -173,6 +173,7 @@ scenarios! {
         structured_content_says_the_same,
         text_of_several_lines_is_a_literal_block,
         text_on_one_line_is_a_scalar,
+        what_only_a_terminal_needs_is_left_out,
     }
     settings {
         a_command_sees_a_built_environment,
