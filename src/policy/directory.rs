@@ -178,41 +178,6 @@ impl Directories {
         own.filter_map(Opened::held).chain(&self.client).cloned().collect()
     }
 
-    /// The directories that the paths of a call must lie in, in one of each group: the client's roots, the operator's and
-    /// the workspace, as far as there are any; else the project, else the directory of calls without a `cwd`.
-    ///
-    /// If the directories of a group can't be used, the group is empty, and nothing lies in it.
-    pub(super) fn bounds_of_paths(&self) -> Vec<Vec<Arc<Held>>> {
-        let mut groups: Vec<Vec<Arc<Held>>> = Vec::new();
-        if !self.client.is_empty() {
-            groups.push(self.client.clone());
-        }
-        match self.usable_roots() {
-            Ok(None) => {}
-            Ok(Some(roots)) => groups.push(roots.into_iter().cloned().collect()),
-            Err(_) => groups.push(Vec::new()),
-        }
-        if let Some(workspace) = &self.workspace {
-            groups.push(workspace.held().into_iter().cloned().collect());
-        }
-        if groups.is_empty() {
-            let outermost = self.project.as_ref().and_then(Opened::held).cloned();
-            let base = || self.base().opened().held().cloned();
-            groups.push(outermost.or_else(base).into_iter().collect());
-        }
-        groups
-    }
-
-    /// Opens directories by their paths relative to the project, or to the directory of calls without a `cwd` if there is no
-    /// project. Leaves out those that can't be opened.
-    pub(super) fn beneath_project(&self, paths: &[String]) -> Vec<Arc<Held>> {
-        let base = self.base();
-        let Some(project) = self.project.as_ref().and_then(Opened::held).or_else(|| base.opened().held()) else {
-            return Vec::new();
-        };
-        paths.iter().filter_map(|path| project.open_directory_from(Path::new(path)).ok().map(Arc::new)).collect()
-    }
-
     /// What is wrong with the operator's directories: the errors that calls would be refused with.
     pub fn problems(&self) -> Vec<DirectoryError> {
         let roots = self.usable_roots().err();
@@ -391,6 +356,7 @@ fn usable<'a>(directory: &'a Opened, setting: &'static str) -> Result<&'a Arc<He
     })
 }
 
+mod measured;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

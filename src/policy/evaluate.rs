@@ -60,10 +60,8 @@ impl Policy {
                         facts.program.as_ref().and_then(|program| FileState::with_contents(program.path()).ok());
                 }
                 facts.judged = Some(judged);
-                facts.is_in_rule = rule.cwd_under.is_empty() || {
-                    let under = directories.beneath_project(&rule.cwd_under);
-                    directory.held().lies_in_any(&under).unwrap_or(false)
-                };
+                facts.is_in_rule =
+                    rule.cwd_under.is_empty() || directories.beneath_project(&rule.cwd_under).holds(directory.held());
             }
         }
         // The project allows only programs that were found in it.

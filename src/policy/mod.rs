@@ -30,6 +30,7 @@ mod program;
 mod proposal;
 mod quoted;
 mod refusal;
+mod region;
 pub mod rules;
 mod shell_command;
 mod syntax;

@@ -93,8 +93,7 @@ impl ShellCommand {
         let Some(JudgedWords { rule, words, shown, shown_inserted }) = &self.judged else { return Ok(()) };
         let judgement = rule.judge(words, &mut OnDisk::new(directories, here));
         refuse(&judgement)?;
-        let under = directories.beneath_project(&rule.cwd_under);
-        if !rule.cwd_under.is_empty() && !here.held().lies_in_any(&under).unwrap_or(false) {
+        if !rule.cwd_under.is_empty() && !directories.beneath_project(&rule.cwd_under).holds(here.held()) {
             return Err(Refusal::OutsideOfRule { word: rule.name.clone(), under: rule.cwd_under.clone() });
         }
         if judgement.decision != Expected::Ask {

@@ -256,3 +256,142 @@ fn in_a_sandbox_calls_follow_the_roots_within_the_operators_directory() {
         assert!(found == [true, false] && !made("three"), "{root}: {found:?} {response}");
     }
 }
+
+/// What path rules are tried on: a project with a repository and links, and what lies outside of it.
+fn measured() -> (tempfile::TempDir, PathBuf) {
+    let (dir, base) = tree();
+    for place in ["work/private", "work/sub/private", "work/.git/hooks", "outside/private", "start"] {
+        fs::create_dir_all(base.join(place)).unwrap();
+    }
+    for file in ["work/a", "work/private/x", "work/sub/b", "work/.git/config", "outside/a", "outside/private/x"] {
+        fs::write(base.join(file), "text\n").unwrap();
+    }
+    fs::write(base.join("start/here"), "text\n").unwrap();
+    std::os::unix::fs::symlink(".git", base.join("work/repository")).unwrap();
+    fs::write(
+        base.join("policy.yaml"),
+        "commands:\n  cat: {operands: [{path: read}]}\n  touch: {operands: [{path: write}]}\n  \
+         tail: {operands: [{path: {access: read, under: [private]}}]}\n  pwd: {cwd: {under: [private]}}\n  \
+         wc: {operands: [{path: {access: read, except: [private]}}]}\n  head:\n    forms:\n      \
+         - operands: [{path: {access: read, under: [., /]}}]\n      \
+         - {decision: deny, operands: [{path: {access: read, under: [private]}}]}\n  nl:\n    forms:\n      \
+         - operands: [{path: {access: read, under: [., /]}}]\n      \
+         - {decision: deny, operands: [{path: read}]}\n  tac:\n    forms:\n      - operands: [{path: read}]\n      \
+         - {decision: ask, operands: [{path: {access: read, under: [private]}}]}\n",
+    )
+    .unwrap();
+    (dir, base)
+}
+
+/// Whether a call of a client with one root runs: `(flags, root, cwd, command, ran)`, all paths below the base.
+type Row = (&'static [&'static str], &'static str, &'static str, &'static str, bool);
+
+const PROJECT: &[&str] = &["--project-dir", "[base]/work"];
+const WORKSPACE: &[&str] = &["--workspace-dir", "[base]/work"];
+const CWD_ROOT: &[&str] = &["--cwd-root", "[base]/work", "--project-dir", "[base]/work"];
+const MISSING: &[&str] = &["--project-dir", "[base]/missing", "--workspace-dir", "[base]"];
+
+/// A root never gives a path rule more than the operator's directories have, and takes nothing from what is denied or asked for.
+const ROWS: &[Row] = &[
+    (PROJECT, "/", "[base]/work", "cat [base]/outside/a", false),
+    (PROJECT, "/", "[base]/work", "touch [base]/outside/new", false),
+    (PROJECT, "/", "[base]/work", "cat a", true),
+    (PROJECT, "/", "[base]/work", "touch .git/config", false),
+    (PROJECT, "/", "[base]/work", "touch repository/config", false),
+    (PROJECT, "[base]", "[base]/work", "cat ../outside/a", false),
+    (PROJECT, "[base]/outside", "", "cat [base]/outside/a", false),
+    (PROJECT, "[base]/work/.git", "[base]/work/.git", "touch config", false),
+    (PROJECT, "[base]/work/.git", "[base]/work/.git", "touch hooks/new", false),
+    (PROJECT, "[base]/work/.git/hooks", "[base]/work/.git/hooks", "touch new", false),
+    (PROJECT, "[base]/work/repository", "[base]/work/repository", "touch hooks/new", false),
+    (PROJECT, "[base]/work/repository", "[base]/work/repository", "cat config", true),
+    (WORKSPACE, "[base]/work/.git", "[base]/work/.git", "touch config", false),
+    (WORKSPACE, "/", "[base]/work", "cat [base]/outside/a", false),
+    (CWD_ROOT, "/", "[base]/work", "cat [base]/outside/a", false),
+    (CWD_ROOT, "[base]/work/.git", "[base]/work/.git", "touch hooks/new", false),
+    // Roots narrow.
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat b", true),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat ../a", false),
+    // What `under` names lies in the operator's project, whichever root is the first.
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "tail ../private/x", true),
+    (PROJECT, "[base]/outside", "", "tail [base]/outside/private/x", false),
+    (WORKSPACE, "[base]/work/sub", "[base]/work/sub", "tail private/x", false),
+    (PROJECT, "[base]/work", "[base]/work/private", "pwd", true),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub/private", "pwd", false),
+    (WORKSPACE, "[base]/work/sub", "[base]/work/sub/private", "pwd", false),
+    (PROJECT, "[base]/work/private", "[base]/work/private", "wc x", false),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "wc b", true),
+    // What is denied or asked for stays so outside of the roots.
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "head b", true),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "head ../private/x", false),
+    (WORKSPACE, "[base]/work/sub", "[base]/work/sub", "head b", false),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "nl ../private/x", false),
+    (PROJECT, "[base]/work/sub", "[base]/work/sub", "tac ../private/x", false),
+    // Where the project can't be opened, nothing is known to lie elsewhere.
+    (MISSING, "[base]/work", "[base]/work", "head private/x", false),
+    (MISSING, "[base]/work", "[base]/work", "tail private/x", false),
+    (MISSING, "[base]/work", "[base]/work", "cat a", true),
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_rule_is_measured_by_the_operators_directories_and_never_by_a_root() {
+    let (_dir, base) = measured();
+    let fill = |text: &str| text.replace("[base]", base.to_str().unwrap());
+    for level in ["off", "strict"] {
+        for (flags, root, cwd, command, ran) in ROWS {
+            let flags: Vec<String> = flags.iter().map(|flag| fill(flag)).collect();
+            let policy = fill("[base]/policy.yaml");
+            let mut args = vec!["--sandbox", level, "--policy", &policy];
+            args.extend(flags.iter().map(String::as_str));
+            let roots = json!({"roots": [{"uri": format!("file://{}", fill(root))}]});
+            let mut arguments = json!({"command": fill(command)});
+            if !cwd.is_empty() {
+                arguments["cwd"] = json!(fill(cwd));
+            }
+            for is_modern in [false, true] {
+                let mut server = Server::command(&args).dir(base.join("start")).start();
+                if !is_modern {
+                    server.initialize_with("2025-11-25", json!({"roots": {}}));
+                    answer(&mut server, &roots);
+                }
+                let text = text_of(is_modern, &mut server, "execute_command", &arguments, &roots);
+                let row = format!("{level}, {flags:?}, {root}, {cwd}, {command}, modern: {is_modern}: {text}");
+                assert_eq!(text.contains("exit_code: 0"), *ran, "{row}");
+                assert!(*ran || !text.contains("exit_code"), "{row}");
+            }
+        }
+    }
+    assert!(!base.join("outside/new").exists() && !base.join("work/.git/hooks/new").exists());
+}
+
+#[test]
+fn without_a_directory_of_the_operators_a_clients_roots_allow_no_path() {
+    let (_dir, base) = measured();
+    let fill = |text: &str| text.replace("[base]", base.to_str().unwrap());
+    let policy = fill("[base]/policy.yaml");
+    let start = || Server::command(&["--policy", &policy]).dir(base.join("start")).start();
+    for root in ["/", "/work", "/start"] {
+        let roots = json!({"roots": [{"uri": format!("file://{}", fill(&format!("[base]{root}")))}]});
+        for command in
+            ["cat [base]/work/a", "cat [base]/start/here", "cat a", "tail private/x", "touch [base]/work/new"]
+        {
+            for is_modern in [false, true] {
+                let mut server = start();
+                if !is_modern {
+                    server.initialize_with("2025-11-25", json!({"roots": {}}));
+                    answer(&mut server, &roots);
+                }
+                let arguments = json!({"command": fill(command)});
+                let text = text_of(is_modern, &mut server, "execute_command", &arguments, &roots);
+                let is_told = command.starts_with("tail") || text.contains("the operator named no directory");
+                assert!(!text.contains("exit_code") && is_told, "{root}, {command}: {text}");
+            }
+        }
+    }
+    // A client without roots is served in the directory that the server was started in.
+    let mut server = start();
+    server.initialize_with("2025-11-25", json!({}));
+    let text = server.call("execute_command", json!({"command": "cat here"}))["content"][0]["text"].to_string();
+    assert!(text.contains("exit_code: 0"), "{text}");
+}

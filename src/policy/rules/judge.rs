@@ -87,6 +87,10 @@ impl CommandRule {
             (Some((_, matched, claims)), _) => {
                 let level = level_of(&matched, self);
                 let (effect, reason) = effect_of(&matched);
+                let narrowed = claims.iter().find_map(|claim| claim.narrowed.clone());
+                if let Some(sentence) = narrowed.filter(|_| effect == Effect::Ask) {
+                    return refused(level, refusal::with_hint(sentence, &matched, words));
+                }
                 let (decision, refusal) = match effect {
                     Effect::Allow => (Expected::Allow, None),
                     Effect::Ask => (Expected::Ask, Some(refusal::needs_a_person(level, reason))),
@@ -224,6 +228,10 @@ fn hold(
     let mut held = Vec::new();
     for claim in matched.claims(words) {
         match paths.judge(&claim) {
+            // The other effects are measured without the client's roots, so that these take nothing out of them.
+            Ok(HeldClaim { narrowed: Some(sentence), .. }) if effect == Effect::Allow => {
+                return Err((claim.word, sentence));
+            }
             Ok(claim) => held.push(claim),
             Err(error) if effect == Effect::Deny && !error.is_elsewhere() => {}
             Err(error) => return Err((claim.word, error.sentence(claim.text, claim.path.access))),
@@ -312,6 +320,6 @@ impl PathJudge for ByText {
         if claim.path.access == Access::Write && parts.is_empty() {
             return Err(PathError::Root);
         }
-        Ok(HeldClaim { access: claim.path.access, reached: None })
+        Ok(HeldClaim { access: claim.path.access, reached: None, narrowed: None })
     }
 }

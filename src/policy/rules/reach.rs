@@ -9,6 +9,8 @@ use super::grammar::{Access, PathType};
 use super::judge::PathJudge;
 use super::matcher::Claim;
 use crate::files::{Ancestry, Held, Identity, NotReached, Steps};
+use crate::policy::client_roots::ADVICE;
+use crate::policy::region::{Place, Region, itself};
 use crate::policy::{Directories, WorkingDirectory};
 
 pub use crate::files::Reached;
@@ -19,6 +21,9 @@ pub(super) const MOST_STEPS: usize = 16_384;
 /// The same for calls that are decided together, such as those of a batch.
 pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
+/// The directory of a repository, in which git finds programs to run.
+const REPOSITORY: &str = ".git";
+
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
 pub struct HeldClaim {
@@ -26,16 +31,25 @@ pub struct HeldClaim {
     pub access: Access,
     /// Where it leads; `None` if the file system was not asked.
     pub reached: Option<Reached>,
+    /// Why no call may use it although the rule means it: it lies outside the client's roots. A sentence for the model.
+    pub narrowed: Option<String>,
 }
 
 /// Why a path does not lie where it must.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum PathError {
-    /// It leads out of the allowed directories, or into `/proc`, `/dev` or `/sys`.
+    /// It leads out of the allowed directories.
     Outside {
         /// The directories in one of which it must lie, as far as they are known.
         allowed: Vec<String>,
     },
+    /// The same, but it is, or may be, a directory around an allowed one, or its end was not reached.
+    PerhapsOutside {
+        /// The directories in one of which it must lie, as far as they are known.
+        allowed: Vec<String>,
+    },
+    /// The operator named no directory, so paths are measured by nothing.
+    Unmeasured,
     /// One of its parts has a name that is not allowed.
     Except {
         /// The name.
@@ -60,7 +74,9 @@ impl PathError {
     /// Whether it is certain that the rule does not mean this path.
     pub(super) fn is_elsewhere(&self) -> bool {
         match self {
-            Self::Outside { .. } | Self::Except { .. } | Self::Root => true,
+            Self::Outside { .. } | Self::Except { .. } => true,
+            // To move or remove a directory is to change all that lies in it.
+            Self::Root | Self::PerhapsOutside { .. } | Self::Unmeasured => false,
             Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
         }
     }
@@ -73,10 +89,14 @@ impl PathError {
             Access::Write => "written",
         };
         match self {
-            Self::Outside { allowed } if allowed.is_empty() => format!("{text} leads outside the allowed directories"),
-            Self::Outside { allowed } => {
-                format!("{text} leads outside the allowed directories ({})", allowed.join(", "))
-            }
+            Self::Outside { allowed } | Self::PerhapsOutside { allowed } => match allowed.as_slice() {
+                [] => format!("{text} leads outside the allowed directories"),
+                allowed => format!("{text} leads outside the allowed directories ({})", allowed.join(", ")),
+            },
+            Self::Unmeasured => format!(
+                "{text} can't be {done}: a client's roots allow no paths, and the operator named no directory; ask the \
+                 operator to {ADVICE}"
+            ),
             Self::Except { name } => format!("{text} lies in `{name}`, where nothing may be {done}"),
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
             Self::Missing => format!("{text} does not exist"),
@@ -95,10 +115,10 @@ impl PathError {
 pub struct OnDisk<'a> {
     directories: &'a Directories,
     directory: &'a WorkingDirectory,
-    /// The directories that paths must lie in, in one of each group; `None` until the first path is checked.
-    bounds: Option<Vec<Vec<Arc<Held>>>>,
-    /// The same for types that name directories of the project.
-    under: BTreeMap<Vec<String>, Vec<Vec<Arc<Held>>>>,
+    /// The regions that paths must lie in, in each of them, by the `under` of their types.
+    regions: BTreeMap<Vec<String>, Arc<Vec<Region>>>,
+    /// What the client's roots narrow the operator's directories to; `None` until a path is checked.
+    of_client: Option<Arc<Option<Region>>>,
     /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
     /// that no other directory gets the identity of one meanwhile.
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
@@ -108,17 +128,29 @@ pub struct OnDisk<'a> {
 impl<'a> OnDisk<'a> {
     /// Judges the paths of a call that runs in `directory`.
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
-        let (under, around) = (BTreeMap::new(), BTreeMap::new());
-        Self { directories, directory, bounds: None, under, around, steps: Steps::new(MOST_STEPS, directories.steps()) }
+        let (regions, around) = (BTreeMap::new(), BTreeMap::new());
+        let steps = Steps::new(MOST_STEPS, directories.steps());
+        Self { directories, directory, regions, of_client: None, around, steps }
     }
 
-    /// The directories that a path of this type must lie in, in one of each group.
-    fn bounds(&mut self, path: &PathType) -> Vec<Vec<Arc<Held>>> {
+    /// The regions that a path of this type must lie in.
+    fn regions(&mut self, path: &PathType) -> Arc<Vec<Region>> {
+        let directories = self.directories;
+        let find = || match path.under.as_slice() {
+            [] => directories.regions(),
+            under => vec![directories.beneath_project(under)],
+        };
+        Arc::clone(self.regions.entry(path.under.clone()).or_insert_with(|| Arc::new(find())))
+    }
+
+    /// Why a path lies outside the client's roots; `None` if it does not. A type that names its directories is not narrowed.
+    fn narrowed(&mut self, path: &PathType, reached: &Reached, ancestry: &Ancestry) -> Option<PathError> {
         if !path.under.is_empty() {
-            let find = || vec![self.directories.beneath_project(&path.under)];
-            return self.under.entry(path.under.clone()).or_insert_with(find).clone();
+            return None;
         }
-        self.bounds.get_or_insert_with(|| self.directories.bounds_of_paths()).clone()
+        let of_client = self.of_client.get_or_insert_with(|| Arc::new(self.directories.region_of_client()));
+        let region = Option::as_ref(of_client)?;
+        (region.place(reached, ancestry) != Place::Within).then(|| PathError::Outside { allowed: shown([region]) })
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
@@ -131,35 +163,49 @@ impl<'a> OnDisk<'a> {
     }
 }
 
-/// The first directory of each group that this one lies in; `None` if it lies in no directory of some group.
-fn lies_in<'b>(ancestry: &Ancestry, bounds: &'b [Vec<Arc<Held>>]) -> Option<Vec<&'b Arc<Held>>> {
-    bounds.iter().map(|group| group.iter().find(|root| ancestry.lies_in(root))).collect()
+/// The directories of regions, as messages show them.
+fn shown<'r>(regions: impl IntoIterator<Item = &'r Region>) -> Vec<String> {
+    let quoted = |held: &Arc<Held>| crate::policy::quoted(&held.path().to_string_lossy());
+    regions.into_iter().flat_map(Region::directories).map(quoted).collect()
 }
 
-/// The error for a directory that lies in no directory of some group; it names those of the first such group.
-fn outside(ancestry: &Ancestry, bounds: &[Vec<Arc<Held>>]) -> PathError {
-    let missed = bounds.iter().find(|group| !group.iter().any(|root| ancestry.lies_in(root)));
-    let shown = |root: &Arc<Held>| crate::policy::quoted(&root.path().to_string_lossy());
-    PathError::Outside { allowed: missed.into_iter().flatten().map(shown).collect() }
+/// Checks that something lies in each region. The error names the directories of the first that it does not lie in.
+fn lies_in(reached: &Reached, ancestry: &Ancestry, regions: &[Region]) -> Result<(), PathError> {
+    let places: Vec<Place> = regions.iter().map(|region| region.place(reached, ancestry)).collect();
+    let missed = regions.iter().zip(&places).find(|(_, place)| **place != Place::Within);
+    let Some((region, _)) = missed else { return Ok(()) };
+    let allowed = shown([region]);
+    // One region that it certainly does not lie in is enough.
+    Err(if places.contains(&Place::Elsewhere) {
+        PathError::Outside { allowed }
+    } else {
+        PathError::PerhapsOutside { allowed }
+    })
 }
 
 impl PathJudge for OnDisk<'_> {
     fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
         let Claim { path, text, .. } = *claim;
-        let bounds = self.bounds(path);
         if text.is_empty() || text == "-" || text.contains('\0') {
             return Err(PathError::Outside { allowed: Vec::new() });
         }
+        if path.under.is_empty() && !self.directories.measures_paths() {
+            return Err(PathError::Unmeasured);
+        }
+        let regions = self.regions(path);
         let reached =
             Reached::from(self.directory.held(), Path::new(text), &mut self.steps).map_err(|error| match error {
-                NotReached::Special => PathError::Outside { allowed: Vec::new() },
+                NotReached::Special => PathError::PerhapsOutside { allowed: Vec::new() },
                 NotReached::TooLong => PathError::TooLong,
                 // A client must learn nothing else about what lies outside.
                 NotReached::Failed { directory, source } => {
                     let ancestry = self.ancestry(&directory);
-                    match lies_in(&ancestry, &bounds) {
-                        Some(_) => PathError::Failed { why: source.to_string() },
-                        None => outside(&ancestry, &bounds),
+                    let here = itself(&directory);
+                    let is_hidden = self.narrowed(path, &here, &ancestry).is_some();
+                    match lies_in(&here, &ancestry, &regions) {
+                        Ok(()) if !is_hidden => PathError::Failed { why: source.to_string() },
+                        Ok(()) => PathError::PerhapsOutside { allowed: Vec::new() },
+                        Err(_) => PathError::PerhapsOutside { allowed: shown(&*regions) },
                     }
                 }
             })?;
@@ -169,32 +215,46 @@ impl PathJudge for OnDisk<'_> {
             Reached::There { directory, .. } | Reached::Missing { directory, .. } => directory,
         };
         let ancestry = self.ancestry(place);
-        let roots = lies_in(&ancestry, &bounds).ok_or_else(|| outside(&ancestry, &bounds))?;
-        let except = |part: &str| path.except.iter().find(|except| part.eq_ignore_ascii_case(except)).cloned();
-        let real = reached.path();
-        let beneath = roots
-            .iter()
-            .filter_map(|root| real.strip_prefix(root.path_now()).ok())
-            .min_by_key(|rest| rest.components().count());
-        let parts = Path::new(text).components().chain(beneath.unwrap_or(&real).components());
-        let mut names = parts.filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy()),
-            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-        });
-        if let Some(name) = names.find_map(|name| except(&name)) {
+        lies_in(&reached, &ancestry, &regions)?;
+        let roots: Vec<&Arc<Held>> =
+            regions.iter().flat_map(Region::directories).filter(|root| ancestry.lies_in(root)).collect();
+        if let Some(name) = forbidden(path, Path::new(text), &reached.path(), &roots) {
             return Err(PathError::Except { name });
         }
+        let narrowed = self.narrowed(path, &reached, &ancestry).map(|error| error.sentence(text, path.access));
         match (&reached, path.access) {
             (Reached::There { held, .. }, Access::Write)
                 if roots.iter().any(|root| root.identity() == held.identity()) =>
             {
                 Err(PathError::Root)
             }
-            (Reached::Missing { .. }, _) if path.exists => Err(PathError::Missing),
-            (Reached::Missing { names, .. }, Access::Write) if names.len() > 1 => Err(PathError::NoDirectory),
+            (Reached::Missing { .. }, _) if path.exists && narrowed.is_none() => Err(PathError::Missing),
+            (Reached::Missing { names, .. }, Access::Write) if names.len() > 1 && narrowed.is_none() => {
+                Err(PathError::NoDirectory)
+            }
             (Reached::There { .. } | Reached::Missing { .. }, Access::Read | Access::Write) => {
-                Ok(HeldClaim { access: path.access, reached: Some(reached) })
+                Ok(HeldClaim { access: path.access, reached: Some(reached), narrowed })
             }
         }
     }
+}
+
+/// The name among `except` that a part of a path has: of the path as it was given, or of what it leads to.
+///
+/// A repository's own directory counts wherever it is. Other names count beneath the outermost of the operator's directories.
+fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -> Option<String> {
+    let beneath = roots
+        .iter()
+        .filter_map(|root| real.strip_prefix(root.path_now()).ok().map(Path::to_owned))
+        .max_by_key(|rest| rest.components().count());
+    let beneath = beneath.unwrap_or_else(|| real.to_owned());
+    let has = |place: &Path, name: &str| {
+        place.components().any(|part| match part {
+            Component::Normal(part) => part.to_string_lossy().eq_ignore_ascii_case(name),
+            Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => false,
+        })
+    };
+    let is_forbidden =
+        |name: &&String| has(given, name) || has(&beneath, name) || (*name == REPOSITORY && has(real, name));
+    path.except.iter().find(is_forbidden).cloned()
 }

@@ -138,6 +138,12 @@ pub(super) fn one_or_more(node: &Node, what: &What<'_>, context: &Context<'_>) -
     }
 }
 
+/// The same for a key that restricts something, so that an empty list would restrict nothing.
+pub(super) fn at_least_one(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Vec<String>, PolicyError> {
+    let all = one_or_more(node, what, context)?;
+    if all.is_empty() { Err(context.value(node, what, "at least one text")) } else { Ok(all) }
+}
+
 /// `true` or `false`.
 pub(super) fn boolean(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<bool, PolicyError> {
     match &node.kind {

@@ -8,7 +8,7 @@ use super::super::grammar::{
 };
 use super::super::yaml::{Kind, Node};
 use super::Context;
-use super::fields::{Fields, What, boolean, entries, integer, items, one_or_more, text, texts};
+use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings. Those that are not given stay as the command has them.
@@ -29,7 +29,7 @@ pub(super) fn read(
     }
     if let Some(node) = fields.get("cwd") {
         let cwd = Fields::new(node, fields.what("cwd"), &["under"], context)?;
-        if let Some(under) = cwd.read("under", one_or_more, context)? {
+        if let Some(under) = cwd.read("under", at_least_one, context)? {
             command.cwd_under = under;
         }
     }

@@ -247,12 +247,28 @@ fn a_type_is_declared_once_and_means_something() {
     declared("{path: append}", "2: `path` of type `t`: expected `read` or `write`, found `append`");
     declared("{path: {under: [a]}}", "2: `path` of type `t` needs the key `access`");
     declared(
+        "{path: {access: read, under: []}}",
+        "2: `under` of `path` of type `t`: expected at least one text, found a list",
+    );
+    declared(
+        "{text: {must_begin: []}}",
+        "2: `must_begin` of `text` of type `t`: expected at least one text, found a list",
+    );
+    declared(
         "{path: {access: read, below: [a]}}",
         "2: unknown key `below` of `path` of type `t`; the known keys are access, under, except, exists, chars",
     );
     check(
         "types:\n  flag: {integer: [1, 2]}",
         "2: the name of a type: expected another one, found `flag`, which is built in",
+    );
+}
+
+#[test]
+fn an_empty_list_of_directories_is_an_error_and_does_not_mean_anywhere() {
+    check(
+        "commands:\n  x:\n    cwd: {under: []}",
+        "3: `under` of `cwd` of command `x`: expected at least one text, found a list",
     );
 }
 

@@ -4,7 +4,7 @@ use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};
 use super::super::yaml::{Kind, Node};
 use super::Context;
-use super::fields::{Fields, What, boolean, integer, items, one_or_more, text, texts};
+use super::fields::{Fields, What, at_least_one, boolean, integer, items, one_or_more, text, texts};
 use crate::text::nearest;
 
 /// The keys that give a value its type.
@@ -129,7 +129,7 @@ fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextT
         chars: fields.read("chars", char_set, context)?,
         first: fields.read("first", first, context)?.unwrap_or_default(),
         relative: fields.read("relative", boolean, context)?.unwrap_or_default(),
-        must_begin: fields.read("must_begin", one_or_more, context)?.unwrap_or_default(),
+        must_begin: fields.read("must_begin", at_least_one, context)?.unwrap_or_default(),
         max_length: fields.read("max_length", length, context)?.unwrap_or(DEFAULT_LENGTH),
     })
 }
@@ -160,7 +160,7 @@ fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathT
     };
     let defaults = defaults(access(node, &fields.what("access"))?);
     Ok(PathType {
-        under: fields.read("under", one_or_more, context)?.unwrap_or_default(),
+        under: fields.read("under", at_least_one, context)?.unwrap_or_default(),
         except: fields.read("except", one_or_more, context)?.unwrap_or(defaults.except),
         exists: fields.read("exists", boolean, context)?.unwrap_or_default(),
         chars: fields.read("chars", char_set, context)?,

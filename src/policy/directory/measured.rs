@@ -1,0 +1,55 @@
+//! What the paths of calls are measured by: the operator's directories alone. A client's roots only narrow.
+
+use std::path::Path;
+
+use super::Directories;
+use crate::policy::opened::Opened;
+use crate::policy::region::Region;
+
+impl Directories {
+    /// The regions that the paths of a call must lie in, in each of them: the operator's roots and the workspace, as far as
+    /// there are any; else [`Self::own`]. If a directory can't be used, nothing is known to lie in its region.
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        let mut regions = Vec::new();
+        if self.roots.is_some() {
+            regions.push(match self.usable_roots() {
+                Ok(roots) => Region::of(roots.into_iter().flatten().map(Some)),
+                Err(_) => Region::of([None]),
+            });
+        }
+        if let Some(workspace) = &self.workspace {
+            regions.push(Region::of([workspace.held()]));
+        }
+        if regions.is_empty() {
+            regions.push(Region::of(self.own().map(Opened::held)));
+        }
+        regions
+    }
+
+    /// The region that a client's roots narrow these to; `None` if no root counts.
+    pub(crate) fn region_of_client(&self) -> Option<Region> {
+        (!self.client.is_empty()).then(|| Region::of(self.client.iter().map(Some)))
+    }
+
+    /// What paths lead to that are relative to the operator's project, as in `under`.
+    pub(crate) fn beneath_project(&self, paths: &[String]) -> Region {
+        let own = self.own().and_then(Opened::held);
+        let (absolute, relative): (Vec<_>, Vec<_>) = paths.iter().partition(|path| Path::new(path).is_absolute());
+        Region::beneath(own.or(self.server.held()), absolute).and(Region::beneath(own, relative))
+    }
+
+    /// Whether the operator named a directory that the paths of calls are measured by, or the client has no roots.
+    pub(crate) fn measures_paths(&self) -> bool {
+        self.roots.is_some() || self.workspace.is_some() || self.own().is_some()
+    }
+
+    /// The operator's directory that paths are measured by if no other setting bounds them: the project, else an absolute
+    /// `--cwd`, else, only if the client has no roots, the directory of calls without a `cwd`.
+    fn own(&self) -> Option<&Opened> {
+        let project = self.project.as_ref().filter(|_| self.has_operators_project());
+        let is_absolute = self.settings.cwd.as_ref().is_some_and(|cwd| cwd.is_absolute());
+        let named = project.or_else(|| self.cwd.as_ref().filter(|_| is_absolute));
+        let has_roots = !self.client.is_empty() || !self.unbounded.is_empty();
+        named.or_else(|| (!has_roots).then(|| self.cwd.as_ref().unwrap_or(&self.server)))
+    }
+}
