@@ -8,7 +8,7 @@
 #   files.sh     completions, manual page, bundle, workflows
 #   ssh.sh       a session through sshd, broken in the middle
 #   minimum.sh   the oldest Rust that is promised checks all of it
-#   targets.sh   musl and aarch64 run; macOS and MSVC are checked
+#   targets.sh   static glibc, musl and aarch64 run; macOS and MSVC are checked
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target}")

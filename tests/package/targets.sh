@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Other targets than the machine's own: targets.sh [musl] [aarch64] [macos] [msvc]; without a word, all four.
+# Other targets than the machine's own: targets.sh [static] [musl] [aarch64] [macos] [msvc]; without a word, all five.
 #
+#   static   a static binary with glibc, built and run
 #   musl     a static binary, built and run
 #   aarch64  a Linux binary, built and run under qemu-user
 #   macos    checked by the compiler and clippy for aarch64-apple-darwin, the tests included
@@ -45,8 +46,21 @@ works() {
     answer=$(timeout 60 "$@" call execute_process --allow sh \
         '{"file":"sh","args":["-c","sleep 3600 & wait"],"timeout_ms":300}' || true)
     grep -qx 'timed_out: true' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
+    # The kernel says ENOEXEC for a file of an unknown format, and no shell gets it, which execvp(3) would start.
+    local directory
+    directory=$(mktemp -d)
+    echo 'echo a shell has read this' > "$directory/unknown"
+    chmod +x "$directory/unknown"
+    answer=$(timeout 60 "$@" call execute_command --allow "$directory/unknown" "{\"command\":\"$directory/unknown\"}" || true)
+    rm -r "$directory"
+    grep -q 'Exec format error' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
     answer=$(timeout 60 "$@" serve 2> /dev/null <<< '{"jsonrpc":"2.0","id":1,"method":"ping"}')
     grep -q '"id":1' <<< "$answer" || { echo "unexpected: $answer" >&2; return 1; }
+}
+
+static() {
+    RUSTFLAGS="-Ctarget-feature=+crt-static" build x86_64-unknown-linux-gnu
+    works "$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/debug/allowexec"
 }
 
 musl() {
@@ -95,16 +109,16 @@ msvc() {
 }
 
 bash "$here/toolchain.sh" "$tools"
-[ $# -gt 0 ] || set -- musl aarch64 macos msvc
+[ $# -gt 0 ] || set -- static musl aarch64 macos msvc
 for target in "$@"; do
     case $target in
-        musl | aarch64 | macos | msvc)
+        static | musl | aarch64 | macos | msvc)
             # Not before an `&&`, where a failure within would be overlooked.
             "$target"
             echo "$target: all as it should be"
             ;;
         *)
-            echo "unknown target: $target; expected musl, aarch64, macos or msvc" >&2
+            echo "unknown target: $target; expected static, musl, aarch64, macos or msvc" >&2
             exit 2
             ;;
     esac

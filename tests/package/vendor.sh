@@ -8,12 +8,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 output=${1:+$(realpath -m "$1")}
-# 700,000 of them are the C library, which lay beside the binary before.
 limit=7100000
 work=$(mktemp -d)
 # What still builds must not write into the directory while it is removed.
-server_PID=
-trap '[ -z "${server_PID:-}" ] || kill "$server_PID"; wait; rm -rf "$work"' EXIT
+trap 'wait; rm -rf "$work"' EXIT
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 timeout 300 cargo package --locked --allow-dirty --no-verify --quiet --target-dir "$work/package"
@@ -54,20 +52,5 @@ size=$(stat -c %s "$binary")
 [ "$size" -lt "$limit" ] || { echo "the binary has $size bytes, $limit are the limit" >&2; exit 1; }
 [ "$("$binary" --version)" = "allowexec $version" ]
 "$binary" call execute_command '{"command":"echo installed"}' --allow echo | grep -qx '  installed'
-# A start touches few pages, since order.ld puts its functions next to each other; without it 4,400 KB are in memory, or more. How much
-# it is depends on the linker, and half a megabyte on how the file came into the page cache, so this only notices when the order no
-# longer matches.
-sections=$(readelf --wide --section-headers "$binary")
-if [[ $sections == *.text.first* ]]; then
-    coproc server { exec "$binary" --allow echo 2>/dev/null; }
-    echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' >&"${server[1]}"
-    timeout 60 head -n 1 <&"${server[0]}" >/dev/null
-    memory=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB$/\1/p' "/proc/$server_PID/status")
-    kill "$server_PID"
-    [ "$memory" -lt 4300 ] || { echo "an idle server has $memory KB in memory, 4,300 are the limit; see tests/package/order.py" >&2; exit 1; }
-    echo "an idle server has $memory KB in memory"
-else
-    echo "not shown: the linker of this machine did not order the functions"
-fi
 [ -z "$output" ] || install -D "$binary" "$output"
 echo "vendored, built offline twice, equal, $size bytes"
