@@ -260,12 +260,10 @@ impl Processes {
         }
         let variables = self.environment.variables();
         command.env_clear().envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(rule) = allowed.rule() {
-            for name in &rule.env.unset {
-                command.env_remove(name);
-            }
-            command.envs(&rule.env.set);
+        for name in &allowed.env().unset {
+            command.env_remove(name);
         }
+        command.envs(&allowed.env().set);
         os::prepare(command, allowed.words());
     }
 

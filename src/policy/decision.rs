@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
-use super::rules::{CommandRule, Expected, HeldClaim, Origin};
+use super::rules::{CommandRule, EnvRule, Expected, HeldClaim, Origin};
 use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, Rule, WorkingDirectory};
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
@@ -20,6 +20,8 @@ pub struct AllowedCommand {
     directory: WorkingDirectory,
     rule: Option<Arc<CommandRule>>,
     claims: Vec<HeldClaim>,
+    /// Its environment by its rule.
+    env: EnvRule,
     /// The program's file as a person approved it; `None` if nobody had to approve it.
     approved: Option<FileState>,
 }
@@ -66,6 +68,11 @@ impl AllowedCommand {
         let is_same =
             |approved: &FileState| FileState::with_contents(&program.handle_path()).is_ok_and(|now| now == *approved);
         self.approved.as_ref().is_some_and(|approved| !is_same(approved))
+    }
+
+    /// What its rule says about its environment.
+    pub fn env(&self) -> &EnvRule {
+        &self.env
     }
 
     /// The paths among its words, as they were when they were checked.
@@ -167,6 +174,8 @@ pub(super) struct Judged {
     pub secrets: Vec<(usize, usize)>,
     pub described: DescribedAt,
     pub claims: Vec<HeldClaim>,
+    /// What the rule says about the environment of the call.
+    pub env: EnvRule,
 }
 
 /// Decides whether a command runs. Pure: everything that it rests on is in its arguments.
@@ -206,8 +215,10 @@ fn decide_in_order(
     let directory = directory?;
     explanation.directory = Some(directory.path().to_owned());
     let mut asks = None;
-    let (rule, words, shown_inserted, claims) = match rule {
-        Rule::Entry(_) | Rule::Any | Rule::Project(_) => (None, command.into_words(), Vec::new(), Vec::new()),
+    let (rule, words, shown_inserted, claims, env) = match rule {
+        Rule::Entry(_) | Rule::Any | Rule::Project(_) => {
+            (None, command.into_words(), Vec::new(), Vec::new(), EnvRule::default())
+        }
         Rule::Described(rule) => {
             // Nobody has looked at the arguments, so nothing allows them.
             let Some(judged) = judged else {
@@ -224,7 +235,7 @@ fn decide_in_order(
             if !is_in_rule {
                 return Err(Refusal::OutsideOfRule { word, under: rule.cwd_under.clone() });
             }
-            (Some(rule), judged.words, judged.shown_inserted, judged.claims)
+            (Some(rule), judged.words, judged.shown_inserted, judged.claims, judged.env)
         }
     };
     let sought = rule.as_ref().map_or_else(|| word.clone(), |rule| rule.sought().to_owned());
@@ -236,7 +247,7 @@ fn decide_in_order(
     let program = program.path().to_owned();
     let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
         let claims = used(claims, rule.as_deref());
-        return Ok(AllowedCommand { program, words, directory, rule, claims, approved: None });
+        return Ok(AllowedCommand { program, words, directory, rule, claims, env, approved: None });
     };
     let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought }) };
     let (held, path) = Proposal::held_in(&directory);
@@ -260,7 +271,7 @@ fn decide_in_order(
         Some(_) | None => {
             let Proposal { words, claims, .. } = proposal;
             let claims = used(claims, Some(&rule));
-            Ok(AllowedCommand { program, words, directory, rule: Some(rule), claims, approved: Some(state) })
+            Ok(AllowedCommand { program, words, directory, rule: Some(rule), claims, env, approved: Some(state) })
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::decision::{self, Facts, Judged};
 use super::proposal::Approved;
-use super::rules::{CommandRule, Expected, HIDDEN, OnDisk};
+use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
 use super::{
     CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Refusal, Rule, WorkingDirectory,
 };
@@ -143,8 +143,9 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     };
     let secrets = secrets_of(&words, &shown_inserted);
     let reason = judgement.reason.map(str::to_owned);
+    let env = matched.map(Match::env).unwrap_or_default();
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims }
+    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env }
 }
 
 /// Compares words with how they are shown: the numbers of those with a secret part, and the byte from which it is secret.

@@ -11,7 +11,7 @@ use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
 use crate::exec::{Environment, OperatorProgram, Variable};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
-use crate::policy::rules::{CommandRule, Expected, forms_of, synopsis};
+use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
 use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath};
 use crate::sandbox::Level;
 use crate::tools::DescribedCommand;
@@ -34,11 +34,12 @@ pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>>
 /// The `PATH` of the commands, and that of each rule which has its own.
 pub(super) fn command_paths(environment: &Environment, allow: &AllowList) -> CommandPaths {
     let path = environment.variables().find(|(name, _)| *name == "PATH").map(|(_, value)| value.to_owned());
-    let of_rule = |rule: &Arc<CommandRule>| match rule.env.set.get("PATH") {
+    let of_level = |level: &rules::Level| match level.env.set.get("PATH") {
         Some(path) => Some(Some(path.into())),
-        None => rule.env.unset.iter().any(|name| name == "PATH").then_some(None),
+        None => level.env.unset.iter().any(|name| name == "PATH").then_some(None),
     };
-    iter::once(path).chain(allow.rules().iter().filter_map(of_rule)).collect()
+    let levels = allow.rules().iter().flat_map(|rule| rule.level.levels());
+    iter::once(path).chain(levels.filter_map(of_level)).collect()
 }
 
 /// What models are told about the commands that policies describe.

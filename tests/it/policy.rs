@@ -259,6 +259,44 @@ fn a_rule_has_the_last_word_on_the_environment_the_input_the_time_and_the_exit_c
     assert!(away.contains("`sh` may not run in this directory"), "{away}");
 }
 
+#[test]
+fn a_subcommand_has_the_environment_of_its_command_and_over_it_its_own() {
+    let project = Project::new();
+    fs::write(project.path("project/run.sh"), "echo \"$1 A=$A B=$B C=$C D=$D\"\n").unwrap();
+    let policy = "commands:\n  sh:\n    insert: [run.sh]\n    env: {set: {A: '1', B: '2'}, unset: [C, D]}\n    subcommands:\n      x:\n        env: {set: {B: '3', C: '4'}, unset: [A]}\n        subcommands: {z: {env: {set: {A: '5'}}}}\n        forms: [{}]\n      y: any\n";
+    let policy = project.policy(policy);
+    let variables = ["--env", "A=0", "--env", "B=0", "--env", "C=0", "--env", "D=0"];
+    for (line, said) in [("sh x", "x A= B=3 C=4 D=\n"), ("sh x z", "x A=5 B=3 C=4 D=\n"), ("sh y", "y A=1 B=2 C= D=\n")]
+    {
+        let called = project.call(&policy, &variables, line);
+        assert!(called.contains(said), "{line}: {called}");
+    }
+    let explained = project.run(&["policy", "explain"], &policy, &["--", "sh", "x", "z"]);
+    let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert!(explained.contains("A=5") && explained.contains("C=4") && !explained.contains("A=1"), "{explained}");
+    // `policy diff` compares it.
+    let old = project.path("old.yaml");
+    fs::copy(&policy, &old).unwrap();
+    let text = fs::read_to_string(&old).unwrap().replace("C: '4'", "C: '6'");
+    let new = project.path("new.yaml");
+    fs::write(&new, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_allowexec")).args(["policy", "diff"]).args([&old, &new]).output();
+    let output = output.unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("C=6"), "{output:?}");
+}
+
+#[test]
+fn in_the_persistent_shell_an_environment_of_a_subcommand_counts_like_one_of_the_command() {
+    let project = Project::new();
+    let policy = project.policy("commands:\n  git: {subcommands: {status: {env: {set: {X: '1'}}}}}\n");
+    let mut server = Server::command(&["--policy", &policy, "--tools", "shell"]).dir(project.path("project")).start();
+    server.initialize("2025-11-25");
+    let id = server.send_request("tools/call", json!({"name": "git", "arguments": {"arguments": "status"}}));
+    let result = server.response(&json!(id))["result"].clone();
+    let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("the persistent shell has one for all commands"), "{text}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sandbox_of_a_rule_holds_its_own_program_and_the_paths_of_the_call_alone() {

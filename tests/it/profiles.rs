@@ -197,11 +197,12 @@ impl Hostile {
     /// Runs what a rule makes of the words, and says whether anything of the project's ran, and what has changed.
     fn run(&self, rule: &CommandRule, words: &[String]) -> (Output, Vec<String>, Vec<String>) {
         let judgement = decide_example(rule, words);
-        let argv = judgement.matched.expect("it is allowed").with_inserted(words);
+        let matched = judgement.matched.expect("it is allowed");
+        let argv = matched.with_inserted(words);
         let _ = fs::remove_file(self.path("hits"));
         let before = self.tree();
         let mut command = self.command(&argv[0], &argv[1..]);
-        command.envs(&rule.env.set).current_dir(self.path("project"));
+        command.envs(&matched.env().set).current_dir(self.path("project"));
         let output = command.output().unwrap();
         let after = self.tree();
         let hits = fs::read_to_string(self.path("hits")).unwrap_or_default().lines().map(str::to_owned).collect();
@@ -605,7 +606,7 @@ fn cargo_takes_the_operators_compiler_and_toolchain() {
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut command = hostile.command("cargo", &words[1..]);
-        command.envs(homes.iter().cloned()).envs(&cargo.env.set).current_dir(hostile.path("project"));
+        command.envs(homes.iter().cloned()).envs(&cargo.level.env.set).current_dir(hostile.path("project"));
         assert_eq!(decide_example(cargo, &words).decision, Expected::Allow, "{line}");
         let output = command.output().unwrap();
         assert!(output.status.success() && !hostile.path("hits").exists(), "{line}: {output:?}");

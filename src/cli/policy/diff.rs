@@ -166,9 +166,9 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
         // Inserting more words after the same ones is meant to narrow; any other change deserves a look.
         let keeps = was.iter().all(|was| is.iter().any(|is| is.starts_with(was.as_str())) || level_is_gone(was, after));
         add("inserted words", none_or(&was.join("; ")), none_or(&is.join("; ")), keeps);
-        let keeps_env = before.env.set.iter().all(|(name, value)| after.env.set.get(name) == Some(value))
-            && before.env.unset.iter().all(|name| after.env.unset.contains(name));
-        add("environment", environment(&before.env), environment(&after.env), keeps_env);
+        let (was, is) = (environments(before), environments(after));
+        let keeps_env = was.iter().all(|(title, was)| is.get(title).is_none_or(|is| keeps_environment(was, is)));
+        add("environment", environments_shown(&was), environments_shown(&is), keeps_env);
         add("input", before.stdin.to_string(), after.stdin.to_string(), !after.stdin);
         let cwd_is_narrower = before.cwd_under.is_empty()
             || (!after.cwd_under.is_empty() && after.cwd_under.iter().all(|under| before.cwd_under.contains(under)));
@@ -284,6 +284,33 @@ fn limits_are_narrower(before: &CommandRule, after: &CommandRule) -> bool {
 
 fn none_or(text: &str) -> String {
     if text.is_empty() { "none".to_owned() } else { text.to_owned() }
+}
+
+/// The environment of the calls of each level, by its title.
+fn environments(rule: &CommandRule) -> BTreeMap<String, EnvRule> {
+    let mut all: BTreeMap<String, EnvRule> = BTreeMap::new();
+    for level in rule.level.levels() {
+        let above = level.path.split_last().and_then(|(_, above)| all.get(&above.join(" ")));
+        let mut env = above.cloned().unwrap_or_default();
+        env.add(&level.env);
+        all.insert(level.title(), env);
+    }
+    all
+}
+
+/// Whether each variable that was set or removed still is.
+fn keeps_environment(was: &EnvRule, is: &EnvRule) -> bool {
+    was.set.iter().all(|(name, value)| is.set.get(name) == Some(value))
+        && was.unset.iter().all(|name| is.unset.contains(name))
+}
+
+/// The environment of the command, and of each subcommand that differs from it.
+fn environments_shown(all: &BTreeMap<String, EnvRule>) -> String {
+    let mut all = all.iter();
+    let Some((_, of_command)) = all.next() else { return none_or("") };
+    let others = all.filter(|(_, env)| *env != of_command);
+    let others = others.map(|(title, env)| format!("; {title}: {}", environment(env)));
+    environment(of_command) + &others.collect::<String>()
 }
 
 /// `A=1 B=2, without C D`, with values quoted if necessary.

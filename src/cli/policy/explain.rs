@@ -9,8 +9,8 @@ use super::{place, shown_place};
 use crate::config::Config;
 use crate::integrity::reach_of;
 use crate::policy::rules::{
-    Claim, CommandRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role, SandboxRule,
-    SandboxWord, described, profile_describing, words_of,
+    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role,
+    SandboxRule, SandboxWord, described, profile_describing, words_of,
 };
 use crate::policy::{Rule, quoted};
 use crate::server::Parts;
@@ -28,6 +28,7 @@ struct Explained {
 struct Added {
     inserted: Vec<(String, Vec<String>)>,
     argv: Vec<String>,
+    env: EnvRule,
 }
 
 pub(super) fn run(
@@ -62,7 +63,7 @@ pub(super) fn run(
     let reason = verdict.refusal.as_ref().map(ToString::to_string);
     let is_plain = rule.is_none_or(|rule| rule.is_plain_any());
     // The settings for a call are of interest only if some form matches it.
-    let settings = rule.filter(|_| !is_plain && added.is_some());
+    let settings = rule.filter(|_| !is_plain).zip(added.as_ref().map(|added| &added.env));
     if json {
         let word = |part: &Explained| {
             let (file, line) = part.at.clone().unzip();
@@ -81,7 +82,7 @@ pub(super) fn run(
             "inserted": inserted.collect::<Vec<Value>>(),
             "permits": permits,
             "argv": added.as_ref().map(|added| &added.argv),
-            "settings": settings.map(|rule| settings_json(rule)),
+            "settings": settings.map(|(rule, env)| settings_json(rule, env)),
             "program": verdict.explanation.program.as_ref().map(|path| path.display().to_string()),
             "directory": verdict.explanation.directory.as_ref().map(|path| path.display().to_string()),
         }))?;
@@ -93,7 +94,12 @@ pub(super) fn run(
         for (level, words) in added.iter().flat_map(|added| &added.inserted) {
             lines.push(("inserted", Some(format!("after `{level}`: {}", words.join(" ")))));
         }
-        lines.extend(settings.into_iter().flat_map(|rule| setting_rows(rule)).map(|(name, value)| (name, Some(value))));
+        lines.extend(
+            settings
+                .into_iter()
+                .flat_map(|(rule, env)| setting_rows(rule, env))
+                .map(|(name, value)| (name, Some(value))),
+        );
         lines.push(("program", verdict.explanation.program.as_ref().map(path)));
         lines.push(("directory", verdict.explanation.directory.as_ref().map(path)));
         let known = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -197,15 +203,15 @@ fn added(rule: &CommandRule, words: &[String]) -> Option<Added> {
     let inserted = inserting.map(|(level, _)| (level.title(), level.insert.clone())).collect();
     // Secret values are hidden first, and then the inserted words are added.
     let argv = matched.with_inserted(&matched.without_secrets(words));
-    Some(Added { inserted, argv })
+    Some(Added { inserted, argv, env: matched.env() })
 }
 
 /// What a rule sets for its calls, a row each.
-fn setting_rows(rule: &CommandRule) -> Vec<(&'static str, String)> {
+fn setting_rows(rule: &CommandRule, env: &EnvRule) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
-    rows.extend(rule.env.set.iter().map(|(name, value)| ("environment", format!("{name}={value}"))));
-    if !rule.env.unset.is_empty() {
-        rows.push(("environment", format!("without {}", rule.env.unset.join(", "))));
+    rows.extend(env.set.iter().map(|(name, value)| ("environment", format!("{name}={value}"))));
+    if !env.unset.is_empty() {
+        rows.push(("environment", format!("without {}", env.unset.join(", "))));
     }
     rows.push(("input", if rule.stdin { "taken" } else { "refused" }.to_owned()));
     if !rule.cwd_under.is_empty() {
@@ -227,8 +233,8 @@ fn setting_rows(rule: &CommandRule) -> Vec<(&'static str, String)> {
 }
 
 /// What a rule sets for its calls, as JSON.
-fn settings_json(rule: &CommandRule) -> Value {
-    let CommandRule { env, cwd_under, stdin, timeout, success_exit_codes, sandbox, limits, read_only, .. } = rule;
+fn settings_json(rule: &CommandRule, env: &EnvRule) -> Value {
+    let CommandRule { cwd_under, stdin, timeout, success_exit_codes, sandbox, limits, read_only, .. } = rule;
     json!({
         "environment": {"set": env.set, "unset": env.unset},
         "cwd": {"under": cwd_under},

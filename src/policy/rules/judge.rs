@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::grammar::{
-    Access, Arguments, CommandRule, Effect, Expected, Form, Level, OptionRule, Syntax, Takes, ValuePlace,
+    Access, Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, OptionRule, Syntax, Takes, ValuePlace,
 };
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
@@ -255,6 +255,13 @@ fn effect_of<'p>(matched: &Match<'p>) -> (Effect, Option<&'p str>) {
 }
 
 impl Match<'_> {
+    /// The environment of the call: that of its command, and over it those of its subcommands.
+    pub fn env(&self) -> EnvRule {
+        let mut env = EnvRule::default();
+        self.levels.iter().for_each(|(level, _)| env.add(&level.env));
+        env
+    }
+
     /// The words of the call with the words that the rule inserts at each level.
     pub fn with_inserted(&self, words: &[String]) -> Vec<String> {
         let mut all = Vec::with_capacity(words.len() + 8);

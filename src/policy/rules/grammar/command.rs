@@ -16,8 +16,6 @@ pub struct CommandRule {
     pub program: Option<String>,
     /// Its arguments.
     pub level: Level,
-    /// The environment of its calls.
-    pub env: EnvRule,
     /// The directories under which its calls may run, relative to the project; empty for anywhere.
     pub cwd_under: Vec<String>,
     /// Whether its calls may have an `input`.
@@ -44,7 +42,6 @@ impl CommandRule {
             origin,
             program: None,
             level,
-            env: EnvRule::default(),
             cwd_under: Vec::new(),
             stdin: false,
             timeout: None,
@@ -84,17 +81,42 @@ impl CommandRule {
 
     /// Whether its calls have the same sandbox, environment and limits as those of other commands.
     pub fn has_no_settings(&self) -> bool {
-        self.env == EnvRule::default() && self.sandbox == SandboxRule::default() && self.limits == LimitsRule::default()
+        self.level.levels().iter().all(|level| level.env == EnvRule::default())
+            && self.sandbox == SandboxRule::default()
+            && self.limits == LimitsRule::default()
     }
 }
 
-/// Environment variables for one command's calls. They take precedence over all other settings of the environment.
+/// Environment variables for the calls of a command or a subcommand. They take precedence over all other settings of the
+/// environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvRule {
     /// Variables to set, with their values.
     pub set: BTreeMap<String, String>,
     /// Variables to remove.
     pub unset: Vec<String>,
+}
+
+impl EnvRule {
+    /// Sets a variable, and no longer removes it.
+    pub(in crate::policy::rules) fn set(&mut self, name: &str, value: &str) {
+        self.unset.retain(|unset| unset != name);
+        self.set.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Removes a variable, and no longer sets it.
+    pub(in crate::policy::rules) fn unset(&mut self, name: &str) {
+        self.set.remove(name);
+        if !self.unset.iter().any(|unset| unset == name) {
+            self.unset.push(name.to_owned());
+        }
+    }
+
+    /// Adds the variables of a level below, which take precedence.
+    pub(crate) fn add(&mut self, below: &Self) {
+        below.unset.iter().for_each(|name| self.unset(name));
+        below.set.iter().for_each(|(name, value)| self.set(name, value));
+    }
 }
 
 /// The sandbox of one command's calls. `None` leaves a setting as the server has it.

@@ -1,6 +1,6 @@
 //! A command or a subcommand: how its program reads words, and what may follow.
 
-use super::{Form, OptionRule, Options, Origin, Takes, ValueType};
+use super::{EnvRule, Form, OptionRule, Options, Origin, Takes, ValueType};
 
 /// What is decided if a form matches. They are ordered by precedence: deny beats ask, and ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -43,6 +43,8 @@ pub struct Level {
     pub refuses_double_dash: bool,
     /// Words that are inserted after the name of this level, before the client's.
     pub insert: Vec<String>,
+    /// The environment of its calls, over that of the levels above it.
+    pub env: EnvRule,
     /// What may follow.
     pub arguments: Arguments,
     /// Words, and what else a model is told if a refusal is about that word.

@@ -7,7 +7,7 @@ use super::fields::{Fields, What, entries, items, text, texts};
 use super::{Context, options, settings};
 
 /// The keys of a command and of a subcommand.
-const LEVEL: [&str; 13] = [
+const LEVEL: [&str; 14] = [
     "options",
     "use",
     "operands",
@@ -15,6 +15,7 @@ const LEVEL: [&str; 13] = [
     "forms",
     "subcommands",
     "insert",
+    "env",
     "decision",
     "reason",
     "syntax",
@@ -24,10 +25,9 @@ const LEVEL: [&str; 13] = [
 ];
 
 /// The keys that only a command has.
-const COMMAND: [&str; 11] = [
+const COMMAND: [&str; 10] = [
     "program",
     "extends",
-    "env",
     "cwd",
     "stdin",
     "timeout",
@@ -122,6 +122,7 @@ fn level(
         order: inherited.order.unwrap_or(inherited.syntax.order()),
         refuses_double_dash: inherited.refuses_double_dash,
         insert: base.map(|base| base.insert.clone()).unwrap_or_default(),
+        env: base.map(|base| base.env.clone()).unwrap_or_default(),
         arguments: Arguments::Any { effect: inherited.effect, reason: inherited.reason.clone() },
         hints: base.map(|base| base.hints.clone()).unwrap_or_default(),
         path,
@@ -152,6 +153,9 @@ fn level(
     (level.syntax, level.refuses_double_dash) = (own.syntax, own.refuses_double_dash);
     level.order = own.order.unwrap_or(own.syntax.order());
     level.insert.extend(fields.read("insert", texts, context)?.unwrap_or_default());
+    if let Some(node) = fields.get("env") {
+        settings::env(node, fields.what("env"), &mut level.env, context)?;
+    }
     for (key, node) in fields.read("hint", entries, context)?.unwrap_or_default() {
         let hint = text(node, &What::Named("the hint for", &key.text), context)?;
         level.hints.push((key.text.clone(), hint.to_owned()));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::error::PolicyWarning;
-use super::super::grammar::{Arguments, CommandRule, Effect, Level, Options, Origin, PolicySource, Syntax};
+use super::super::grammar::{Arguments, CommandRule, Effect, EnvRule, Level, Options, Origin, PolicySource, Syntax};
 use super::super::profiles::Profile;
 use super::{Described, ListEntry};
 
@@ -80,6 +80,7 @@ fn level_of(path: Vec<String>, origin: &Origin, entries: &[Entry<'_>]) -> Level 
         order: Syntax::Gnu.order(),
         refuses_double_dash: false,
         insert: Vec::new(),
+        env: EnvRule::default(),
         arguments,
         hints: Vec::new(),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::error::{PolicyError, PolicyWarning};
 use super::super::grammar::{
-    Access, CommandRule, Example, ExampleLine, Expected, Level, OptionRule, SandboxWord, Takes, ValueType,
+    Access, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, SandboxWord, Takes, ValueType,
 };
 use super::super::yaml::{Kind, Node};
 use super::Context;
@@ -23,9 +23,6 @@ pub(super) fn read(
             return Err(context.value(node, &fields.what("program"), "a name or a path"));
         }
         command.program = Some(program.to_owned());
-    }
-    if let Some(node) = fields.get("env") {
-        env(node, fields.what("env"), command, context)?;
     }
     if let Some(node) = fields.get("cwd") {
         let cwd = Fields::new(node, fields.what("cwd"), &["under"], context)?;
@@ -57,7 +54,8 @@ pub(super) fn read(
     Ok(())
 }
 
-fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
+/// Reads the environment of a level over what it has.
+pub(super) fn env(node: &Node, what: What<'_>, env: &mut EnvRule, context: &Context<'_>) -> Result<(), PolicyError> {
     let fields = Fields::new(node, what, &["set", "unset"], context)?;
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     for (key, value) in fields.read("set", entries, context)?.unwrap_or_default() {
@@ -67,16 +65,14 @@ fn env(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context
         }
         // A name without a value sets the empty value.
         let value = if value.is_null() { "" } else { text(value, &what, context)? };
-        command.env.unset.retain(|name| *name != key.text);
-        command.env.set.insert(key.text.clone(), value.to_owned());
+        env.set(&key.text, value);
     }
     if let Some(node) = fields.get("unset") {
         for name in texts(node, &fields.what("unset"), context)? {
             if !is_name(&name) {
                 return Err(context.value(node, &fields.what("unset"), "names without `=`"));
             }
-            command.env.set.remove(&name);
-            command.env.unset.push(name);
+            env.unset(&name);
         }
     }
     Ok(())
