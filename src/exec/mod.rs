@@ -1,7 +1,7 @@
 //! One process for each call: spawned, bounded in time and output, ended with its whole tree, reaped.
 //!
 //! Takes an [`AllowedCommand`](crate::policy::AllowedCommand) and nothing weaker, and consumes it. Knows nothing of
-//! MCP. `Command::new` is used in `run.rs`, and in the launcher, which becomes the command.
+//! MCP. `Command::new` is used in `run.rs`.
 //!
 //! - [`Processes`] is the [`Executor`] of the server.
 //! - `Environment` is the environment of commands, built once.

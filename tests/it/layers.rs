@@ -73,7 +73,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const ABSENCES: &[(&str, &[&str])] = &[
     // The launcher becomes the command that `exec/run.rs` or the shell has started it for, and starts nothing else.
     // The operator names what `cli` starts on the command line; no call of a client gets there.
-    ("Command::new", &["exec/run.rs", "exec/launcher/launched.rs", "shell/", "cli/started.rs"]),
+    ("Command::new", &["exec/run.rs", "shell/", "cli/started.rs"]),
     (".exec()", &["exec/launcher/launched.rs"]),
     // `files/patience.rs` waits for a lock, the player for the end of a task, and they decide nothing else by it.
     (

@@ -172,8 +172,21 @@ fn what_cannot_be_executed_is_told_as_without_limits() {
         let own = fs::read("/proc/self/exe").unwrap();
         let mut foreign = own[..4096].to_vec();
         foreign[18] = 8;
+        // A native header behind which nothing is as it must be: the size of its program headers is wrong.
+        let mut broken = own[..4096].to_vec();
+        broken[54] = 1;
+        let mut narrow = own[..4096].to_vec();
+        narrow[18] = 3;
+        let runs = b"\ntouch ran-by-a-shell; echo hi\n".as_slice();
+        let with = |start: &[u8]| [start, runs].concat();
         let files = [
-            file("no-format", b"echo hi\n", 0o755),
+            file("no-format", &with(b"echo hi"), 0o755),
+            file("unreadable", &with(b"echo hi"), 0o111),
+            file("no-word-after-the-sign", &with(b"#!"), 0o755),
+            file("blanks-after-the-sign", &with(b"#!  \t "), 0o755),
+            file("line-without-end", &with(format!("#!/{}", "x".repeat(400)).as_bytes()), 0o755),
+            file("broken", &with(&broken), 0o755),
+            file("narrow", &with(&narrow), 0o755),
             file("no-interpreter", b"#!/nowhere/at/all\n", 0o755),
             file("not-executable", b"#!/bin/sh\n", 0o644),
             file("cut", &own[..20], 0o755),
@@ -181,13 +194,23 @@ fn what_cannot_be_executed_is_told_as_without_limits() {
             file("empty", b"", 0o755),
         ];
         let allow = files.join(",");
-        let mut plain = world.server_of(user, "off", &allow, &[]);
-        let mut limited = world.server_of(user, "off", &allow, &["--max-open-files", "500"]);
-        for file in &files {
-            let call = json!({"file": file, "args": ["x"]});
-            let (limited, plain) = (limited.call("execute_process", call.clone()), plain.call("execute_process", call));
-            assert_eq!(text(&limited), text(&plain), "{user:?}: {file}");
-            assert_eq!(limited["isError"], true, "{user:?}: {file}");
+        // A program that is trusted is executed by its handle.
+        for trust in ["any", "owner"] {
+            let mut plain = world.server_of(user, "off", &allow, &["--trust", trust]);
+            let limits = ["--max-open-files=500", "--max-cpu=10s", "--max-file-size=1MiB", "--max-memory=1GiB"];
+            for limit in limits {
+                let mut limited = world.server_of(user, "off", &allow, &["--trust", trust, limit]);
+                for file in &files {
+                    let call = json!({"file": file, "args": ["x"]});
+                    let limited = limited.call("execute_process", call.clone());
+                    let plain = plain.call("execute_process", call);
+                    assert_eq!(text(&limited), text(&plain), "{user:?}, {trust}, {limit}: {file}");
+                    assert_eq!(limited["isError"], true, "{user:?}, {trust}, {limit}: {file}");
+                }
+            }
+        }
+        for directory in ["project", "home"] {
+            assert!(!world.base.join(directory).join("ran-by-a-shell").exists(), "{user:?}: {directory}");
         }
     }
 }

@@ -1,19 +1,22 @@
 //! The launcher itself: this program, started once more. It receives its limits, sets them, and becomes the command.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::os::unix::ffi::OsStringExt;
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::unistd::execv;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::SIGPIPE;
 
 #[cfg(target_os = "linux")]
-use super::on_linux::{give_up_raising, is_known_format, started_by_peer};
+use super::on_linux::{give_up_raising, started_by_peer};
 
 /// The first argument that makes this program the launcher. No help mentions it: without the server's socket it does
 /// nothing.
@@ -119,21 +122,26 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(
     // It is closed when the program begins, and not before the kernel has found it.
     let handle = if message.is_by_handle { Some(descriptors.next().ok_or(io::ErrorKind::InvalidData)?) } else { None };
     let program = handle.as_ref().map_or(program, |handle| format!("/proc/self/fd/{}", handle.as_raw_fd()).into());
-    let mut command = Command::new(&program);
-    command.arg0(word).args(arguments);
-    let prepared = prepare(message, stdin, descriptors).map_err(|error| (BEFORE, error));
-    #[cfg(target_os = "linux")]
-    let prepared = prepared.and_then(|()| is_known_format(&program).map_err(|error| (EXEC, error)));
-    if let Err(failed) = prepared {
-        return Ok((control, failed));
+    let program = CString::new(program.into_vec())?;
+    let argv: Result<Vec<CString>, _> =
+        std::iter::once(word).chain(arguments).map(|word| CString::new(word.into_vec())).collect();
+    let argv = argv?;
+    if let Err(error) = prepare(message, stdin, descriptors) {
+        return Ok((control, (BEFORE, error)));
     }
     rustix::net::send(&control, &[BEGINS], SendFlags::empty())?;
-    Ok((control, (EXEC, command.exec())))
+    // execve(2) with the environment of this process. The execvp(3) that std uses passes a file whose format the kernel does
+    // not know to `/bin/sh`.
+    let Err(error) = execv(&program, &argv);
+    Ok((control, (EXEC, error.into())))
 }
 
 /// Takes the standard input, enters the cgroups and sets the limits, the memory limit last, since these steps need
 /// memory.
 fn prepare(message: Message, stdin: OwnedFd, groups: impl Iterator<Item = OwnedFd>) -> io::Result<()> {
+    // Rust's runtime ignores SIGPIPE, and a command would inherit that. A signal with a handler is back to its default in
+    // the command; see execve(2).
+    signal_hook::flag::register(SIGPIPE, Arc::new(AtomicBool::new(false)))?;
     rustix::stdio::dup2_stdin(stdin)?;
     for group in groups {
         // 0 means the process that writes it.
