@@ -14,6 +14,7 @@
 mod support;
 
 mod approval;
+mod approved_calls;
 mod ask_scripts;
 mod audit;
 mod audit_disks;
