@@ -18,8 +18,6 @@ mod capture;
 mod environment;
 mod feed;
 mod heartbeat;
-#[cfg(target_os = "linux")]
-mod in_loop;
 #[cfg(unix)]
 mod launcher;
 #[cfg(not(unix))]
@@ -45,8 +43,6 @@ pub(crate) use environment::{Environment, EnvironmentSettings, Variable};
 pub(crate) use feed::Feed;
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
-#[cfg(target_os = "linux")]
-pub(crate) use in_loop::{QuickStarts, Running, Step};
 pub(crate) use launcher::Launcher;
 pub use launcher::launched;
 #[cfg(unix)]

@@ -267,19 +267,6 @@ impl Processes {
         os::prepare(command, allowed.words());
     }
 
-    /// What is demanded of programs.
-    #[cfg(target_os = "linux")]
-    pub(super) fn guard(&self) -> Option<&Guard> {
-        self.guard.as_deref()
-    }
-
-    /// Whether nothing confines the command or limits it, and nobody has approved it.
-    #[cfg(target_os = "linux")]
-    pub(super) fn runs_plainly(&self, allowed: &AllowedCommand) -> bool {
-        let has_own_way = allowed.rule().is_some_and(|rule| self.rules.contains_key(&rule.name));
-        self.sandbox.is_none() && matches!(self.limits, Ok(None)) && !allowed.is_approved() && !has_own_way
-    }
-
     /// The sandbox for one command, which may also write the files in `new`.
     fn sandbox_for(&self, command: &AllowedCommand, new: impl Iterator<Item = Arc<Held>>) -> Option<Arc<Sandbox>> {
         let sandbox = self.sandbox.as_ref()?;

@@ -51,7 +51,6 @@ pub(crate) use appended::{Opened, could_append};
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
 #[cfg(target_os = "linux")]
-pub(crate) use file_systems::is_of_this_machine;
 pub use held::{Held, Identity, are_same};
 #[cfg(target_os = "linux")]
 pub(crate) use new_file::NewFile;

@@ -50,12 +50,6 @@ impl Checked {
         self.contents.is_native.then(|| self.held.as_fd())
     }
 
-    /// The state of the file when it was checked.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn state(&self) -> &FileState {
-        &self.state
-    }
-
     /// The SHA-256 of the program, if the check has read it.
     pub(crate) fn known_sha256(&self) -> Option<[u8; 32]> {
         self.contents.known_sha256().map(Sha256::to_bytes)

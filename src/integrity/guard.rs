@@ -132,29 +132,6 @@ impl Guard {
         self.check_to(Depth::Whole, program, now)
     }
 
-    /// Checks a program without reading any file, from what is already known. `None` if that is not enough to say that it may
-    /// be executed, which is always so with [`Trust::Owner`].
-    #[cfg(target_os = "linux")]
-    pub(crate) fn check_known(&self, program: &Path) -> Option<Checked> {
-        let (Trust::Any, Demand::Locked(_, lock)) = (self.trust, &self.lock) else { return None };
-        let (first, mut seen) = (lock.files.get_key_value(program)?, None);
-        let (mut passed, mut left) = (BTreeSet::from([program]), vec![first]);
-        while let Some((path, locked)) = left.pop() {
-            let known = self.known.open_known(path).ok()??;
-            known.known_sha256()?;
-            let mut differences = Vec::new();
-            self.compare_file((path, locked), &known, Depth::Whole, &mut differences);
-            if !differences.is_empty() {
-                return None;
-            }
-            let needs = locked.needs().filter_map(|path| lock.files.get_key_value(path));
-            left.extend(needs.filter(|(path, _)| passed.insert(path)));
-            // The program itself comes first.
-            seen.get_or_insert(known);
-        }
-        seen.map(|seen| Checked::of(program, seen))
-    }
-
     fn check_to(&self, depth: Depth, program: &Path, now: Duration) -> Result<Checked, Untrusted> {
         if let Demand::Broken(why) = &self.lock {
             return Err(Untrusted::NoLock { why: why.clone() });

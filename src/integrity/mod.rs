@@ -37,7 +37,7 @@ pub use lock::LockError;
 pub(crate) use lock::{LARGEST_LOCK, Lock};
 pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
-pub(crate) use needed::{Interpreters, Needed, needed_by, read as read_head};
+pub(crate) use needed::{Interpreters, Needed, needed_by};
 pub use replaceable::Replaceable;
 pub use unclear::Unclear;
 pub use untrusted::Untrusted;

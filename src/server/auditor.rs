@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -24,8 +23,6 @@ use crate::jsonrpc::{Notification, Request, RequestId, Response};
 use crate::mcp::Implementation;
 use crate::tools::{CallTool, ToolKind};
 
-/// How long the record of a start waits for the record of the end, so that one write can hold both.
-pub(super) const STARTED_WITHIN: Duration = Duration::from_millis(5);
 /// Why the end of a call is not known.
 const LOST: &str = "its end was lost: the server ended before it knew whether the command had";
 /// How many messages wait to be recorded while the client is not known yet.
@@ -57,8 +54,6 @@ pub(super) struct Auditor {
     client: Option<(Arc<Implementation>, AuditedClient)>,
     /// Records that are written after the answer, so that the answer does not wait for them.
     waiting: Vec<Event>,
-    /// The starts of commands that may end within [`STARTED_WITHIN`].
-    starting: Vec<Event>,
     /// The calls that were begun and whose end is not on record.
     begun: BTreeSet<u64>,
     /// Whether the last record could not be written.
@@ -268,15 +263,6 @@ impl Auditor {
         self.record(|| started_event(call, started));
     }
 
-    /// Keeps the start of a command, to record it with its end if that comes within [`STARTED_WITHIN`]. Returns whether there
-    /// is anything to wait for.
-    pub(super) fn starts(&mut self, call: u64, started: &StartedCommand) -> bool {
-        if self.is_on() {
-            self.starting.push(started_event(call, started));
-        }
-        self.is_on()
-    }
-
     /// Keeps the end of a call, to record it once the call is answered.
     pub(super) fn ended(&mut self, ended: &CallEnded) {
         if !self.is_on() {
@@ -294,16 +280,14 @@ impl Auditor {
         std::mem::take(&mut self.told)
     }
 
-    /// Whether any record is not written yet, including those that wait for the end of their command.
-    #[cfg(unix)]
+    /// Whether any record is not written yet.
     pub(super) fn has_unwritten(&self) -> bool {
-        !self.waiting.is_empty() || !self.starting.is_empty()
+        !self.waiting.is_empty()
     }
 
     /// Writes all waiting records.
     pub(super) fn write_waiting(&mut self) {
-        let mut events = std::mem::take(&mut self.starting);
-        events.append(&mut self.waiting);
+        let events = std::mem::take(&mut self.waiting);
         if !events.is_empty() {
             self.write_all(&events);
         }

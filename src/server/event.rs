@@ -25,9 +25,6 @@ pub(crate) enum Event {
     PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
-    /// The loop must stop watching some of its commands.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "threads watch them all"))]
-    LeavesLoop,
     /// The command of a call has started.
     Started { key: u64, started: Box<StartedCommand> },
     /// A call is still running. Dropped if the channel is full, so that no worker waits for the loop.
@@ -80,8 +77,6 @@ pub(crate) enum Deadline {
     Read(u64),
     /// The task of this number expires.
     Task(u64),
-    /// The records of starts must not wait any longer for the records of the ends.
-    Started,
 }
 
 /// A call whose command has ended, or could not be run.

@@ -15,7 +15,6 @@ use super::deadlines::Deadlines;
 use super::event::{Deadline, Event};
 #[cfg(unix)]
 use super::polled::{Bell, Gate, Polled};
-use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 
 /// The most events in the channel. If a client sends faster than it is served, the server stops reading: each event may
@@ -99,17 +98,16 @@ impl Inbox {
     }
 
     /// Waits for the next event; `None` if none can come any more.
-    pub(super) fn next(&mut self, watches: &mut impl Watches) -> Option<Event> {
+    pub(super) fn next(&mut self) -> Option<Event> {
         loop {
             let passed = self.own.take().or_else(|| self.deadlines.passed().map(Event::Deadline));
-            let passed = passed.or_else(|| watches.next());
             if passed.is_some() {
                 return passed;
             }
             let wait = self.deadlines.wait();
             #[cfg(unix)]
             if let Some(polled) = &mut self.polled {
-                match polled.next(&self.events, wait, watches) {
+                match polled.next(&self.events, wait) {
                     None => continue,
                     event => return event,
                 }
@@ -127,9 +125,12 @@ impl Inbox {
     }
 
     /// Whether this many bytes can certainly be written without waiting for the client.
-    #[cfg(unix)]
     pub(super) fn takes(&self, bytes: usize) -> bool {
-        self.polled.as_ref().is_some_and(|polled| polled.takes(bytes))
+        #[cfg(unix)]
+        let takes = self.polled.as_ref().is_some_and(|polled| polled.takes(bytes));
+        #[cfg(not(unix))]
+        let takes = bytes == 0;
+        takes
     }
 
     /// Sets a deadline, which becomes an event after the delay.

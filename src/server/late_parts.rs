@@ -183,7 +183,6 @@ mod tests {
     use super::*;
     use crate::config::Surroundings;
     use crate::server::inbox::Inbox;
-    use crate::server::watches::Watches;
 
     fn config() -> Config {
         let surroundings = Surroundings::of_this_process().unwrap();
@@ -238,9 +237,7 @@ mod tests {
         let (parts, count) = counted(&config());
         let (events, mut inbox) = Inbox::new();
         parts.make(events).unwrap();
-        struct Nothing;
-        impl Watches for Nothing {}
-        assert!(matches!(inbox.next(&mut Nothing), Some(Event::PartsMade)));
+        assert!(matches!(inbox.next(), Some(Event::PartsMade)));
         assert_eq!(count.load(Ordering::Relaxed), 1);
         let (parts, count) = counted(&config());
         let wanted = Arc::clone(&parts.wanted);

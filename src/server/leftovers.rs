@@ -31,12 +31,6 @@ impl Leftovers {
         Self { orphans: Some(Orphans::new(tell)), held: HashMap::new() }
     }
 
-    /// Whether leftovers are ended.
-    #[cfg(unix)]
-    pub(super) fn are_watched(&self) -> bool {
-        self.orphans.is_some()
-    }
-
     /// Notes that the call is about to start something.
     pub(super) fn begins(&mut self, key: u64) {
         if let Some(orphans) = &mut self.orphans {

@@ -26,11 +26,6 @@ mod effects;
 mod event;
 mod examine;
 mod feedback;
-#[cfg(target_os = "linux")]
-mod in_loop;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_in_loop.rs"]
-mod in_loop;
 mod in_process;
 mod in_results;
 mod inbox;
@@ -63,7 +58,6 @@ mod tasks;
 mod tool_call;
 mod turns;
 mod warnings;
-mod watches;
 mod workers;
 
 pub use approval::{Answer, Channel};

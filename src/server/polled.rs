@@ -11,7 +11,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::event::Event;
-use super::watches::Watches;
 use crate::jsonrpc::LineReader;
 use crate::poll::pipe;
 
@@ -102,16 +101,11 @@ impl Polled {
 
     /// Waits once for the next event, for at most `longest`; `None` if none has come. The events of threads come first:
     /// they are few, and a client may send without end.
-    pub(super) fn next(
-        &mut self,
-        events: &Receiver<Event>,
-        longest: Option<Duration>,
-        watches: &mut impl Watches,
-    ) -> Option<Event> {
+    pub(super) fn next(&mut self, events: &Receiver<Event>, longest: Option<Duration>) -> Option<Event> {
         if let Some(event) = events.try_recv().ok().or_else(|| self.read()) {
             return Some(event);
         }
-        self.wait(longest, watches).unwrap_or_else(|error| {
+        self.wait(longest).unwrap_or_else(|error| {
             self.has_ended = true;
             Some(Event::InputEnded(Err(error)))
         })
@@ -139,35 +133,25 @@ impl Polled {
         is_ready && polled.revents().contains(PollFlags::OUT)
     }
 
-    /// Waits for the stream, the bell, what is watched, or the closing of the output. Only the last of these is an
-    /// event by itself.
-    fn wait(&mut self, longest: Option<Duration>, watches: &mut impl Watches) -> io::Result<Option<Event>> {
-        let until_step = watches.wait();
-        let longest = longest.into_iter().chain(until_step).min();
+    /// Waits for the stream, the bell, or the closing of the output. Only the last of these is an event by itself.
+    fn wait(&mut self, longest: Option<Duration>) -> io::Result<Option<Event>> {
         // If no output is watched, the bell's pipe takes its place: its other end is never closed before this one.
         let output = self.gate.output.as_ref().unwrap_or(&self.woken);
         // After the end of the stream it would always be ready.
         let input = if self.has_ended { &self.woken } else { &self.gate.descriptor };
-        let mut polled = vec![
+        let mut polled = [
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
             // poll(2) reports a hang-up and errors unasked, but macOS looks for a hang-up only if it is asked for.
             PollFd::from_borrowed_fd(output.as_fd(), PollFlags::HUP),
             PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN),
         ];
-        watches.sources(&mut polled);
         // A wait that does not fit a timespec is longer than any server lives.
         let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
         match poll(&mut polled, longest.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut polled = polled.into_iter().map(|polled| polled.revents());
-        let [rung, closed, ready] =
-            [polled.next(), polled.next(), polled.next()].map(|ready| ready.unwrap_or(PollFlags::empty()));
-        if until_step.is_some() {
-            let of_watched: Vec<bool> = polled.map(|ready| !ready.is_empty()).collect();
-            watches.step(&of_watched);
-        }
+        let [rung, closed, ready] = polled.map(|polled| polled.revents());
         // These are not set if only the other direction of a socket is shut.
         if closed.intersects(PollFlags::ERR | PollFlags::HUP) {
             self.gate.output = None;

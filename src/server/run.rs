@@ -229,9 +229,6 @@ impl<'o> Server<'o> {
     #[cfg(unix)]
     pub(crate) fn serve_polled(mut self, input: impl BufRead + 'static, gate: super::Gate) -> io::Result<()> {
         self.inbox.poll(input, gate)?;
-        if self.runners.leftovers.are_watched() {
-            self.runners.workers.use_loop();
-        }
         self.serve_inbox()
     }
 
@@ -268,14 +265,13 @@ impl<'o> Server<'o> {
 
     /// Records the ends of calls that come too late to be served, for so long, and as long as they are waited for.
     fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
-        let Self { state, runners, inbox, .. } = self;
+        let Self { state, inbox, .. } = self;
         inbox.forget(Deadline::Ended);
         inbox.after(within, Deadline::Ended);
         while are_waited_for(&state.audit) {
-            match inbox.next(runners.workers.in_loop()) {
+            match inbox.next() {
                 Some(Event::Started { key, started }) => state.audit.started(key, &started),
                 Some(Event::Ended(ended)) => state.audit.ended(&ended),
-                Some(Event::LeavesLoop) => runners.workers.leave_loop(false),
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}
             }
@@ -285,7 +281,7 @@ impl<'o> Server<'o> {
     fn run(&mut self) -> io::Result<()> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
-            let Some(event) = self.inbox.next(self.runners.workers.in_loop()) else { return Ok(()) };
+            let Some(event) = self.inbox.next() else { return Ok(()) };
             let are_made = matches!(event, Event::PartsMade);
             self.parts.begin_event(are_made);
             if are_made {
@@ -353,10 +349,6 @@ impl<'o> Server<'o> {
                 self.log.write(LogLevel::Error, &not_anchored(&why));
                 Effects::default()
             }
-            Event::LeavesLoop => {
-                runners.workers.leave_loop(false);
-                return Ok(());
-            }
             Event::Ended(ended) => {
                 let calls = (&mut state.requests, &mut state.background.kept, &mut state.audit);
                 turns::ended(parts, calls, runners, ended)
@@ -396,10 +388,6 @@ impl<'o> Server<'o> {
             }
             Event::Deadline(Deadline::State(number)) => {
                 in_results::expired(&*parts.opening.observer, &mut state.outgoing, number)
-            }
-            Event::Deadline(Deadline::Started) => {
-                state.audit.write_waiting();
-                Effects::default()
             }
             Event::Deadline(Deadline::Asking(number)) => state.questions.tick(number, &mut state.requests),
             Event::Deadline(Deadline::Ended) => {
@@ -660,18 +648,10 @@ impl<'o> Server<'o> {
         if self.lifecycle == Lifecycle::Ending {
             return Ok(());
         }
-        #[cfg(unix)]
-        {
-            let (runs, waits) = (self.runners.workers.in_loop().has_some(), self.state.audit.has_unwritten());
-            if (runs || waits) && !self.inbox.takes(line.len()) {
-                // The records must not wait for a client that does not read.
-                self.state.audit.write_waiting();
-                // On workers, the deadlines of commands hold while the loop waits for the client.
-                self.runners.workers.leave_loop(true);
-            }
+        // The records must not wait for a client that does not read.
+        if self.state.audit.has_unwritten() && !self.inbox.takes(line.len()) {
+            self.state.audit.write_waiting();
         }
-        #[cfg(not(unix))]
-        self.state.audit.write_waiting();
         self.output.write_all(line)?;
         self.output.flush()
     }

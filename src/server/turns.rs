@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::anchor::Anchor;
 use super::asker::Asker;
-use super::auditor::{Auditor, STARTED_WITHIN};
+use super::auditor::Auditor;
 use super::effects::{Effect, Effects};
 use super::event::{CallEnded, Deadline, HowEnded};
 use super::kept::KeptCalls;
@@ -66,12 +66,7 @@ pub(super) fn start(
                         .get_mut(key)
                         .filter(|_| job.is_fed())
                         .map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                    runners.workers.run(job).map(|(stop, started)| {
-                        if started.is_some_and(|started| audit.starts(key, &started)) {
-                            effects.push(Effect::Wait(STARTED_WITHIN, Deadline::Started));
-                        }
-                        Begun::Runs(stop)
-                    })
+                    runners.workers.run(job).map(Begun::Runs)
                 }
                 Work::Shell(mut turn) => {
                     // A call that runs no command prints nothing.
@@ -193,9 +188,6 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
     }
     if parts.hand_over.is_some() {
         effects.push(Effect::Forget(Deadline::HandOver(key)));
-    }
-    if audit.is_on() {
-        effects.push(Effect::Forget(Deadline::Started));
     }
     let Some(Finished { description, feedback, reply, is_background }) = requests.finish(key) else { return effects };
     if is_background {

@@ -1,5 +1,5 @@
-//! What runs processes: the loop itself, if they can be started without waiting, and otherwise threads. These are
-//! started when they are needed and then kept, since a new thread is expensive compared with a spawn.
+//! The threads that run commands. They are started when they are needed and then kept, since a new thread is expensive
+//! compared with a spawn.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,24 +8,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
 use super::event::{CallEnded, Event};
-use super::in_loop::{InLoop, Left};
 use super::inbox::EventSender;
 use super::job::{Job, RunsWith, Untold, take_start, tell_start};
 use super::not_run::NotRun;
-use crate::exec::{Executor, StartedCommand, Stop, StopSignal, own_children, stop};
+use crate::exec::{Executor, Stop, StopSignal, own_children, stop};
 
-/// What a thread has to do.
-enum Assignment {
-    /// Run a command.
-    Run(Box<Job>, StopSignal),
-    /// Go on watching a command that the loop started.
-    Watch(Box<Left>),
-}
+/// A command to run, and what stops it.
+type Assignment = (Box<Job>, StopSignal);
 
 /// How a thread gets its assignments.
 type Assignments = Sender<Assignment>;
 
-/// The threads, and the commands of the loop.
+/// The threads.
 ///
 /// A confined thread stays confined, so each rule with its own sandbox or limits has its own threads.
 pub(super) struct Workers {
@@ -35,59 +29,30 @@ pub(super) struct Workers {
     idle: HashMap<Option<String>, Vec<Assignments>>,
     /// Threads that run a call, by the number of the call.
     busy: HashMap<u64, (Option<String>, Assignments)>,
-    in_loop: InLoop,
 }
 
 impl Workers {
     pub(super) fn new(with: impl Fn() -> RunsWith + 'static, events: EventSender) -> Self {
         let (idle, busy) = Default::default();
-        Self { with: Box::new(with), events, idle, busy, in_loop: InLoop::default() }
+        Self { with: Box::new(with), events, idle, busy }
     }
 
-    /// Lets the loop run commands itself, because it is able to watch them.
-    #[cfg(unix)]
-    pub(super) fn use_loop(&mut self) {
-        self.in_loop.is_on = true;
-    }
-
-    /// The commands that the loop runs.
-    pub(super) fn in_loop(&mut self) -> &mut InLoop {
-        &mut self.in_loop
-    }
-
-    /// Begins the job; returns what ends it, and its start if no thread reports that.
+    /// Begins the job; returns what ends it.
     ///
     /// # Errors
     /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
-    pub(super) fn run(&mut self, job: Box<Job>) -> Result<(Stop, Option<StartedCommand>), NotRun> {
+    pub(super) fn run(&mut self, job: Box<Job>) -> Result<Stop, NotRun> {
         // First, so that nothing runs that can't be ended.
         let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
-        match self.in_loop.begin(job, signal, &self.with, &self.events) {
-            Ok(started) => Ok((stop, started)),
-            Err((job, signal)) => {
-                self.run_on_thread(job, signal).map_err(|source| NotRun::NoThread { source })?;
-                Ok((stop, None))
-            }
-        }
+        self.run_on_thread(job, signal).map_err(|source| NotRun::NoThread { source })?;
+        Ok(stop)
     }
 
     fn run_on_thread(&mut self, job: Box<Job>, signal: StopSignal) -> io::Result<()> {
         let of_rule =
             job.command.rule().and_then(|rule| Some((rule.name.clone(), (self.with)().executor.for_rule(rule)?)));
         let (rule, executor) = of_rule.map_or((None, None), |(rule, executor)| (Some(rule), Some(executor)));
-        self.give(job.key, rule, executor, Assignment::Run(job, signal)).map_err(|(_, error)| error)
-    }
-
-    /// Gives `all` commands of the loop to threads, or only those that the loop can't go on watching because they are
-    /// not quick.
-    pub(super) fn leave_loop(&mut self, all: bool) {
-        for left in self.in_loop.leave(all) {
-            let given = self.give(left.key(), None, None, Assignment::Watch(Box::new(left)));
-            // If there is no thread, the loop goes on watching, and tries again later.
-            if let Err((Assignment::Watch(left), _)) = given {
-                self.in_loop.take_back(*left);
-            }
-        }
+        self.give(job.key, rule, executor, (job, signal))
     }
 
     /// Gives the assignment to an idle thread, or to a new one.
@@ -97,14 +62,11 @@ impl Workers {
         rule: Option<String>,
         executor: Option<Arc<dyn Executor>>,
         mut assignment: Assignment,
-    ) -> Result<(), (Assignment, io::Error)> {
+    ) -> io::Result<()> {
         loop {
             let assignments = match self.idle.get_mut(&rule).and_then(Vec::pop) {
                 Some(assignments) => assignments,
-                None => match self.start(executor.clone(), |_| ()) {
-                    Ok(assignments) => assignments,
-                    Err(error) => return Err((assignment, error)),
-                },
+                None => self.start(executor.clone(), |_| ())?,
             };
             match assignments.send(assignment) {
                 Ok(()) => {
@@ -133,18 +95,15 @@ impl Workers {
         executor: Option<Arc<dyn Executor>>,
         first: impl FnOnce(&dyn Executor) + Send + 'static,
     ) -> io::Result<Assignments> {
-        let (assignments, receiver) = mpsc::channel();
+        let (assignments, receiver) = mpsc::channel::<Assignment>();
         let mut with = (self.with)();
         with.executor = executor.unwrap_or(with.executor);
         let events = self.events.clone();
         let work = move || {
             own_children();
             first(&*with.executor);
-            while let Ok(assignment) = receiver.recv() {
-                let ended = match assignment {
-                    Assignment::Run(job, signal) => run(&with, &events, *job, signal),
-                    Assignment::Watch(left) => left.run_to_end(),
-                };
+            while let Ok((job, signal)) = receiver.recv() {
+                let ended = run(&with, &events, *job, signal);
                 if with.executor.has_worn_thread() {
                     // Dropped first, so that the loop can't give this thread another assignment.
                     drop(receiver);

@@ -430,9 +430,10 @@ fn is_writable_soon(stdin: &std::process::ChildStdin) -> bool {
     poll(&mut polled, Some(&wait)).unwrap() > 0
 }
 
+/// The memory of its own, without the pages of its binary and libraries.
 fn resident_kib(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.split_whitespace().next()?.parse().ok()
+    status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?.split_whitespace().next()?.parse().ok()
 }
 
 #[test]

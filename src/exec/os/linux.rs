@@ -18,9 +18,8 @@ mod tracers;
 
 use rustix::process::{getpid, set_child_subreaper};
 
-pub(in crate::exec) use children::Starting;
 pub(crate) use children::start_registered;
-pub(super) use children::{forget, try_reaping};
+pub(super) use children::try_reaping;
 pub(crate) use leftovers::{end_beside, end_domain, own_children};
 pub(in crate::exec) use leftovers::{end_leftovers, is_worn};
 pub(crate) use orphans::Orphans;

@@ -12,7 +12,7 @@ mod windows;
 #[cfg(target_os = "linux")]
 pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{LETTING_GO, Starting, end_leftovers, end_tracers, end_tracers_of_group, is_worn};
+pub(super) use linux::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group, is_worn};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
 #[cfg(not(target_os = "linux"))]
@@ -27,8 +27,6 @@ pub(crate) use no_orphans::{Orphans, own_children};
 pub(crate) use no_orphans::{group_of, start_registered};
 #[cfg(unix)]
 pub(crate) use unix::ProcessTree;
-#[cfg(target_os = "linux")]
-pub(super) use unix::{Over, SOURCES, Watched};
 #[cfg(unix)]
 pub(super) use unix::{prepare, spawn, supervise};
 #[cfg(windows)]

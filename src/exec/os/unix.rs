@@ -11,11 +11,7 @@ use std::time::Instant;
 
 pub(crate) use tree::ProcessTree;
 use tree::reap_late;
-#[cfg(target_os = "linux")]
-pub(crate) use watched::Over;
-#[cfg(target_os = "linux")]
-pub(in crate::exec) use watched::SOURCES;
-pub(in crate::exec) use watched::Watched;
+use watched::Watched;
 
 use crate::exec::{Failure, Launch, Limits, Output, StopSignal, Told};
 

@@ -61,7 +61,7 @@ fn numbers(list: &str) -> Vec<Pid> {
 /// Whether there is certainly no orphan. Any thread may ask.
 pub(super) fn has_no_orphan() -> bool {
     let has_no_child = |list: &File| list.read_at(&mut [0; 16], 0).is_ok_and(|count| count == 0);
-    ORPHANS.get().is_some_and(|list| has_no_child(list) || !of_loop().is_empty() && orphans().is_empty())
+    ORPHANS.get().is_some_and(has_no_child)
 }
 
 /// Whether orphans become children of this process.
@@ -69,18 +69,14 @@ pub(super) fn has_orphans_list() -> bool {
     ORPHANS.get().is_some()
 }
 
-/// The orphans: the children of the main thread that it has not started itself. Any thread may ask.
+/// The orphans: the children of the main thread, which starts none itself. Any thread may ask.
 pub(super) fn orphans() -> Vec<Pid> {
-    // Read before the list: what is forgotten meanwhile was reaped before.
-    let known = of_loop().clone();
     let Some(list) = ORPHANS.get() else { return unregistered() };
     let (mut text, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = list.read_at(&mut piece, text.len() as u64) {
         text.extend(piece.iter().take(count));
     }
-    let mut found = numbers(&String::from_utf8_lossy(&text));
-    found.retain(|child| !known.contains(child));
-    found
+    numbers(&String::from_utf8_lossy(&text))
 }
 
 /// The children of the calling thread.
@@ -101,14 +97,6 @@ const MOST_REAPED: usize = 1_000;
 /// Reaps the children of the calling thread that have ended; returns whether any is left.
 pub(super) fn reap_own() -> bool {
     reap_at_most(MOST_REAPED)
-}
-
-/// Reaps the orphans that have ended; returns whether any is left. For the main thread, which holds [`reaping`].
-pub(super) fn reap_orphans() -> bool {
-    if of_loop().is_empty() {
-        return reap_own();
-    }
-    orphans().into_iter().filter(|orphan| !reap_one(*orphan)).count() > 0
 }
 
 fn reap_at_most(most: usize) -> bool {
@@ -139,44 +127,6 @@ pub(in crate::exec::os) fn reaping() -> MutexGuard<'static, ()> {
 /// The same, if nobody else holds it.
 pub(in crate::exec::os) fn try_reaping() -> Option<MutexGuard<'static, ()>> {
     REAPING.try_lock().ok()
-}
-
-/// The commands that the main thread has started and watches by itself. They are no orphans.
-static OF_LOOP: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-fn of_loop() -> MutexGuard<'static, Vec<Pid>> {
-    OF_LOOP.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Notes that a command was reaped, or that nobody watches it any more.
-pub(in crate::exec::os) fn forget(command: Pid) {
-    of_loop().retain(|known| *known != command);
-}
-
-/// The same for all commands of the main thread.
-pub(super) fn forget_all() {
-    of_loop().clear();
-}
-
-/// The right of the main thread to start a command, which nobody can take for an orphan.
-pub(in crate::exec) struct Starting(MutexGuard<'static, ()>);
-
-impl Starting {
-    /// `None` on any other thread, where orphans are looked at just now, or where the kernel lists none.
-    pub(in crate::exec) fn of_main_thread() -> Option<Self> {
-        if gettid() != getpid() || !has_orphans_list() {
-            return None;
-        }
-        try_reaping().map(Self)
-    }
-
-    /// Starts the command.
-    pub(in crate::exec) fn start(self, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
-        let child = start()?;
-        of_loop().extend(i32::try_from(child.id()).ok().and_then(Pid::from_raw));
-        drop(self.0);
-        Ok(child)
-    }
 }
 
 /// The threads that start commands, each with the command that it started last and has not reaped; 0 for none.

@@ -75,7 +75,7 @@ impl Orphans {
         self.ends(ended);
         // If a hunt holds the lock, there is an orphan.
         if let Some(_reaping) = children::try_reaping() {
-            if !children::reap_orphans() {
+            if !children::reap_own() {
                 return true;
             }
         }
@@ -107,8 +107,6 @@ impl Orphans {
     /// whether that was enough.
     pub(crate) fn end_all(&mut self, within: Duration) -> bool {
         self.hunter = None;
-        // Nobody watches them any more.
-        children::forget_all();
         let until = Instant::now() + within;
         let mut hunted: Vec<Pid> = Vec::new();
         loop {

@@ -52,8 +52,6 @@ impl ProcessTree {
             Err(error) => {
                 // If it can't be killed either, only one error can be reported, and the first one says more.
                 let _ = child.kill();
-                #[cfg(target_os = "linux")]
-                leader.into_iter().for_each(crate::exec::os::linux::forget);
                 UNREAPED.with_borrow_mut(|unreaped| unreaped.push(child));
                 Err(error)
             }
@@ -132,9 +130,6 @@ impl ProcessTree {
             self.times = processor_times(child.id());
         }
         self.status = child.try_wait()?;
-        if self.is_reaped() {
-            self.forget();
-        }
         Ok(self.status)
     }
 
@@ -162,13 +157,6 @@ impl ProcessTree {
     /// Kills what traces the tree, which was killed, and so keeps it from ending.
     pub(super) fn end_tracers(&self) {
         if self.is_reaped() { end_tracers_of_group(self.leader) } else { end_tracers(self.leader) }
-    }
-
-    /// Has the process count as an orphan from now on, if it was started by the server's loop.
-    #[cfg_attr(not(target_os = "linux"), expect(clippy::unused_self, reason = "only Linux lists orphans"))]
-    fn forget(&self) {
-        #[cfg(target_os = "linux")]
-        crate::exec::os::linux::forget(self.leader);
     }
 
     /// Whether certainly nothing is left in the group of the process, which was reaped.
@@ -213,7 +201,6 @@ impl ProcessTree {
             launch.end_tree();
         }
         if let Some(child) = self.child.take().filter(|_| self.status.is_none()) {
-            self.forget();
             UNREAPED.with_borrow_mut(|unreaped| unreaped.push(child));
         }
     }

@@ -1,9 +1,6 @@
-//! A command that runs, with all that watches it: its pipes, its exit, its deadline and its stop signal.
-//!
-//! A thread that does nothing else waits for it by poll(2) until it has ended, or the server's loop has it among what it
-//! waits for anyway (Linux): both take the same steps.
+//! A command that runs, with all that watches it: its pipes, its exit, its deadline and its stop signal. A thread that does
+//! nothing else waits for it by poll(2) until it has ended.
 
-use std::borrow::Borrow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -20,17 +17,17 @@ use crate::exec::{Beats, End, Failure, Launch, Limits, Output, StopReason, StopS
 use crate::poll::poll_ready;
 
 /// How many sources there are.
-pub(in crate::exec) const SOURCES: usize = 5;
+const SOURCES: usize = 5;
 
 /// What a command waits for, as [`poll_ready`] takes it: both outputs, the input, the exit, the stop signal.
-pub(in crate::exec) type Sources<'a> = [(Option<BorrowedFd<'a>>, PollFlags); SOURCES];
+type Sources<'a> = [(Option<BorrowedFd<'a>>, PollFlags); SOURCES];
 
 /// A command that runs.
-pub(in crate::exec) struct Watched<S> {
+pub(super) struct Watched<'a> {
     tree: ProcessTree,
     streams: [Stream; 2],
     input: Input,
-    stop: S,
+    stop: &'a StopSignal,
     phases: Phases,
     beats: Option<Beats>,
     /// The index of the stream that was read last.
@@ -45,20 +42,20 @@ pub(in crate::exec) struct Watched<S> {
 }
 
 /// What a command has come to that runs no more, and was reaped or given up.
-pub(crate) struct Over {
+struct Over {
     /// How the server has ended it, if it did.
     ended_by_us: Option<End>,
 }
 
-impl<S: Borrow<StopSignal>> Watched<S> {
+impl<'a> Watched<'a> {
     /// Takes a command that was started.
     ///
     /// # Errors
     /// If it can't be watched; then it was killed.
-    pub(in crate::exec) fn new(
+    pub(super) fn new(
         mut child: Child,
         input: Vec<u8>,
-        stop: S,
+        stop: &'a StopSignal,
         limits: Limits,
         started: Instant,
         told: Told,
@@ -89,7 +86,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
 
     /// Watches it to its end on this thread, which has no other command: reads its output, feeds its input, keeps its
     /// deadline, ends its tree, reaps it.
-    pub(in crate::exec) fn run_to_end(mut self) -> io::Result<(Output, Option<Failure>)> {
+    pub(super) fn run_to_end(mut self) -> io::Result<(Output, Option<Failure>)> {
         let over = loop {
             let stepped = match self.over() {
                 Some(over) => Ok(Some(over)),
@@ -108,33 +105,8 @@ impl<S: Borrow<StopSignal>> Watched<S> {
         self.finish(over?)
     }
 
-    /// Whether it runs, and nobody has to end it or anything that it has left.
-    #[cfg(target_os = "linux")]
-    pub(in crate::exec) fn is_running(&self) -> bool {
-        self.phases.is_running()
-    }
-
-    /// How many bytes it has written so far, to the stream to which it has written more.
-    #[cfg(target_os = "linux")]
-    pub(in crate::exec) fn written(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.written).max().unwrap_or_default()
-    }
-
-    /// When it was started.
-    #[cfg(target_os = "linux")]
-    pub(in crate::exec) fn age(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Gives the command up whose watch has failed, and kills it.
-    #[cfg(target_os = "linux")]
-    pub(in crate::exec) fn kill(&mut self) {
-        self.tree.kill();
-        self.tree.end();
-    }
-
     /// Whether it was reaped, its output read, and nothing of its group is left.
-    pub(in crate::exec) fn over(&self) -> Option<Over> {
+    fn over(&self) -> Option<Over> {
         let is_over = self.tree.is_reaped() && self.is_read() && self.tree.is_gone();
         is_over.then(|| Over { ended_by_us: self.phases.ended_by_us() })
     }
@@ -144,7 +116,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
     }
 
     /// How long to wait at most until the next [`step`](Self::step).
-    pub(in crate::exec) fn wait(&mut self) -> Duration {
+    fn wait(&mut self) -> Duration {
         let mut wait = self.phases.until().saturating_duration_since(Instant::now());
         let is_ending = self.has_exited || self.killed.is_some();
         if is_ending && (self.is_read() || !self.is_draining) {
@@ -159,7 +131,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
     }
 
     /// What to wait for.
-    pub(in crate::exec) fn sources(&self) -> Sources<'_> {
+    fn sources(&self) -> Sources<'_> {
         let [stdout, stderr] = self.streams.each_ref().map(|stream| stream.pipe.as_ref().map(AsFd::as_fd));
         let input = &self.input;
         [
@@ -167,12 +139,12 @@ impl<S: Borrow<StopSignal>> Watched<S> {
             (stderr, PollFlags::IN),
             (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
             (Some(self.tree.exit()).filter(|_| !self.has_exited), PollFlags::IN),
-            (Some(self.stop.borrow().receiver.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
+            (Some(self.stop.receiver.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
         ]
     }
 
     /// Does what can be done, now that these sources are ready; returns what the command has come to if it is given up.
-    pub(in crate::exec) fn step(&mut self, ready: [bool; SOURCES]) -> io::Result<Option<Over>> {
+    fn step(&mut self, ready: [bool; SOURCES]) -> io::Result<Option<Over>> {
         let [stdout, stderr, input, exit, stop] = ready;
         let ready = [stdout, stderr];
         self.heard = ready.iter().position(|ready| *ready).unwrap_or(self.heard);
@@ -185,7 +157,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
         if stop {
             self.input.refill();
             // If it can't be read, nobody is left to stop the command.
-            let reason = self.stop.borrow().read().unwrap_or(Some(StopReason::Shutdown));
+            let reason = self.stop.read().unwrap_or(Some(StopReason::Shutdown));
             let Some(reason) = reason else { return Ok(None) };
             match self.phases.stop(reason, now) {
                 true if reason == StopReason::Interrupted => self.tree.interrupt(),
@@ -229,7 +201,7 @@ impl<S: Borrow<StopSignal>> Watched<S> {
     }
 
     /// What it has come to, and why it never began, if setting its limits failed.
-    pub(in crate::exec) fn finish(self, over: Over) -> io::Result<(Output, Option<Failure>)> {
+    fn finish(self, over: Over) -> io::Result<(Output, Option<Failure>)> {
         let Self { mut tree, streams, started, .. } = self;
         let end = match (over.ended_by_us, tree.status()) {
             (Some(end), _) => end,
