@@ -262,6 +262,7 @@ fn decide_in_order(
         directory: held,
         path,
         claims,
+        env,
         changes: Vec::new(),
     };
     let is_approved_before = approved.before.iter().any(|before| proposal.is_same(before));
@@ -269,7 +270,7 @@ fn decide_in_order(
         Some(Some(what)) if !is_approved_before => Err(Refusal::ChangedSinceApproval { what }),
         None if !is_approved_before => Err(Refusal::NeedsApproval(Box::new(proposal))),
         Some(_) | None => {
-            let Proposal { words, claims, .. } = proposal;
+            let Proposal { words, claims, env, .. } = proposal;
             let claims = used(claims, Some(&rule));
             Ok(AllowedCommand { program, words, directory, rule: Some(rule), claims, env, approved: Some(state) })
         }

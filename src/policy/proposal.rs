@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::WorkingDirectory;
 use super::evaluate::secrets_of;
-use super::rules::{CommandRule, HeldClaim};
+use super::rules::{CommandRule, EnvRule, HeldClaim};
 use crate::files::{FileState, Held};
 
 /// A call that a person has to approve: what it was resolved to, held open so that nothing else can take its place
@@ -32,6 +32,8 @@ pub struct Proposal {
     /// The path that the directory had when it was decided.
     pub(super) path: PathBuf,
     pub(super) claims: Vec<HeldClaim>,
+    /// What the rule says about its environment.
+    pub(super) env: EnvRule,
     /// What earlier calls have changed in the persistent shell; empty for a process of its own.
     pub(super) changes: Vec<ShellChange>,
 }
@@ -96,6 +98,11 @@ impl Proposal {
         &self.path
     }
 
+    /// What the rule says about its environment.
+    pub(crate) fn env(&self) -> &EnvRule {
+        &self.env
+    }
+
     /// What earlier calls have changed in the persistent shell, the oldest first.
     pub fn changes(&self) -> &[ShellChange] {
         &self.changes
@@ -116,18 +123,34 @@ impl Proposal {
             };
             one.access == other.access && is_same_place
         };
-        let claims = || self.claims.iter().zip(&other.claims);
-        if self.rule != other.rule || self.reason != other.reason {
+        // In full, so that no field is forgotten. The others follow from the rule and the words.
+        let Self {
+            sentence: _,
+            shown: _,
+            shown_inserted: _,
+            rule,
+            reason,
+            words,
+            program,
+            directory,
+            path,
+            claims,
+            env,
+            changes,
+        } = self;
+        if *rule != other.rule || *reason != other.reason {
             Some("the rule")
-        } else if self.words != other.words {
+        } else if *words != other.words {
             Some("the command")
-        } else if self.program != other.program {
+        } else if *program != other.program {
             Some("the program")
-        } else if self.directory.identity() != other.directory.identity() || self.path != other.path {
+        } else if directory.identity() != other.directory.identity() || *path != other.path {
             Some("the directory")
-        } else if self.claims.len() != other.claims.len() || !claims().all(is_same_claim) {
+        } else if claims.len() != other.claims.len() || !claims.iter().zip(&other.claims).all(is_same_claim) {
             Some("what a path among the arguments leads to")
-        } else if self.changes != other.changes {
+        } else if *env != other.env {
+            Some("the environment")
+        } else if *changes != other.changes {
             Some("what earlier calls have set in the shell")
         } else {
             None

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::evaluate::secrets_of;
 use super::proposal::{Proposal, ShellChange};
-use super::rules::{Claim, CommandRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher};
+use super::rules::{
+    Claim, CommandRule, EnvRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher,
+};
 use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
 
@@ -120,6 +122,8 @@ impl ShellCommand {
             directory,
             path,
             claims: judgement.claims,
+            // A rule with an environment of its own is refused in the shell.
+            env: EnvRule::default(),
             changes: changes.to_vec(),
         };
         match self.approved.as_deref().map(|approved| proposal.difference(approved)) {

@@ -1,13 +1,17 @@
 //! What a person is asked about one call, as text and as JSON, and the possible answers.
+//!
+//! [`Terms`] and [`Proposal`] hold everything of a call that changes what happens. All of [`Terms`] is compared,
+//! and [`CallToApprove::properties`] takes it apart in full, so that nothing is approved that was not shown.
 
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
-use crate::policy::{Proposal, ShellChange};
+use crate::policy::rules::EnvRule;
+use crate::policy::{Proposal, ShellChange, bounded};
 use crate::text::{escape, escape_os, quote_to_judge as shown};
 
 /// The longest text that a person is shown, in bytes. If a call can't be shown in full, nobody is asked about it.
@@ -22,27 +26,40 @@ const LONGEST_CLIENT: usize = 128;
 pub(super) struct CallToApprove {
     /// What would run.
     pub proposal: Proposal,
-    /// What it would read on its standard input.
-    pub input: Option<String>,
-    /// The timeout, if the call gives one.
-    pub timeout: Option<Duration>,
-    /// The tool that was called.
-    pub tool: String,
+    /// How it would run.
+    pub terms: Terms,
     /// How it would be confined.
     pub sandbox: String,
+}
+
+/// How a call runs its command: what a client chooses besides the command and its directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// The tool that was called.
+    pub tool: String,
+    /// What the command would read on its standard input. It reads nothing else.
+    pub input: Option<String>,
+    /// The timeout, if the call gives one or runs in the background.
+    pub timeout: Option<Duration>,
+    /// Whether it would be answered when it starts, and go on.
+    pub is_background: bool,
+    /// Whether it would run in the persistent shell.
+    pub is_in_shell: bool,
+}
+
+/// One property of a call, as a person and as the operator's program reads it; `None` if that is not told.
+struct Property {
+    name: &'static str,
+    text: Option<String>,
+    key: &'static str,
+    value: Option<Value>,
 }
 
 impl CallToApprove {
     /// Whether an answer about one of these calls is also an answer about the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_called_as(&other.tool, other.input.as_deref(), other.timeout)
-            && self.sandbox == other.sandbox
-            && self.proposal.is_same(&other.proposal)
-    }
-
-    /// Whether a call of this tool, with this input and this timeout, can be the same.
-    pub(super) fn is_called_as(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> bool {
-        self.tool == tool && self.input.as_deref() == input && self.timeout == timeout
+        let Self { proposal, terms, sandbox } = self;
+        *terms == other.terms && *sandbox == other.sandbox && proposal.is_same(&other.proposal)
     }
 
     /// What a person reads; `None` if it is too long to be shown in full.
@@ -70,49 +87,95 @@ impl CallToApprove {
         let changes = || proposal.changes().iter().map(&of_change);
         // Checked first, so that nothing far too long is copied.
         let length = changes().flatten().chain(words).map(|word| word.len() + 3).sum::<usize>();
-        if length + self.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
+        if length + self.terms.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
         }
-        let quoted = |words: &[String]| words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ");
-        let changes: Vec<String> = changes().map(quoted).collect();
-        let directory = escape_os(proposal.directory().as_os_str());
-        let lines = [
-            ("command", Some(quoted(words))),
-            ("program", proposal.program().map(|program| shown(&escape_os(program.as_os_str())))),
-            ("directory", Some(shown(&directory))),
-            ("earlier in this shell", (!changes.is_empty()).then(|| changes.join("; "))),
-            ("input", self.input.as_deref().map(shown)),
-            ("reason", proposal.reason().map(|reason| escape(reason).into_owned())),
-            ("rule", Some(escape(&self.rule()).into_owned())),
-            ("sandbox", Some(self.sandbox.clone())),
-            ("times", of.times()),
-        ];
-        let lines = lines.into_iter().filter_map(|(name, value)| Some(format!("\n{name}: {}", value?)));
+        let changes: Vec<&[String]> = changes().collect();
+        let lines = self.properties(words, &changes).into_iter().map(|property| (property.name, property.text));
+        let lines = lines.chain([("times", of.times())]);
+        let lines = lines.filter_map(|(name, value)| Some(format!("\n{name}: {}", value?)));
         let text = format!("Run this command?{}", lines.collect::<String>());
         (text.len() <= LONGEST_TEXT).then_some(text)
+    }
+
+    /// Everything of the call that changes what happens. What the operator chose for all calls is left out.
+    fn properties(&self, words: &[String], changes: &[&[String]]) -> [Property; 12] {
+        let Self { proposal, terms, sandbox } = self;
+        let Terms { tool, input, timeout, is_background, is_in_shell } = terms;
+        let quoted = |words: &[String]| words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ");
+        let program =
+            proposal.program().map(|program| (shown(&escape_os(program.as_os_str())), program.to_string_lossy()));
+        let (program_text, program) = program.unzip();
+        let directory = proposal.directory();
+        let earlier: Vec<String> = changes.iter().map(|words| quoted(words)).collect();
+        // The rule's timeout bounds what the call names.
+        let timeout = timeout.map(|named| bounded(Some(named), proposal.rule().timeout, named));
+        let EnvRule { set, unset } = proposal.env();
+        // Values may be secret, and are the operator's own.
+        let names = set.keys().map(|name| format!("sets {}", shown(name)));
+        let names: Vec<String> = names.chain(unset.iter().map(|name| format!("removes {}", shown(name)))).collect();
+        let rule = self.rule();
+        let property = |name, text, key, value| Property { name, text, key, value };
+        [
+            property("command", Some(quoted(words)), "argv", Some(json!(words))),
+            property("program", program_text, "program", Some(json!(program))),
+            property(
+                "directory",
+                Some(shown(&escape_os(directory.as_os_str()))),
+                "cwd",
+                Some(json!(directory.to_string_lossy())),
+            ),
+            property(
+                "earlier in this shell",
+                (!changes.is_empty()).then(|| earlier.join("; ")),
+                "shell_changes",
+                (!changes.is_empty()).then(|| json!(changes)),
+            ),
+            property("input", input.as_deref().map(shown), "input", input.as_ref().map(|input| json!(input))),
+            property(
+                "background",
+                is_background
+                    .then(|| "yes: the call is answered when the command starts, and the command goes on".to_owned()),
+                "background",
+                is_background.then(|| json!(true)),
+            ),
+            property(
+                "timeout",
+                timeout.map(|timeout| format!("{timeout:?}")),
+                "timeout_ms",
+                timeout.map(|timeout| json!(audit::milliseconds(timeout))),
+            ),
+            property(
+                "environment",
+                (!names.is_empty()).then(|| names.join(", ")),
+                "env",
+                (!names.is_empty()).then(|| json!({"set": set.keys().collect::<Vec<_>>(), "unset": unset})),
+            ),
+            property(
+                "reason",
+                proposal.reason().map(|reason| escape(reason).into_owned()),
+                "reason",
+                Some(json!(proposal.reason())),
+            ),
+            property("rule", Some(escape(&rule).into_owned()), "rule", Some(json!(rule))),
+            property("sandbox", Some(sandbox.clone()), "sandbox", Some(json!(sandbox))),
+            property(
+                "tool",
+                is_in_shell.then(|| format!("{}, in the persistent shell", shown(tool))),
+                "tool",
+                Some(json!(tool)),
+            ),
+        ]
     }
 
     /// The JSON that the operator's program reads.
     pub(super) fn to_json(&self, client: Option<&Implementation>) -> Value {
         let client = client.map(|client| format!("{} {}", client.name, client.version));
         let client = client.map(|client| client.chars().take(LONGEST_CLIENT).collect::<String>());
-        let proposal = &self.proposal;
-        let mut request = json!({
-            "program": proposal.program().map(|program| program.to_string_lossy()),
-            "argv": proposal.words(),
-            "cwd": proposal.directory().to_string_lossy(),
-            "rule": self.rule(),
-            "reason": proposal.reason(),
-            "sandbox": self.sandbox,
-            "client": client,
-            "tool": self.tool,
-        });
-        if let Value::Object(members) = &mut request {
-            members.extend(self.input.as_ref().map(|input| ("input".to_owned(), json!(input))));
-            let changes: Vec<&[String]> = proposal.changes().iter().map(|change| change.words.as_slice()).collect();
-            members.extend((!changes.is_empty()).then(|| ("shell_changes".to_owned(), json!(changes))));
-        }
-        request
+        let changes: Vec<&[String]> = self.proposal.changes().iter().map(|change| change.words.as_slice()).collect();
+        let properties = self.properties(self.proposal.words(), &changes).into_iter();
+        let members = properties.filter_map(|property| Some((property.key.to_owned(), property.value?)));
+        members.chain([("client".to_owned(), json!(client))]).collect::<Map<String, Value>>().into()
     }
 
     fn rule(&self) -> String {
@@ -245,77 +308,11 @@ pub(super) fn asked_about(words: &[&str]) -> CallToApprove {
     let command = CommandLine::from_process(words[0].to_owned(), arguments);
     let decision = Policy::new(allow, directories, programs).examine(command, None);
     let Err(Refusal::NeedsApproval(proposal)) = decision.outcome else { panic!("{decision:?}") };
-    let (tool, sandbox) = ("execute_process".to_owned(), "off".to_owned());
-    CallToApprove { proposal: *proposal, input: None, timeout: None, tool, sandbox }
+    let tool = "execute_process".to_owned();
+    let terms = Terms { tool, input: None, timeout: None, is_background: false, is_in_shell: false };
+    CallToApprove { proposal: *proposal, terms, sandbox: "off".to_owned() }
 }
 
 #[cfg(test)]
 #[cfg(unix)]
-mod tests {
-    use super::*;
-    use crate::text::{is_plain, is_right_to_left};
-
-    #[test]
-    fn a_person_reads_each_word_in_quotes_and_everything_that_runs() {
-        let mut asked = asked_about(&["echo", "a b", "\"c\" \\"]);
-        asked.input = Some("line\n".to_owned());
-        let program = asked.proposal.program().unwrap().display().to_string();
-        assert_eq!(
-            asked.text(AnswerOf::OneCall).unwrap(),
-            format!(
-                "Run this command?\ncommand: \"echo\" \"a b\" \"\\\"c\\\" \\\\\"\nprogram: \"{program}\"\ndirectory: \"/\"\n\
-                 input: \"line\\n\"\nrule: the rule for `echo` in --ask\nsandbox: off"
-            )
-        );
-        assert_eq!(
-            asked.to_json(None),
-            json!({
-                "program": program, "argv": ["echo", "a b", "\"c\" \\"], "cwd": "/", "input": "line\n", "reason": null,
-                "rule": "the rule for `echo` in --ask", "sandbox": "off", "client": null, "tool": "execute_process",
-            })
-        );
-        assert!(!asked.is_same(&asked_about(&["echo", "a b", "\"c\" \\"])), "the other one has no input");
-        asked.input = None;
-        assert!(asked.is_same(&asked_about(&["echo", "a b", "\"c\" \\"])));
-        assert!(!asked.is_same(&asked_about(&["echo", "a", "b", "\"c\" \\"])));
-    }
-
-    #[test]
-    fn no_text_looks_like_another_command() {
-        for word in [
-            "x\ncommand: \"ls\"",
-            "\u{202e}ls\u{2066}",
-            "\u{1b}[2K\rls",
-            "a\u{200b}b\u{feff}",
-            "\" \"ls",
-            "x\u{2028}y\u{85}z\0".trim_end_matches('\0'),
-            // Hebrew, Arabic, Arabic digits, a Hebrew ligature, and the oldest of them.
-            "\u{5d0}\" \"\u{5d1}",
-            "/home/\u{627}/1/\u{661}/\u{fb1d}/\u{10900}",
-        ] {
-            let text = asked_about(&["echo", word]).text(AnswerOf::OneCall).unwrap();
-            assert_eq!(text.lines().count(), 6, "{text}");
-            let is_shown = |character| is_plain(character) && !is_right_to_left(character);
-            assert!(text.chars().all(|character| character == '\n' || is_shown(character)), "{text}");
-            let command = text.lines().nth(1).unwrap();
-            let inside = command.strip_prefix("command: \"echo\" \"").unwrap().strip_suffix('"').unwrap();
-            assert!(!inside.replace("\\\\", "").replace("\\\"", "").contains('"'), "{command}");
-        }
-    }
-
-    #[test]
-    fn blanks_push_nothing_out_of_sight_and_what_is_too_long_is_not_shown() {
-        let text = asked_about(&["echo", &format!("a{}b", " ".repeat(20))]).text(AnswerOf::OneCall).unwrap();
-        assert!(text.contains(&format!("\"a   {}b\"", "\\u{20}".repeat(17))), "{text}");
-        for long in [" ".repeat(1_000), "x".repeat(LONGEST_TEXT), "\u{202e}".repeat(600)] {
-            assert_eq!(asked_about(&["echo", &long]).text(AnswerOf::OneCall), None, "{}", long.len());
-        }
-        let mut asked = asked_about(&["echo"]);
-        asked.input = Some("x".repeat(LONGEST_TEXT));
-        assert_eq!(asked.text(AnswerOf::OneCall), None);
-        let words: Vec<&str> = std::iter::once("echo").chain(std::iter::repeat_n("", 2_000)).collect();
-        assert_eq!(asked_about(&words).text(AnswerOf::OneCall), None);
-        let most = asked_about(&["echo", &"x".repeat(LONGEST_TEXT - 200)]).text(AnswerOf::OneCall).unwrap();
-        assert!(most.len() <= LONGEST_TEXT && most.len() > LONGEST_TEXT - 200);
-    }
-}
+mod tests;

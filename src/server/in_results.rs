@@ -98,7 +98,7 @@ pub(super) fn ask_in_result(
     let line = Fields::of_call(reply.id()).and(&description).ours("asked", channel);
     effects.log(LogLevel::Info, line.as_str());
     effects.send(feedback.asked(channel.name()));
-    parts.observer.asked(&QuestionAsked { call: key, tool: &asked.tool, proposal: &asked.proposal, channel });
+    parts.observer.asked(&QuestionAsked { call: key, tool: &asked.terms.tool, proposal: &asked.proposal, channel });
     effects.record(asked.to_record(key, channel, AnswerOf::OneCall));
     effects.and(Effects::answer(reply, &result))
 }
@@ -123,7 +123,7 @@ fn gone(observer: &dyn Observer, closed: &Closed, answer: &Answer) -> Effects {
     let Closed { asked, call, since } = closed;
     let (channel, waited) = (Channel::Client, since.elapsed());
     observer.answered(&QuestionAnswered { call: *call, channel, answer, waited });
-    let line = Fields::default().ours("tool", &asked.tool).command(asked.proposal.shown());
+    let line = Fields::default().ours("tool", &asked.terms.tool).command(asked.proposal.shown());
     let mut effects = Effects::default();
     effects.record(answer.to_record(*call, channel, waited));
     effects.log(LogLevel::Info, told(line, channel, answer, waited).as_str());

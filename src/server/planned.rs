@@ -1,9 +1,8 @@
 //! What the policy decides about a call, and the work that follows from it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::approval::CallToApprove;
+use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
 use super::auditor::Auditor;
 use super::budget::{cost_of_claims, cost_of_directories, cost_of_words};
@@ -19,7 +18,9 @@ use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
-use crate::policy::{Approved, Decision, Directories, Explanation, Refusal, Requested, ShellCommand, bounded};
+use crate::policy::{
+    Approved, Decision, Directories, Explanation, Proposal, Refusal, Requested, ShellCommand, bounded,
+};
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
 use crate::tools::{Call, ShellCall, ShellCommandFacts, ShellRequest};
@@ -113,9 +114,11 @@ impl Deciding<'_> {
         // Also shown to the person who approves the call, since it may run that much longer.
         let timeout = timeout.or(is_background.then_some(parts.max_background));
         let directories = directories.unwrap_or(parts.policy.directories());
-        let before = self.questions.remembered(tool_call.tool, input.as_deref(), timeout);
-        let approved = Approved { now: self.approved.map(|asked| &asked.proposal), before: &before };
-        let requested = Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved };
+        let tool = tool_call.tool.to_owned();
+        let terms = Terms { tool, input, timeout, is_background, is_in_shell: false };
+        let before = self.questions.remembered(&terms);
+        let approved = Approved { now: self.approved_on(&terms), before: &before };
+        let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
         self.tell(&explanation, outcome.as_ref().err(), |call| {
             let argv = match &outcome {
@@ -125,7 +128,7 @@ impl Deciding<'_> {
             };
             let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
             audit::Decided {
-                input: input.as_ref().map(|input| Digest::of(input.as_bytes())),
+                input: terms.input.as_ref().map(|input| Digest::of(input.as_bytes())),
                 timeout_ms: asked_timeout.map(milliseconds),
                 background: is_fed,
                 task: tool_call.task.is_some(),
@@ -134,7 +137,7 @@ impl Deciding<'_> {
         })?;
         let command = match outcome {
             Ok(command) => command,
-            Err(refusal) => return Err(self.stopped(refusal, input, timeout)),
+            Err(refusal) => return Err(self.stopped(refusal, terms)),
         };
         let limits = Limits { timeout: command.timeout(timeout, parts.limits.timeout), ..parts.limits };
         let rule = explanation.rule.map_or_else(String::new, |rule| rule.to_string());
@@ -150,7 +153,7 @@ impl Deciding<'_> {
             work: Work::Process(Box::new(Job {
                 key: self.key,
                 command,
-                input: input.map(String::into_bytes),
+                input: terms.input.map(String::into_bytes),
                 limits,
                 // After the answer, only a task still reports its progress.
                 wants_progress: tool_call.context.progress_token.is_some()
@@ -184,7 +187,9 @@ impl Deciding<'_> {
                 let literal_pattern = arguments.literal_pattern;
                 let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
                 let here = directories.as_deref().unwrap_or(parts.policy.directories());
-                let outcome = outcome.and_then(|command| self.in_shell(command, here, timeout));
+                let tool = tool_call.tool.to_owned();
+                let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
+                let outcome = outcome.and_then(|command| self.in_shell(command, here, &terms));
                 self.tell(&explanation, outcome.as_ref().err(), |call| {
                     let argv = match &outcome {
                         Ok(command) => Some((command.words(), command.secrets())),
@@ -196,7 +201,7 @@ impl Deciding<'_> {
                     let refusal = outcome.as_ref().err();
                     audit::Decided { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
                 })?;
-                let command = outcome.map_err(|refusal| self.stopped(refusal, None, timeout))?;
+                let command = outcome.map_err(|refusal| self.stopped(refusal, terms))?;
                 cost += cost_of_words(command.words());
                 shown = explanation.words;
                 of_rule = command.rule().and_then(|rule| rule.timeout);
@@ -243,20 +248,25 @@ impl Deciding<'_> {
         &self,
         command: ShellCommand,
         directories: &Directories,
-        timeout: Option<Duration>,
+        terms: &Terms,
     ) -> Result<ShellCommand, Refusal> {
         if !command.rule().is_some_and(|rule| rule.asks()) {
             return Ok(command);
         }
-        if let Some(asked) = self.approved {
-            return Ok(command.approved(asked.proposal.clone()));
+        if let Some(approved) = self.approved_on(terms) {
+            return Ok(command.approved(approved.clone()));
         }
         let Err(Refusal::NeedsApproval(proposal)) = self.shell.check(&command, directories) else { return Ok(command) };
-        let mut before = self.questions.remembered(self.tool_call.tool, None, timeout).into_iter();
+        let mut before = self.questions.remembered(terms).into_iter();
         match before.find(|before| before.is_same(&proposal)) {
             Some(before) => Ok(command.approved(before.clone())),
             None => Err(Refusal::NeedsApproval(proposal)),
         }
+    }
+
+    /// What a person approved for this very call, if it still comes on the terms that were shown.
+    fn approved_on(&self, terms: &Terms) -> Option<&Proposal> {
+        self.approved.filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal)
     }
 
     /// Tells the observer, the log and the audit log of a decision.
@@ -276,9 +286,9 @@ impl Deciding<'_> {
     }
 
     /// Why a call does not go on that the policy refuses, or does not allow before a person approves it.
-    fn stopped(&self, refusal: Refusal, input: Option<String>, timeout: Option<Duration>) -> Stopped {
+    fn stopped(&self, refusal: Refusal, terms: Terms) -> Stopped {
         let Refusal::NeedsApproval(proposal) = refusal else { return refusal.into() };
-        let (tool, sandbox) = (self.tool_call.tool.to_owned(), self.parts.confinement.describe_for(proposal.rule()));
-        Stopped::Asks(Box::new(CallToApprove { proposal: *proposal, input, timeout, tool, sandbox }))
+        let sandbox = self.parts.confinement.describe_for(proposal.rule());
+        Stopped::Asks(Box::new(CallToApprove { proposal: *proposal, terms, sandbox }))
     }
 }

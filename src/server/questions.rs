@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL};
+use super::approval::{Answer, AnswerOf, CallToApprove, Channel, LONGEST_TEXT, MOST_EQUAL, Terms};
 use super::asker::AskSettings;
 use super::deadlines::Since;
 use super::effects::{Effect, Effects, ProgramAsks};
@@ -202,7 +202,12 @@ impl Questions {
         let channel = by.channel();
         effects.log(LogLevel::Info, line.ours("asked", channel).ours("question", number).as_str());
         effects.send(call.pending.feedback.asked(channel.name()));
-        self.observer.asked(&QuestionAsked { call: call.key, tool: &asked.tool, proposal: &asked.proposal, channel });
+        self.observer.asked(&QuestionAsked {
+            call: call.key,
+            tool: &asked.terms.tool,
+            proposal: &asked.proposal,
+            channel,
+        });
         effects.record(asked.to_record(call.key, channel, answer_of));
         if wants_progress {
             effects.push(Effect::Wait(TICK, Deadline::Asking(number)));
@@ -212,10 +217,9 @@ impl Questions {
         effects
     }
 
-    /// The calls of this tool, with this input and timeout, that were approved until the session ends.
-    pub(super) fn remembered(&self, tool: &str, input: Option<&str>, timeout: Option<Duration>) -> Vec<&Proposal> {
-        let can_be = |asked: &&Arc<CallToApprove>| asked.is_called_as(tool, input, timeout);
-        self.remembered.iter().filter(can_be).map(|asked| &asked.proposal).collect()
+    /// The calls on these terms that were approved until the session ends.
+    pub(super) fn remembered(&self, terms: &Terms) -> Vec<&Proposal> {
+        self.remembered.iter().filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal).collect()
     }
 
     /// Lets this call run without a question until the session ends.

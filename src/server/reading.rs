@@ -86,7 +86,8 @@ fn write_to(
     }
     let feed = kept.feed.as_ref().ok_or_else(|| {
         format!(
-            "call {call} reads nothing: only a call with `background: true` does, of a command whose rule says `stdin: true`"
+            "call {call} reads nothing more: only a call with `background: true` does, of a command whose rule says `stdin: true` \
+             and that no person had to approve; give it all of its `input` with the call"
         )
     })?;
     let is_news = feed
