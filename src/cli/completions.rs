@@ -9,6 +9,7 @@ use super::help;
 use super::name::Name;
 use super::own_flags::{self, OwnFlag, Value, flag};
 use super::policy::ACTIONS;
+use super::schema::Schema;
 use crate::config::{SETTINGS, Spec, Takes};
 use crate::policy::rules::profile_names;
 
@@ -90,6 +91,10 @@ fn profiles(separator: &str) -> String {
     profile_names().collect::<Vec<_>>().join(separator)
 }
 
+fn schemas(separator: &str) -> String {
+    Schema::ALL.map(Schema::text).join(separator)
+}
+
 fn shells(separator: &str) -> String {
     Shell::ALL.map(Shell::text).join(separator)
 }
@@ -138,6 +143,7 @@ fn bash() -> String {
              case $previous in\n\
          {values}        \
                  completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
+                 schema) candidates=$(compgen -W '{schemas}' -- \"$current\") ;;\n        \
                  policy) candidates=$(compgen -W '{actions}' -- \"$current\") ;;\n        \
                  audit) candidates=$(compgen -W '{audit}' -- \"$current\") ;;\n        \
                  show) candidates=$(compgen -W '{profiles}' -- \"$current\") ;;\n        \
@@ -156,6 +162,7 @@ fn bash() -> String {
         audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
+        schemas = schemas(" "),
     )
 }
 
@@ -208,6 +215,7 @@ fn zsh() -> String {
              case $state in\n        \
                  (command) _describe command commands ;;\n        \
                  (argument) if [[ $command == completions ]]; then _values shell {shells}\n            \
+                 elif [[ $command == schema ]]; then _values schema {schemas}\n            \
                  elif [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
                  elif [[ $words[CURRENT-1] == audit ]]; then _values action {audit}\n            \
                  elif [[ $command == policy && $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
@@ -219,6 +227,7 @@ fn zsh() -> String {
         audit = audit::ACTIONS.join(" "),
         profiles = profiles(" "),
         shells = shells(" "),
+        schemas = schemas(" "),
     )
 }
 
@@ -243,6 +252,7 @@ fn fish() -> String {
     }
     let _ =
         writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from completions' -f -a '{}'", shells(" "));
+    let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from schema' -f -a '{}'", schemas(" "));
     let actions = ACTIONS.join(" ");
     let _ = writeln!(
         script,

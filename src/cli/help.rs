@@ -80,6 +80,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
   \
                doctor                    say what is allowed, what is risky and what to change\n  \
                init                      write a starter configuration and policy for the project here\n  \
+               schema WHICH              print the JSON schema of the configuration file or of policies, for editors\n  \
                setup CLIENT              print what to do so that a client starts this server\n  \
                completions SHELL         print completions for bash, zsh, fish or powershell\n  \
                man                       print the manual page\n\n\
@@ -243,10 +244,18 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "allowexec init [--to DIR]",
             "Writes a starter configuration, `allowexec.yaml`, and a policy, `allowexec-policy.yaml`, for the project in the\n\
              current directory: profiles for what it uses (Rust, Node, Python, Go, Make), the scripts of package.json and the\n\
-             targets of the Makefile by name, a sandbox, and what the sandbox has to grant.\n\n\
+             targets of the Makefile by name, a sandbox, and what the sandbox has to grant. Their JSON schemas, which editors\n\
+             complete and check them with, go to the directory `.allowexec` beside them.\n\n\
              --to DIR           write the files to DIR; if that is outside of the project, where commands can't change them,\n\
              \x20                  commands may write to the whole project\n\n\
              Exit status: 0, 1 if one of the files already exists, 2 if they can't be written.",
+        ),
+        Name::Schema => (
+            "allowexec schema config|policy",
+            "Prints the JSON schema (draft 7) of the file that --config names, or of policies, for editors that complete and check\n\
+             YAML. An editor with the YAML language server reads its path on the first line of the file:\n\
+             # yaml-language-server: $schema=PATH\n\n\
+             Exit status: 0, or 2 for an unknown word.",
         ),
         Name::Setup => (
             "allowexec setup CLIENT [--snippet] [--json] [OPTIONS]",

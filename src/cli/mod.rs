@@ -4,7 +4,7 @@
 //! request like a client's, so what they say is what a client gets.
 //!
 //! - `arguments`, `subcommand`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
-//! - `help`, `man`, `completions`: the texts about it
+//! - `help`, `man`, `completions`: the texts about it; `schema`: the shape of the files
 //! - `serve`, `call`, `check`, `tools`, `doctor`, `lock`, `init`, `setup`, `policy`: the server, and what concerns its settings
 //! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`, `played`
 //!   (this server), `foreign` (any other), `parallel` (several at once), `verdicts` and `faults`
@@ -43,6 +43,7 @@ mod replay;
 mod replayer;
 mod report;
 mod review;
+mod schema;
 mod serve;
 mod setup;
 mod signals;
@@ -130,6 +131,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Tools { json } => tools::run(&config()?, json),
         Subcommand::Lock { options } => lock::run(config()?, &flags, &options),
         Subcommand::Setup { client, options } => setup::run(client, &flags, options),
+        Subcommand::Schema(schema) => print(&schema.json()),
         Subcommand::Init { elsewhere } => init::run(elsewhere.as_deref()),
         Subcommand::SetupList { json } => setup::list(json),
         Subcommand::Doctor { json } => doctor::run(&config()?, &flags, json),

@@ -13,6 +13,7 @@ pub(super) enum Name {
     Doctor,
     Setup,
     Init,
+    Schema,
     Record,
     Replay,
     Review,
@@ -26,7 +27,7 @@ pub(super) enum Name {
 
 impl Name {
     /// All subcommands, in the order of the help.
-    pub(super) const SUBCOMMANDS: [Self; 18] = [
+    pub(super) const SUBCOMMANDS: [Self; 19] = [
         Self::Serve,
         Self::Call,
         Self::Check,
@@ -42,6 +43,7 @@ impl Name {
         Self::Report,
         Self::Doctor,
         Self::Init,
+        Self::Schema,
         Self::Setup,
         Self::Completions,
         Self::Man,
@@ -60,6 +62,7 @@ impl Name {
             Self::Doctor => "doctor",
             Self::Setup => "setup",
             Self::Init => "init",
+            Self::Schema => "schema",
             Self::Record => "record",
             Self::Replay => "replay",
             Self::Review => "review",
@@ -84,6 +87,7 @@ impl Name {
                 | Self::Audit
                 | Self::Report
                 | Self::Init
+                | Self::Schema
                 | Self::Completions
                 | Self::Man
         )

@@ -9,6 +9,7 @@ use super::help::Length;
 use super::name::Name;
 use super::own_flags::Given;
 use super::policy::Action;
+use super::schema::Schema;
 use super::{audit, lock, mock, record, replay, report, review, setup};
 use crate::config::meant;
 use crate::text::{nearest, read_duration};
@@ -26,6 +27,7 @@ pub(super) enum Subcommand {
     Setup { client: setup::Client, options: setup::Options },
     SetupList { json: bool },
     Init { elsewhere: Option<String> },
+    Schema(Schema),
     Record { options: record::Options },
     Replay { files: Vec<String>, options: replay::Options },
     Review { files: Vec<String>, options: review::Options },
@@ -57,6 +59,12 @@ impl Subcommand {
             }
             Some(Name::Doctor) => Self::Doctor { json },
             Some(Name::Init) => Self::Init { elsewhere: given.one("to")? },
+            Some(Name::Schema) => Self::Schema(named(
+                "schema",
+                &word(words, "schema", "`config` or `policy`")?,
+                Schema::ALL,
+                Schema::text,
+            )?),
             Some(Name::Setup) if given.is_given("list") => Self::SetupList { json },
             Some(Name::Setup) => {
                 let options = setup::Options { snippet: given.is_given("snippet"), json };

@@ -315,7 +315,7 @@ fn by_key(key: &str) -> Option<&'static Spec> {
 }
 
 /// The settings that a file may hold: all but the one that names the file.
-fn in_file() -> impl Iterator<Item = &'static Spec> {
+pub(super) fn in_file() -> impl Iterator<Item = &'static Spec> {
     SETTINGS.iter().filter(|spec| spec.flag != CONFIG)
 }
 

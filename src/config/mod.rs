@@ -18,6 +18,7 @@
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
 //! - `setting`: `Setting`, `Source` and `SettingPlace`
 //! - `amount`, `entry`, `env_entry`, `log_level`, `words`: what a value may be, and how it is written out
+//! - `schema`: the JSON schema of the file
 //! - `describe`: the settings' part of `--help`, and the rows of `doctor`
 //! - `error`: everything that can be wrong; `wrong`: what can be wrong with one value
 
@@ -35,6 +36,7 @@ mod flags;
 mod given;
 mod log_level;
 mod replayable;
+mod schema;
 mod setting;
 mod spec;
 mod table;
@@ -63,3 +65,4 @@ pub use wrong::Wrong;
 pub(crate) use absolute::{absolute_arguments, given_arguments};
 pub(crate) use error::meant;
 pub(crate) use flags::repeated;
+pub(crate) use schema::schema;

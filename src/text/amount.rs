@@ -21,6 +21,14 @@ const SIZES: [(&str, u128); 7] = [
     ("B", 1),
 ];
 
+/// What [`read_duration`] reads, as a regular expression of JSON Schema; not whether it is too long.
+pub(crate) const DURATION_PATTERN: &str = r"^\s*[0-9]+(\.[0-9]{1,9})?\s*(h|m|s|ms)\s*$";
+/// What [`read_size`] reads, likewise.
+pub(crate) const SIZE_PATTERN: &str = r"^\s*[0-9]+(\s*[bB]?|(\.[0-9]{1,9})?\s*[kKmMgG][iI]?[bB])\s*$";
+
+/// An amount of nothing, whatever its unit.
+pub(crate) const ZERO_PATTERN: &str = r"^[\s0.]*[A-Za-z]*\s*$";
+
 /// Why a text is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurationError {

@@ -20,7 +20,7 @@ mod secrets;
 mod terminal;
 pub(crate) mod time;
 
-pub(crate) use amount::counted;
+pub(crate) use amount::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN, counted};
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
 };

@@ -34,6 +34,19 @@ fn written(root: &Path) {
     let output = allowexec(root, &["init"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     is_sound(root, "allowexec.yaml");
+    is_known_to_editors(root);
+}
+
+/// The first line of each file names its schema, relative to the file, and the schema holds.
+fn is_known_to_editors(directory: &Path) {
+    for file in ["allowexec.yaml", "allowexec-policy.yaml"] {
+        let text = fs::read_to_string(directory.join(file)).unwrap();
+        let schema =
+            text.lines().next().and_then(|line| line.strip_prefix("# yaml-language-server: $schema=")).unwrap();
+        let schema: Value = serde_json::from_slice(&fs::read(directory.join(schema)).unwrap()).unwrap();
+        let validator = jsonschema::draft7::new(&schema).unwrap();
+        assert_eq!(crate::schema::errors(&validator, &text), Vec::<String>::new(), "{text}");
+    }
 }
 
 fn is_sound(root: &Path, file: &str) {
@@ -205,6 +218,7 @@ fn what_is_there_is_kept_and_no_link_is_followed() {
     refused(&root);
     assert_eq!(fs::read_to_string(root.join("allowexec.yaml")).unwrap(), "allow: [ls]\n");
     assert!(!root.join("allowexec-policy.yaml").exists() && !root.join("target").exists());
+    assert!(!root.join(".allowexec").exists());
     fs::remove_file(root.join("allowexec.yaml")).unwrap();
     let outside = place.path().join("outside");
     symlink(&outside, root.join("allowexec-policy.yaml")).unwrap();
@@ -221,4 +235,18 @@ fn what_is_there_is_kept_and_no_link_is_followed() {
     let text = fs::read_to_string(root.join("allowexec.yaml")).unwrap();
     assert!(!text.contains("linked"), "{text}");
     assert!(!fs::read_to_string(root.join("allowexec-policy.yaml")).unwrap().contains("evil"));
+
+    // A schema that is there stays, and the directory for it is not looked for through a link.
+    for file in ["allowexec.yaml", "allowexec-policy.yaml"] {
+        fs::remove_file(root.join(file)).unwrap();
+    }
+    fs::write(root.join(".allowexec/policy.schema.json"), "{}").unwrap();
+    written(&root);
+    assert_eq!(fs::read_to_string(root.join(".allowexec/policy.schema.json")).unwrap(), "{}");
+    let (_other, root) = project(&[("README", "x")]);
+    symlink(place.path().join("secret"), root.join(".allowexec")).unwrap();
+    let output = allowexec(&root, &["init"]);
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(fs::read_dir(place.path().join("secret")).unwrap().count(), 0);
+    assert!(!root.join("allowexec.yaml").exists());
 }

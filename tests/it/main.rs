@@ -67,6 +67,7 @@ mod sandbox_handles;
 mod sandbox_shell;
 mod sandbox_tools;
 mod scenarios;
+mod schema;
 mod session;
 mod setup;
 mod shell;

@@ -4,7 +4,7 @@
 //! - `policy`: the rules for its commands
 //! - `configuration`: the settings, with what the sandbox has to grant for them
 //!
-//! It makes two files, and for Rust the directory `target`. Existing files are never replaced.
+//! It makes two files, their JSON schemas, and for Rust the directory `target`. Existing files are never replaced.
 
 mod configuration;
 mod policy;
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use project::Project;
 
 use super::error::CliError;
+use super::schema::Schema;
 use super::{Outcome, print, stdio};
 use crate::config::Surroundings;
 use crate::files::{Beneath, create_directories};
@@ -56,8 +57,11 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     if project.needs_target() && is_writable {
         make_target(&project)?;
     }
-    let policy = policy::text(&project, &surroundings);
-    let settings = configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
+    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings);
+    let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
+    for schema in Schema::ALL {
+        write_schema(&place, schema).map_err(failed(&to.join(schema.file())))?;
+    }
     for (file, text) in [(POLICY, &policy), (CONFIGURATION, &settings)] {
         place.create_file(Path::new(file), text.as_bytes(), false).map_err(failed(&to.join(file)))?;
     }
@@ -81,6 +85,14 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
         project.description(),
         if is_writable { WRITES_PARTS } else { "" }
     ))
+}
+
+/// Writes a schema. One that is there already stays: it may be of a later version, and only editors read it.
+fn write_schema(place: &Beneath, schema: Schema) -> io::Result<()> {
+    match place.create_file(Path::new(&schema.file()), schema.json().as_bytes(), false) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        written => written,
+    }
 }
 
 fn real(path: PathBuf) -> PathBuf {

@@ -6,6 +6,7 @@ use super::*;
 fn files() {
     let check = |text: &str, expected: &str| {
         assert_eq!(Start::with(&[], &[], Some(text)).row("allow"), expected, "{text}");
+        schema::tests::compare(text);
     };
     check("", "nothing (default)");
     check("# nothing\n---\n", "nothing (default)");

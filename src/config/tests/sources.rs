@@ -71,6 +71,7 @@ fn each_setting_comes_from_each_source() {
     let named: Vec<_> = VALUES.iter().map(|row| row.0).chain(["config"]).collect();
     assert_eq!(named, SETTINGS.iter().map(|spec| spec.flag).collect::<Vec<_>>(), "each setting has a row");
     for &(name, text, yaml, shown) in VALUES {
+        schema::tests::compare(&format!("{name}: {yaml}"));
         if cfg!(windows) && name == "policy" {
             // Where the tests of Windows run elsewhere than they were built, the path leads to nothing.
             continue;

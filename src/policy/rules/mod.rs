@@ -46,6 +46,7 @@ pub use grammar::{
 };
 pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};
+pub(crate) use load::schema;
 pub use load::{ListEntry, PolicyText};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
 use profiles::Profile;

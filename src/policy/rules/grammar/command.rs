@@ -158,6 +158,9 @@ pub enum SandboxWord {
 }
 
 impl SandboxWord {
+    /// All levels.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Workspace, Self::Strict];
+
     /// The word for it in a policy.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,42 +4,8 @@ use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
 use super::super::yaml::{Key, Kind, Node};
 use super::fields::{Fields, What, entries, items, text, texts};
+use super::keys::{self, Keys};
 use super::{Context, options, settings};
-
-/// The keys of a command and of a subcommand.
-const LEVEL: [&str; 14] = [
-    "options",
-    "use",
-    "operands",
-    "after_double_dash",
-    "forms",
-    "subcommands",
-    "insert",
-    "env",
-    "decision",
-    "reason",
-    "syntax",
-    "order",
-    "double_dash",
-    "hint",
-];
-
-/// The keys that only a command has.
-const COMMAND: [&str; 10] = [
-    "program",
-    "extends",
-    "cwd",
-    "stdin",
-    "timeout",
-    "success_exit_codes",
-    "sandbox",
-    "limits",
-    "read_only",
-    "examples",
-];
-
-/// The keys of a form.
-const FORM: [&str; 6] = ["options", "use", "operands", "after_double_dash", "decision", "reason"];
 
 /// What a subcommand inherits from its command if it does not set it itself.
 #[derive(Clone)]
@@ -77,20 +43,19 @@ pub(super) fn read(
             (format!("the command `{name}`"), "one word; `subcommands` describes the rest".to_owned());
         return Err(context.error(key.line, Problem::Value { what, expected, found: "several".to_owned() }));
     }
-    let known: Vec<&str> = LEVEL.into_iter().chain(COMMAND).collect();
     let nothing =
         Inherited { effect: Effect::Allow, reason: None, syntax: Syntax::Gnu, order: None, refuses_double_dash: false };
     let inherited = base.as_ref().map_or_else(|| nothing.clone(), |base| nothing.with_words_of(&base.level));
     let base_level = base.as_ref().map(|base| &base.level);
     let base_only_reads = base.as_ref().is_some_and(|base| base.read_only && base.sandbox.writes_nothing());
-    let level = level(vec![name.clone()], key, node, &known, &inherited, base_level, context, warnings)?;
+    let level = level(vec![name.clone()], key, node, &keys::COMMAND, &inherited, base_level, context, warnings)?;
     let base = base.unwrap_or_else(|| CommandRule::new(name.clone(), context.origin(key.line), level.clone()));
     let mut command = CommandRule { level, origin: context.origin(key.line), examples: Vec::new(), ..base };
     match node.kind {
         // The same as `--allow`, which allows input too.
         Kind::Scalar { .. } => command.stdin = true,
         Kind::Map(_) | Kind::List(_) => {
-            let fields = Fields::new(node, What::Named("command", name), &known, context)?;
+            let fields = Fields::new(node, What::Named("command", name), &keys::COMMAND, context)?;
             settings::read(&fields, &mut command, context)?;
             if base_only_reads && !command.read_only && command.sandbox.writes_nothing() {
                 let text = format!(
@@ -109,7 +74,7 @@ fn level(
     path: Vec<String>,
     key: &Key,
     node: &Node,
-    known: &[&'static str],
+    known: &'static Keys,
     inherited: &Inherited,
     base: Option<&Level>,
     context: &Context<'_>,
@@ -247,7 +212,7 @@ fn arguments(
         let place = subcommands.iter().position(|other| other.name() == key.text);
         let base = place.and_then(|place| subcommands.get(place));
         let inherited = base.map_or_else(|| own.clone(), |base| own.with_words_of(base));
-        let read = self::level(path, key, node, &LEVEL, &inherited, base, context, warnings)?;
+        let read = self::level(path, key, node, &keys::SUBCOMMAND, &inherited, base, context, warnings)?;
         match place.and_then(|place| subcommands.get_mut(place)) {
             Some(extended) => *extended = read,
             None => subcommands.push(read),
@@ -296,7 +261,7 @@ fn form(
     context: &Context<'_>,
 ) -> Result<Form, PolicyError> {
     let title = level.title();
-    let fields = Fields::new(node, What::Named("a form of", &title), &FORM, context)?;
+    let fields = Fields::new(node, What::Named("a form of", &title), &keys::FORM, context)?;
     let mut options = of_level.clone();
     context.count_options(fields.line, options.iter().count())?;
     options::add(&mut options, &fields, level.syntax, context)?;

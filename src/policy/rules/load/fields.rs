@@ -6,6 +6,7 @@ use super::super::error::{PolicyError, Problem};
 use super::super::grammar::Origin;
 use super::super::yaml::{Key, Kind, Node};
 use super::Context;
+use super::keys::Keys;
 use crate::policy::quoted;
 use crate::text::nearest;
 
@@ -43,17 +44,13 @@ pub(super) struct Fields<'n, 'w> {
 
 impl<'n, 'w> Fields<'n, 'w> {
     /// Checks that a node is a mapping, and that its keys are all among `known`.
-    pub fn new(
-        node: &'n Node,
-        of: What<'w>,
-        known: &[&'static str],
-        context: &Context<'_>,
-    ) -> Result<Self, PolicyError> {
+    pub fn new(node: &'n Node, of: What<'w>, known: &'static Keys, context: &Context<'_>) -> Result<Self, PolicyError> {
         let entries = entries(node, &of, context)?;
         for (key, _) in entries {
-            if !known.contains(&key.text.as_str()) {
+            if !known.iter().any(|known| known.name == key.text) {
+                let known: Vec<&str> = known.iter().map(|known| known.name).collect();
                 let nearest = nearest(&key.text, known.iter().copied()).map(str::to_owned);
-                let (key_text, known, of) = (quoted(&key.text), known.to_vec(), of.to_string());
+                let (key_text, of) = (quoted(&key.text), of.to_string());
                 return Err(context.error(key.line, Problem::UnknownKey { key: key_text, of, nearest, known }));
             }
         }

@@ -1,5 +1,6 @@
 //! Makes rules from policies: takes YAML, and returns [`Rules`] or the first mistake with its line. It reads no file.
 //!
+//! - `keys`: the keys of each mapping, and what they take; `schema`: the same as a JSON schema
 //! - `fields`: a mapping, key by key
 //! - `types`: the types of values
 //! - `options`: options and operands
@@ -12,9 +13,11 @@
 mod command;
 mod escapes;
 mod fields;
+mod keys;
 mod lists;
 mod options;
 mod pinned;
+mod schema;
 mod settings;
 #[cfg(test)]
 #[cfg(unix)]
@@ -33,6 +36,7 @@ use super::yaml::{self, Key, Node};
 use super::{DescribedBy, Rules, examples};
 use crate::text::nearest;
 use fields::{Fields, What, entries, one_or_more, text};
+pub(crate) use schema::schema;
 
 /// A policy file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,8 +125,6 @@ impl Described {
         self.shipped.extend(others.map(|(place, _)| (profile, place)));
     }
 }
-
-const KEYS: [&str; 5] = ["version", "profiles", "types", "sets", "commands"];
 
 impl Rules {
     /// Makes rules from files, shipped profiles and entries of lists, and checks the examples. The entries are those of the
@@ -215,7 +217,7 @@ pub(super) fn describe_document(
     used: &mut Vec<String>,
 ) -> Result<Described, PolicyError> {
     let nothing = Context::new(source, &[], &[]);
-    let fields = Fields::new(document, What::Words("a policy"), &KEYS, &nothing)?;
+    let fields = Fields::new(document, What::Words("a policy"), &keys::POLICY, &nothing)?;
     if let Some(node) = fields.get("version") {
         if text(node, &What::Name("version"), &nothing)? != "1" {
             return Err(nothing.value(node, &What::Name("version"), "`1`, the only version"));

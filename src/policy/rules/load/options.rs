@@ -7,7 +7,7 @@ use super::super::error::{PolicyError, Problem};
 use super::super::grammar::{NUMBER_OPTION, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType};
 use super::super::yaml::{Key, Kind, Node};
 use super::fields::{Fields, What, boolean, entries, items, one_or_more, text};
-use super::{Context, types};
+use super::{Context, keys, types};
 use crate::policy::quoted;
 use crate::text::nearest;
 
@@ -56,8 +56,6 @@ pub(super) fn check_set(key: &Key, set: &Node, context: &Context<'_>) -> Result<
     Ok(())
 }
 
-const ATTRIBUTES: [&str; 5] = ["name", "optional", "attached", "required", "secret"];
-
 fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>) -> Result<OptionRule, PolicyError> {
     let what = What::Named("option", &key.text);
     let spellings = spellings(key, syntax, context)?;
@@ -82,8 +80,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
             option.takes = Takes::Value { value, place: ValuePlace::Anywhere };
         }
     } else {
-        let known: Vec<&str> = types::KINDS.into_iter().chain(ATTRIBUTES).chain(["flag"]).collect();
-        let fields = Fields::new(node, what, &known, context)?;
+        let fields = Fields::new(node, what, &keys::OPTION, context)?;
         let is_on = |key| fields.read(key, boolean, context).map(Option::unwrap_or_default);
         let kind = types::kind(&fields, context)?;
         let names_flag =
@@ -194,9 +191,7 @@ pub(super) fn operands(node: &Node, what: &What<'_>, context: &Context<'_>) -> R
 const AN_OPERAND: What<'_> = What::Words("an operand");
 
 fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
-    let known: Vec<&str> =
-        types::KINDS.into_iter().chain(["name", "count", "optional", "required", "secret"]).collect();
-    let fields = Fields::new(node, AN_OPERAND, &known, context)?;
+    let fields = Fields::new(node, AN_OPERAND, &keys::OPERAND, context)?;
     let name = fields.read("name", text, context)?;
     let is_on = |key| fields.read(key, boolean, context).map(Option::unwrap_or_default);
     let Some(kind) = types::kind(&fields, context)? else {

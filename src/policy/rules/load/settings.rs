@@ -9,6 +9,7 @@ use super::super::grammar::{
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
+use super::keys;
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings. Those that are not given stay as the command has them.
@@ -25,7 +26,7 @@ pub(super) fn read(
         command.program = Some(program.to_owned());
     }
     if let Some(node) = fields.get("cwd") {
-        let cwd = Fields::new(node, fields.what("cwd"), &["under"], context)?;
+        let cwd = Fields::new(node, fields.what("cwd"), &keys::CWD, context)?;
         if let Some(under) = cwd.read("under", at_least_one, context)? {
             command.cwd_under = under;
         }
@@ -56,7 +57,7 @@ pub(super) fn read(
 
 /// Reads the environment of a level over what it has.
 pub(super) fn env(node: &Node, what: What<'_>, env: &mut EnvRule, context: &Context<'_>) -> Result<(), PolicyError> {
-    let fields = Fields::new(node, what, &["set", "unset"], context)?;
+    let fields = Fields::new(node, what, &keys::ENV, context)?;
     let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
     for (key, value) in fields.read("set", entries, context)?.unwrap_or_default() {
         let what = What::Named("the variable", &key.text);
@@ -79,9 +80,9 @@ pub(super) fn env(node: &Node, what: What<'_>, env: &mut EnvRule, context: &Cont
 }
 
 fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
-    let fields = Fields::new(node, what, &["level", "exec", "network", "paths", "write"], context)?;
-    let levels = [SandboxWord::Off, SandboxWord::Workspace, SandboxWord::Strict];
-    command.sandbox.level = fields.word("level", &levels, SandboxWord::name, context)?.or(command.sandbox.level);
+    let fields = Fields::new(node, what, &keys::SANDBOX, context)?;
+    command.sandbox.level =
+        fields.word("level", &SandboxWord::ALL, SandboxWord::name, context)?.or(command.sandbox.level);
     let is = |key: &str, wanted: &str, other: Option<&str>| {
         let Some(node) = fields.get(key) else { return Ok(None) };
         match text(node, &fields.what(key), context)? {
@@ -116,7 +117,7 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
 }
 
 fn limits(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
-    let fields = Fields::new(node, what, &["memory", "cpu", "file_size", "processes", "open_files"], context)?;
+    let fields = Fields::new(node, what, &keys::LIMITS, context)?;
     let limits = &mut command.limits;
     limits.memory = fields.read("memory", size, context)?.or(limits.memory);
     limits.file_size = fields.read("file_size", size, context)?.or(limits.file_size);
@@ -142,7 +143,7 @@ fn duration(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Durat
 }
 
 fn examples(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {
-    let fields = Fields::new(node, what, &["allow", "ask", "refuse"], context)?;
+    let fields = Fields::new(node, what, &keys::EXAMPLES, context)?;
     for expected in [Expected::Allow, Expected::Ask, Expected::Refuse] {
         for node in fields.read(expected.name(), items, context)?.unwrap_or_default() {
             let what = fields.what(expected.name());

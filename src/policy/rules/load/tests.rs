@@ -13,10 +13,12 @@ fn load(text: &str) -> Result<Rules, String> {
 #[track_caller]
 fn check(text: &str, expected: &str) {
     assert_eq!(load(text).map(|_| ()).unwrap_err(), format!("p.yaml:{expected}"), "{text}");
+    super::schema::tests::compare(text);
 }
 
 /// The warnings of a policy that loads.
 fn warnings(text: &str) -> Vec<String> {
+    super::schema::tests::compare(text);
     load(text).unwrap_or_else(|error| panic!("{error}")).warnings().iter().map(ToString::to_string).collect()
 }
 
@@ -63,7 +65,7 @@ fn a_command_says_what_it_takes_and_nothing_unknown() {
     command("subcommands: {a b: any}", "3: a subcommand of `x`: expected one word, found `a b`");
     command(
         "subcommands: {a: {timeout: 3s}}",
-        "3: unknown key `timeout` of subcommand `x a`; the known keys are options, use, operands, after_double_dash, forms, subcommands, insert, decision, reason, syntax, order, double_dash, hint",
+        "3: unknown key `timeout` of subcommand `x a`; the known keys are options, use, operands, after_double_dash, forms, subcommands, insert, env, decision, reason, syntax, order, double_dash, hint",
     );
     command("insert: -c", "3: `insert` of command `x`: expected a list, found `-c`");
     command("forms: {}", "3: `forms` of command `x`: expected a list, found a mapping");

@@ -5,10 +5,8 @@ use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType,
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, integer, items, one_or_more, text, texts};
+use super::keys;
 use crate::text::nearest;
-
-/// The keys that give a value its type.
-pub(super) const KINDS: [&str; 5] = ["integer", "one_of", "text", "path", "type"];
 
 /// How many names may refer to each other before a type.
 const DEEPEST: usize = 32;
@@ -42,7 +40,7 @@ fn follow<'c>(
     if seen.len() > DEEPEST {
         return Err(context.value(node, &what, &format!("a type that is reached by at most {DEEPEST} names")));
     }
-    let fields = Fields::new(node, what, &KINDS, context)?;
+    let fields = Fields::new(node, what, &keys::TYPE, context)?;
     match kind(&fields, context)? {
         Some(kind) => {
             let found = read(kind, &fields, context, seen)?;
@@ -55,7 +53,7 @@ fn follow<'c>(
 
 /// The key that gives a mapping its type; `None` if there is none.
 pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
-    let mut found = KINDS.into_iter().filter(|kind| fields.get(kind).is_some());
+    let mut found = keys::KINDS.iter().map(|kind| kind.name).filter(|kind| fields.get(kind).is_some());
     match (found.next(), found.next()) {
         (Some(first), Some(second)) => {
             let (what, line) = (fields.of.to_string(), fields.line_of(second));
@@ -115,7 +113,7 @@ fn text_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<TextT
     if node.is_null() {
         return Ok(TextType::default());
     }
-    let fields = Fields::new(node, what, &["chars", "first", "relative", "must_begin", "max_length"], context)?;
+    let fields = Fields::new(node, what, &keys::TEXT, context)?;
     let first = |node: &Node, what: &What<'_>, context: &Context<'_>| {
         let first = text(node, what, context)?.to_owned();
         let is_known = first.chars().all(|character| "-+@".contains(character));
@@ -153,7 +151,7 @@ fn path_type(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<PathT
     if let Kind::Scalar { .. } = node.kind {
         return access(node, &what).map(defaults);
     }
-    let fields = Fields::new(node, what, &["access", "under", "except", "exists", "chars"], context)?;
+    let fields = Fields::new(node, what, &keys::PATH, context)?;
     let Some(node) = fields.get("access") else {
         let of = fields.of.to_string();
         return Err(context.error(fields.line, Problem::MissingKey { of, key: "access" }));
