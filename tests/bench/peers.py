@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Other servers that run commands, beside this one: a call of `true`, in turns in one run.
 
-    cargo build --release && python3 tests/bench/peers.py [--rounds N] [--keep DIR]
+    cargo build --profile dist && python3 tests/bench/peers.py [--rounds N] [--keep DIR]
 
 Installs each peer at a pinned version from its registry into DIR (target/peers), asks each for the same thing over the
 same JSON-RPC, and prints medians and ratios. A peer that does not install is named with the reason. The limit beside
@@ -140,7 +140,7 @@ def main():
     options = arguments.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
     program = shutil.which("true")
-    own_binary = ROOT / "target" / "release" / "allowexec"
+    own_binary = ROOT / "target" / "dist" / "allowexec"
     print("| server | a call of `true` | allowexec in turns | a bare spawn in turns | server : spawn | allowexec : spawn |")
     print("|---|---|---|---|---|---|")
     for name, install, command, environment, call in peers(options.keep):

@@ -31,7 +31,7 @@ fn examples() -> Vec<(&'static str, String)> {
 
 /// The words of an example behind the program's name, where it is this program that it runs.
 fn own_arguments(command: &str) -> Option<Vec<String>> {
-    let arguments = command.strip_prefix("cargo run --release --quiet -- ").or(command.strip_prefix("allowexec "))?;
+    let arguments = command.strip_prefix("cargo run -- ").or(command.strip_prefix("allowexec "))?;
     Some(shlex::split(arguments).expect("balanced quotes"))
 }
 
