@@ -265,6 +265,10 @@ impl Hostile {
         {
             self.write(&format!("project/{file}"), text);
         }
+        let patch = self.make("project", &["git", "diff", "-R", "--", "README.md"]);
+        self.write("project/fix.patch", &String::from_utf8(patch.stdout).unwrap());
+        git("project", &["bundle", "create", "-q", "x.bundle", "main"]);
+        git("project", &["notes", "add", "-m", "note"]);
         git("project", &["remote", "add", "origin", &format!("ext::{} remote", self.canary())]);
         let config = fs::read_to_string(self.path("project/.git/config")).unwrap() + &self.settings();
         self.write("project/.git/config", &config);
@@ -341,7 +345,8 @@ fn run_all(hostile: &Hostile, rule: &CommandRule, is_known: impl Fn(&[String], &
     lines.len()
 }
 
-/// A line for each option of each level: the shortest example of that level with the option in it.
+/// A line for each option of each level: the shortest example of that level with the option in front, and the shortest one that
+/// ends with an operand with the option at its end. A program may take what stands there for another operand.
 fn options_of(rule: &CommandRule) -> Vec<Vec<String>> {
     let everyday = everyday(rule);
     let mut lines = Vec::new();
@@ -356,8 +361,16 @@ fn options_of(rule: &CommandRule) -> Vec<Vec<String>> {
                     continue;
                 }
                 tried.push(spelling);
-                let line = examples.iter().find_map(|words| with_option(rule, level, words, option, spelling));
-                lines.extend(line);
+                lines
+                    .extend(examples.iter().find_map(|words| with_option(rule, level, words, option, spelling, false)));
+                if level.order == Order::Any {
+                    let ends = |words: &&&Vec<String>| {
+                        let is_operand = words.last().is_some_and(|word| !word.starts_with('-'));
+                        is_operand && words.len() > level.path.len() && !words.contains(&"--".to_owned())
+                    };
+                    let mut examples = examples.iter().filter(ends);
+                    lines.extend(examples.find_map(|words| with_option(rule, level, words, option, spelling, true)));
+                }
             }
         }
     }
@@ -375,10 +388,12 @@ fn with_option(
     words: &[String],
     option: &OptionRule,
     spelling: &str,
+    is_behind: bool,
 ) -> Option<Vec<String>> {
     let at = match level.order {
-        Order::OperandsFirst => words.len(),
-        Order::Any | Order::OptionsFirst => {
+        _ if is_behind => words.len(),
+        Order::OperandsFirst if !option.is_leading => words.len(),
+        Order::Any | Order::OptionsFirst | Order::OperandsFirst => {
             let matched = decide_example(rule, words).matched?;
             matched.levels.last()?.1
         }
@@ -431,7 +446,11 @@ fn git_starts_nothing_and_changes_nothing_in_a_hostile_repository() {
     let version = String::from_utf8(hostile.make("project", &["git", "version"]).stdout).unwrap();
     let minor = version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
     let knows_source = version.starts_with("git version 2.") && minor >= 41;
-    let count = run_all(&hostile, rules.get("git").unwrap(), |_, what| !knows_source && what == "ran: clean");
+    let count = run_all(&hostile, rules.get("git").unwrap(), |words, what| {
+        // `git apply` reads them here too.
+        let reads_attributes = !knows_source || words.get(1).is_some_and(|word| word == "apply");
+        reads_attributes && what == "ran: clean"
+    });
     assert!(count > 400, "{count} lines");
 }
 

@@ -223,10 +223,11 @@ fn scan<'p>(
         }
         let has_dash = word.starts_with('-') && word != "-";
         if (has_dash && (!stopped || behind)) || (!stopped && options.get(word).is_some()) {
-            if behind {
+            let is_leading = level.order == Order::OperandsFirst && options.get(word).is_some_and(|it| it.is_leading);
+            if behind || (is_leading && (has_option || !scanned.operands.is_empty())) {
                 return Err(fail(Mismatch::OptionAfterOperand));
             }
-            has_option = true;
+            has_option |= !is_leading;
             read_option(level.syntax, options, words, &mut scanned).map_err(|wrong| {
                 // A value that is a word of its own begins at byte 0.
                 let is_alone = matches!(wrong, Mismatch::BadValue(_, _, 0));

@@ -86,6 +86,8 @@ pub struct OptionRule {
     pub value_name: Option<String>,
     /// Whether a form matches only if the option is there.
     pub is_required: bool,
+    /// Whether it stands before the operands of a program whose other options stand after them, as `-P` of find does.
+    pub is_leading: bool,
     /// Whether its value is hidden in logs and messages.
     pub is_secret: bool,
 }

@@ -165,6 +165,7 @@ static OPTION_KEYS: &[Key] = &[
     key("optional", Boolean, "Whether the value may be missing; then it is written in the option's own word."),
     key("attached", Boolean, "Whether the value must be in the option's own word: `--name=value`."),
     key("required", Boolean, "Whether each call must have it."),
+    key("leading", Boolean, "Whether it stands before the operands, with the order `operands_first`."),
     key("secret", Boolean, "Whether its value is kept out of logs."),
     key("flag", Any(&[Text, Null]), "It has no value."),
 ];

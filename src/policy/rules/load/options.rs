@@ -65,6 +65,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         takes: Takes::Flag,
         value_name: None,
         is_required: false,
+        is_leading: false,
         is_secret: false,
     };
     let attribute = |attribute, why: &str| {
@@ -86,6 +87,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         let names_flag =
             fields.get("type").is_some_and(|node| matches!(&node.kind, Kind::Scalar { text, .. } if text == "flag"));
         (option.is_required, option.is_secret) = (is_on("required")?, is_on("secret")?);
+        option.is_leading = is_on("leading")?;
         option.value_name = fields.read("name", text, context)?.map(str::to_owned);
         let (optional, attached) = (is_on("optional")?, is_on("attached")?);
         match kind.filter(|_| !names_flag) {
