@@ -12,9 +12,9 @@ use super::base::Base;
 use super::client_roots::{Bound, Bounds};
 use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::opened::{NotOpened, Opened};
-use super::rules::MOST_STEPS_TOGETHER;
+use super::rules::{MOST_STEPS, MOST_STEPS_TOGETHER};
 use super::{ClientRoots, DirectorySettings, Roots, WorkingDirectory};
-use crate::files::{Ancestry, Held};
+use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
 
 /// Where the project directory comes from if the operator named none.
 pub(super) const FIRST_ROOT: &str = "the client's first root";
@@ -230,14 +230,12 @@ impl Directories {
         }
         // A mistake in the configuration is reported first, whatever the `cwd` is.
         self.usable_bounds()?;
-        let directory = self.open(&cwd)?;
-        self.check(&cwd, directory.held())?;
-        Ok(directory)
+        self.open(&cwd)
     }
 
     /// Whether a `cwd` may not name this directory.
     pub(crate) fn is_outside(&self, directory: &Held) -> bool {
-        self.usable_bounds().is_ok() && self.check("", directory).is_err()
+        self.is_bounded() && self.usable_bounds().is_ok() && self.check("", Some(&Ancestry::of(directory))).is_err()
     }
 
     /// Whether it is the directory of calls without a `cwd`.
@@ -258,34 +256,28 @@ impl Directories {
         }
     }
 
-    /// Compares the directories around this one with the bounds.
-    fn check(&self, cwd: &str, directory: &Held) -> Result<(), DirectoryError> {
+    /// Compares a directory with the bounds, by what lies around it; `None` for one that is not known, which lies in no bound.
+    fn check(&self, cwd: &str, ancestry: Option<&Ancestry>) -> Result<(), DirectoryError> {
         let (roots, workspace) = self.usable_bounds()?;
-        if roots.is_none() && workspace.is_none() && self.client.is_empty() && self.unbounded.is_empty() {
-            return Ok(());
-        }
-        let ancestry = Ancestry::of(directory);
-        if let Some(root) = self.unbounded.iter().find(|root| ancestry.lies_in(root)) {
+        let lies_in = |outer: &Held| ancestry.is_some_and(|ancestry| ancestry.lies_in(outer));
+        if let Some(root) = self.unbounded.iter().find(|root| lies_in(root)) {
             return Err(DirectoryError::RootsUnbounded { root: root.path().to_owned() });
         }
-        // A directory around it that can't be opened could be the one that allows it.
-        let unless_unseen = |refused: DirectoryError| match ancestry.error() {
-            Some(error) => {
-                let source = io::Error::new(error.kind(), error.to_string());
-                DirectoryError::Unusable { cwd: cwd.to_owned(), source }
-            }
-            None => refused,
-        };
         for roots in [Some(self.client.iter().collect()).filter(|client: &Vec<_>| !client.is_empty()), roots] {
-            let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| ancestry.lies_in(root))) else { continue };
+            let Some(roots) = roots.filter(|roots| !roots.iter().any(|root| lies_in(root))) else { continue };
             let roots = roots.into_iter().map(|root| root.path().to_owned()).collect();
-            return Err(unless_unseen(DirectoryError::OutsideRoots { cwd: cwd.to_owned(), roots }));
+            return Err(DirectoryError::OutsideRoots { cwd: cwd.to_owned(), roots });
         }
-        if let Some(workspace) = workspace.filter(|workspace| !ancestry.lies_in(workspace)) {
+        if let Some(workspace) = workspace.filter(|workspace| !lies_in(workspace)) {
             let workspace = workspace.path().to_owned();
-            return Err(unless_unseen(DirectoryError::OutsideWorkspace { cwd: cwd.to_owned(), workspace }));
+            return Err(DirectoryError::OutsideWorkspace { cwd: cwd.to_owned(), workspace });
         }
         Ok(())
+    }
+
+    /// Whether a `cwd` must lie somewhere.
+    fn is_bounded(&self) -> bool {
+        self.roots.is_some() || self.workspace.is_some() || !self.client.is_empty() || !self.unbounded.is_empty()
     }
 
     fn open_base(&self) -> Result<WorkingDirectory, DirectoryError> {
@@ -298,20 +290,43 @@ impl Directories {
         base.open().map_err(|source| DirectoryError::BaseUnusable { setting: base.setting, path: base.path, source })
     }
 
-    /// Opens the directory that a `cwd` leads to.
+    /// Opens the directory that a `cwd` leads to, and checks that it may be named.
     fn open(&self, cwd: &str) -> Result<WorkingDirectory, DirectoryError> {
-        let opened = if Path::new(cwd).is_absolute() {
-            Held::open_directory(Path::new(cwd))
-        } else {
-            self.open_base()?.held().open_directory_from(Path::new(cwd))
+        let path = Path::new(cwd);
+        let start = if path.is_absolute() { None } else { Some(self.open_base()?) };
+        let opened = match &start {
+            None => Held::open_directory(path),
+            Some(base) => base.held().open_directory_from(path),
         };
-        opened.and_then(WorkingDirectory::new).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => {
-                DirectoryError::NotFound { cwd: cwd.to_owned(), path: self.base().path.join(cwd) }
+        if let Ok(directory) = &opened {
+            if self.is_bounded() {
+                self.check(cwd, Some(&Ancestry::of(directory)))?;
             }
-            io::ErrorKind::NotADirectory => DirectoryError::NotADirectory { cwd: cwd.to_owned() },
-            _ => DirectoryError::Unusable { cwd: cwd.to_owned(), source },
+        }
+        opened.and_then(WorkingDirectory::new).map_err(|source| {
+            // A client must learn nothing about what lies outside, not even whether it exists.
+            let hidden = self.is_bounded().then(|| self.check(cwd, self.nearest(start.as_ref(), path).as_ref()).err());
+            hidden.flatten().unwrap_or_else(|| match source.kind() {
+                io::ErrorKind::NotFound => {
+                    DirectoryError::NotFound { cwd: cwd.to_owned(), path: self.base().path.join(cwd) }
+                }
+                io::ErrorKind::NotADirectory => DirectoryError::NotADirectory { cwd: cwd.to_owned() },
+                _ => DirectoryError::Unusable { cwd: cwd.to_owned(), source },
+            })
         })
+    }
+
+    /// What lies around the last directory that can be reached on the way to a path; `None` if that is not known.
+    fn nearest(&self, start: Option<&WorkingDirectory>, path: &Path) -> Option<Ancestry> {
+        let root = || Held::open_directory(Path::new("/")).ok().map(Arc::new);
+        let start = start.map_or_else(root, |start| Some(Arc::clone(start.held())))?;
+        let directory = match Reached::from(&start, path, &mut Steps::new(MOST_STEPS, self.steps())) {
+            Ok(Reached::There { held, is_directory: true, .. }) => held,
+            Ok(Reached::There { directory, .. } | Reached::Missing { directory, .. }) => directory,
+            Err(NotReached::Failed { directory, .. }) => directory,
+            Err(NotReached::Special | NotReached::TooLong) => return None,
+        };
+        Some(Ancestry::of(&directory))
     }
 
     /// The roots and the workspace; `None` if the operator set none.

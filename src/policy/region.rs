@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use super::rules::MOST_STEPS;
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
-
-/// How many parts the paths of a region may have, with those of the links that they lead through.
-const MOST_STEPS: usize = 16_384;
 
 /// Directories and files, and all that lies in these directories.
 #[derive(Debug, Clone, Default)]

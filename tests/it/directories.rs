@@ -339,3 +339,74 @@ fn a_client_with_too_many_roots_is_as_one_without() {
     server.drain();
     assert!(server.says("the client names more than 256 roots, so none of them is used"));
 }
+
+/// The ways to name something outside of a root, or through a link in it: whether it exists, and what it is.
+const OUTSIDE: &[&str] = &[
+    "outside",
+    "outside/file",
+    "outside/file/x",
+    "outside/missing",
+    "missing/x/y",
+    "outside/loop",
+    "outside/dangling",
+    "outside/closed",
+    "outside/closed/x",
+    "project/out",
+    "project/out/file",
+    "project/out/missing",
+    "project/to_file",
+    "project/to_missing",
+    "project/to_closed",
+    "project/../outside/file",
+    "proc/self/root/x",
+];
+
+#[test]
+fn a_refused_cwd_does_not_tell_what_lies_outside() {
+    each(LEVELS, |world, user, level| {
+        use std::os::unix::fs::PermissionsExt;
+        let at = |name: &str| world.base.join(name);
+        for place in ["outside", "outside/closed", "project/inner"] {
+            fs::create_dir_all(at(place)).unwrap();
+        }
+        fs::write(at("outside/file"), "").unwrap();
+        fs::write(at("project/file"), "").unwrap();
+        for (target, link) in [
+            ("loop", "outside/loop"),
+            ("nowhere", "outside/dangling"),
+            ("../outside", "project/out"),
+            ("../outside/file", "project/to_file"),
+            ("../outside/missing", "project/to_missing"),
+            ("../outside/closed/x", "project/to_closed"),
+        ] {
+            symlink(target, at(link)).unwrap();
+        }
+        fs::set_permissions(at("outside/closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        let project = at("project");
+        let flags = ["--project-dir", project.to_str().unwrap()];
+        let root = [&flags[..], &["--cwd-root", project.to_str().unwrap()]].concat();
+        let workspace = [&flags[..], &["--workspace-dir", project.to_str().unwrap()]].concat();
+        for (args, has_roots) in [(&root, false), (&workspace, false), (&flags.to_vec(), true)] {
+            let mut server = serve(world, user, level, args);
+            let roots: Vec<&Path> = if has_roots { vec![&project] } else { Vec::new() };
+            tell(&mut server, &roots);
+            for name in OUTSIDE {
+                let named = if name.starts_with("proc/") { Path::new("/").join(name) } else { at(name) };
+                let relative = if named.starts_with(&world.base) { Path::new("..").join(name) } else { named.clone() };
+                for cwd in [named, relative] {
+                    let text = pwd(&mut server, Some(&cwd));
+                    let said = text.replace(cwd.to_str().unwrap(), "[cwd]");
+                    let expected = "`cwd` `[cwd]` is not allowed: it is not inside ";
+                    assert!(said.contains(expected), "{user:?}, {level}, {args:?}, {}: {text}", cwd.display());
+                }
+            }
+            // Inside of it a client is told.
+            for (name, expected) in [("project/missing", "does not exist"), ("project/file", "is not a directory")] {
+                let text = pwd(&mut server, Some(&at(name)));
+                assert!(text.contains(expected), "{user:?}, {level}, {args:?}, {name}: {text}");
+            }
+            assert!(pwd(&mut server, Some(&at("project/inner"))).ends_with("/project/inner"));
+        }
+        fs::set_permissions(at("outside/closed"), fs::Permissions::from_mode(0o700)).unwrap();
+    });
+}

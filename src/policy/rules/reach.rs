@@ -17,7 +17,7 @@ pub use crate::files::Reached;
 
 /// How many parts the paths of one call may have together, with those of the links that they lead through. The loop walks them
 /// itself, and serves nobody else meanwhile.
-pub(super) const MOST_STEPS: usize = 16_384;
+pub(crate) const MOST_STEPS: usize = 16_384;
 /// The same for calls that are decided together, such as those of a batch.
 pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
