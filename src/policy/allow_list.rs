@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::quoted::quoted;
 use super::rules::{CommandRule, Rules};
 use super::windows_name;
 
@@ -46,7 +47,11 @@ impl fmt::Display for Rule {
             Self::Described(rule) => write!(f, "the rule for `{}` in {}", rule.name, rule.origin),
             Self::Any => write!(f, "the entry `*` of the allow-list, which allows every command"),
             Self::Project(project) => {
-                write!(f, "`--allow-project-commands`, which allows commands under `{}`", project.display())
+                write!(
+                    f,
+                    "`--allow-project-commands`, which allows commands under {}",
+                    quoted(&project.to_string_lossy())
+                )
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::quoted::quoted;
 use crate::files::Held;
 
 /// One of the operator's directories, as it was when it was opened. If it could not be opened, it is never tried again, so
@@ -24,7 +25,10 @@ pub(super) enum NotOpened {
     #[error(transparent)]
     Failed(io::Error),
     /// It had to lie in the project, and does not.
-    #[error("it lies outside `{}` of {setting}, and a relative `--cwd` names a directory within the project", .project.display())]
+    #[error(
+        "it lies outside {} of {setting}, and a relative `--cwd` names a directory within the project",
+        quoted(&.project.to_string_lossy())
+    )]
     Outside {
         /// Where it lies instead.
         path: PathBuf,

@@ -5,8 +5,8 @@ use crate::text::is_plain;
 /// How many characters of a word a message repeats.
 const LONGEST: usize = 120;
 
-/// Puts `text` in backticks, escapes what is not plain text, and cuts it after 120 characters, so that no word can break a
-/// message or a line of the log.
+/// Puts `text` in backticks, escapes backticks and what is not plain text, and cuts it after 120 characters, so that no word can
+/// break a message or a line of the log.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("`");
     for (position, character) in text.chars().enumerate() {
@@ -14,7 +14,11 @@ pub fn quoted(text: &str) -> String {
             quoted.push('…');
             break;
         }
-        if is_plain(character) { quoted.push(character) } else { quoted.extend(character.escape_default()) }
+        match character {
+            '`' => quoted.extend(character.escape_unicode()),
+            _ if is_plain(character) => quoted.push(character),
+            _ => quoted.extend(character.escape_default()),
+        }
     }
     quoted.push('`');
     quoted
@@ -29,6 +33,7 @@ mod tests {
         assert_eq!(quoted("ls"), "`ls`");
         assert_eq!(quoted("a\nb\x1b[31m\u{202e}"), r"`a\nb\u{1b}[31m\u{202e}`");
         assert_eq!(quoted("\u{61c}\u{200f}\u{2066}\u{feff}"), r"`\u{61c}\u{200f}\u{2066}\u{feff}`");
+        assert_eq!(quoted("a` is not used; b=`c"), r"`a\u{60} is not used; b=\u{60}c`");
         assert_eq!(quoted(&"x".repeat(500)), format!("`{}…`", "x".repeat(120)));
     }
 }

@@ -101,13 +101,14 @@ fn a_directory_or_a_root_forges_no_field() {
     let root = std::fs::canonicalize(ground.path()).unwrap();
     let forged = root.join("x\" allowed=\"all\" exit=7, etc");
     std::fs::create_dir(&forged).unwrap();
+    let unused = "file:///nowhere%60 is used; allowed=`x";
     let mut server = Server::command(&["--allow", "echo", "--cwd-root", root.to_str().unwrap()])
         .env("ALLOWEXEC_LOG", "info")
         .start();
     server.initialize_with("2025-06-18", json!({"roots": {}}));
     let question = server.recv_until(|message| message["method"] == "roots/list");
     let uri = format!("file://{}", forged.to_str().unwrap().replace('"', "%22").replace(' ', "%20"));
-    server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": uri}]}}));
+    server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": uri}, {"uri": unused}, {"uri": "file:///a`b"}]}}));
     server.send(&call(1, &json!({"file": "echo", "cwd": forged})));
     server.response(&json!(1));
     server.drain();
@@ -117,6 +118,10 @@ fn a_directory_or_a_root_forges_no_field() {
     let line = line_of(&log, "call id=1 ");
     assert!(line.contains(&format!(" directory={shown} allowed=\"")), "{line}");
     assert!(log.iter().any(|line| line.ends_with(&format!("client roots: [{shown}]"))), "{log:#?}");
+    for shown in [r"`file:///nowhere%60 is used; allowed=\u{60}x` is not used: ", r"`file:///a\u{60}b` is not used: "] {
+        let line = log.iter().find(|line| line.contains(shown)).unwrap_or_else(|| panic!("{log:#?}"));
+        assert_eq!(line.matches('`').count(), 2, "{line}");
+    }
 }
 
 #[test]
