@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use super::reading::{changes_reading, seems_to_change_reading};
+
 /// The variables that are passed on if the server has them.
 const PASSED: &[&str] = if cfg!(windows) {
     &[
@@ -78,7 +80,11 @@ pub struct EnvironmentSettings {
 
 /// The variables that every command gets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    /// Those of them that change how programs read their arguments.
+    of_reading: Vec<OsString>,
+}
 
 impl Environment {
     /// Builds it from the variables that are passed on (`HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LC_*`, `TZ`,
@@ -120,17 +126,40 @@ impl Environment {
                 }
             }
         }
-        Self(variables)
+        let is_named = |name: &OsStr| {
+            settings.variables.iter().any(|variable| match variable {
+                Variable::Pass(named) | Variable::Set(named, _) => is_same(OsStr::new(named), name),
+            })
+        };
+        let is_of_reading =
+            |name: &&OsString| changes_reading(name) || (seems_to_change_reading(name) && !is_named(name));
+        let of_reading = variables.keys().filter(is_of_reading).cloned().collect();
+        Self { variables, of_reading }
+    }
+
+    /// The variables that change how programs read their arguments. Commands whose arguments a rule describes don't get them,
+    /// unless the rule itself sets them.
+    pub fn of_reading(&self) -> &[OsString] {
+        &self.of_reading
+    }
+
+    /// The same without these.
+    #[must_use]
+    pub fn without_those_of_reading(mut self) -> Self {
+        for name in std::mem::take(&mut self.of_reading) {
+            self.variables.remove(&name);
+        }
+        self
     }
 
     /// The variables, by name.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Sets one more variable, replacing one of the same name.
     pub fn set(&mut self, name: &str, value: OsString) {
-        insert(&mut self.0, name.into(), value);
+        insert(&mut self.variables, name.into(), value);
     }
 }
 
@@ -143,7 +172,7 @@ fn insert(variables: &mut BTreeMap<OsString, OsString>, name: OsString, value: O
     variables.insert(name, value);
 }
 
-fn is_same(left: &OsStr, right: &OsStr) -> bool {
+pub(super) fn is_same(left: &OsStr, right: &OsStr) -> bool {
     if cfg!(windows) { left.eq_ignore_ascii_case(right) } else { left == right }
 }
 
@@ -189,6 +218,15 @@ mod tests {
         let pass = |name: &str| Variable::Pass(name.to_owned());
         let named = [pass("SECRET"), pass("PATH"), pass("MISSING"), Variable::Set("TERM".into(), "vt100".into())];
         assert_eq!(build(false, &named), format!("{fixed} SECRET=s TERM=vt100"));
+        // A variable whose name looks like one of those is unset for described commands only where nobody named it.
+        let inherited = ["POSIXLY_CORRECT", "JAVA_OPTS", "NODE_OPTIONS", "BLOCKSIZE", "FIGNORE"];
+        let settings = EnvironmentSettings {
+            inherited: inherited.into_iter().map(|name| (name.into(), "1".into())).collect(),
+            inherit_all: true,
+            variables: vec![pass("JAVA_OPTS"), Variable::Set("TAR_OPTIONS".into(), "-v".into())],
+            path: "/bin".into(),
+        };
+        assert_eq!(Environment::new(&settings).of_reading(), ["NODE_OPTIONS", "POSIXLY_CORRECT", "TAR_OPTIONS"]);
         let path = [Variable::Set("PATH".into(), "/opt".into())];
         assert_eq!(build(false, &path), format!("{} TERM=dumb", fixed.replace("PATH=/bin", "PATH=/opt")));
     }

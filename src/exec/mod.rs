@@ -32,6 +32,7 @@ mod own_binary;
 mod own_directory;
 #[cfg(unix)]
 mod phases;
+mod reading;
 mod resources;
 mod run;
 mod spool;
@@ -66,6 +67,7 @@ pub(crate) use own_directory::stay_in_directory;
 pub(crate) use phases::LEFTOVER_GRACE;
 #[cfg(unix)]
 pub(crate) use phases::{DRAIN, Due, Phases};
+pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
 use run::Told;
 pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};

@@ -260,6 +260,10 @@ impl Processes {
         }
         let variables = self.environment.variables();
         command.env_clear().envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let describes = allowed.rule().is_some_and(|rule| rule.describes_arguments());
+        for name in self.environment.of_reading().iter().filter(|_| describes) {
+            command.env_remove(name);
+        }
         for name in &allowed.env().unset {
             command.env_remove(name);
         }

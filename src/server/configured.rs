@@ -9,11 +9,12 @@ use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
-use crate::exec::{Environment, OperatorProgram, Variable};
+use crate::exec::{Environment, OperatorProgram, Variable, changes_reading};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
 use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath};
 use crate::sandbox::Level;
+use crate::text::escape;
 use crate::tools::DescribedCommand;
 
 /// What is demanded of programs; `None` if nothing is.
@@ -40,6 +41,17 @@ pub(super) fn command_paths(environment: &Environment, allow: &AllowList) -> Com
     };
     let levels = allow.rules().iter().flat_map(|rule| rule.level.levels());
     iter::once(path).chain(levels.filter_map(of_level)).collect()
+}
+
+/// The variables that the operator names and that no command with described arguments gets, as messages show them.
+pub(super) fn unset_for_rules(config: &Config, allow: &AllowList) -> Vec<String> {
+    if !allow.rules().iter().any(|rule| rule.describes_arguments()) {
+        return Vec::new();
+    }
+    let named = config.env.value.iter().map(variable).map(|variable| match variable {
+        Variable::Pass(name) | Variable::Set(name, _) => name,
+    });
+    named.filter(|name| changes_reading(name.as_ref())).map(|name| format!("`{}`", escape(&name))).collect()
 }
 
 /// What models are told about the commands that policies describe.

@@ -70,6 +70,8 @@ pub struct Parts {
     pub(super) bounds_paths: bool,
     /// Whether the allow-list is the default one of the shell's tools, because the operator named no command.
     pub(super) allows_by_default: bool,
+    /// Variables that the operator names and that commands with described arguments don't get, as messages show them.
+    pub(super) unset_for_rules: Vec<String>,
     /// Warnings about variables that other servers read.
     pub(super) settings_of_others: Vec<String>,
     /// What keeps the output of calls, for the tools that read it; `None` without them.
@@ -104,6 +106,7 @@ impl Parts {
             variables: config.env.value.iter().map(configured::variable).collect(),
             path: search_path.to_variable(),
         });
+        let unset_for_rules = configured::unset_for_rules(config, &allow);
         let paths = configured::command_paths(&environment, &allow);
         let (mut confinement, sandbox, rules) =
             Confinement::new(config, &allow, &directories, (&programs, &paths), &launcher);
@@ -145,7 +148,11 @@ impl Parts {
             if let Some(sandbox) = &sandbox {
                 confinement.warn_of_shell(sandbox);
             }
-            ShellSettings { program, environment: environment.clone(), sandbox, launcher, guard: guard.clone() }
+            // The shell has one environment for all commands.
+            let describes = allow.rules().iter().any(|rule| rule.describes_arguments());
+            let environment = environment.clone();
+            let environment = if describes { environment.without_those_of_reading() } else { environment };
+            ShellSettings { program, environment, sandbox, launcher, guard: guard.clone() }
         });
         let processes =
             Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
@@ -186,6 +193,7 @@ impl Parts {
             observer: Arc::new(Unobserved),
             bounds_paths: config.rules.iter().any(|rule| rule.level.has_paths()),
             allows_by_default: config.allow.source == Source::Default && !config.allow.value.is_empty(),
+            unset_for_rules,
             settings_of_others: config.surroundings.settings_of_others(),
             keeper: config
                 .background

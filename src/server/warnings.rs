@@ -31,6 +31,13 @@ impl Parts {
             );
         }
         warnings.extend(self.settings_of_others.iter().cloned());
+        if !self.unset_for_rules.is_empty() {
+            warnings.push(format!(
+                "commands whose arguments a rule describes don't get {}, which changes how programs read their arguments; what \
+                 such a command needs belongs in `env: {{set: …}}` of its rule",
+                self.unset_for_rules.join(", ")
+            ));
+        }
         warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
         for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
             if let Some(reach) = reach_of(name) {

@@ -53,6 +53,7 @@ mod processes;
 mod profiles;
 mod public_interface;
 mod reach;
+mod reading;
 mod readme;
 mod record;
 mod recording;

@@ -61,6 +61,11 @@ impl CommandRule {
             && self.has_no_settings()
     }
 
+    /// Whether it says anything about the words of its calls, so that it depends on how the program reads them.
+    pub fn describes_arguments(&self) -> bool {
+        !matches!(self.level.arguments, Arguments::Any { .. }) || !self.level.insert.is_empty()
+    }
+
     /// Whether a person has to approve each of its calls, whatever its arguments are.
     pub fn asks_always(&self) -> bool {
         matches!(self.level.arguments, Arguments::Any { effect: Effect::Ask, .. })

@@ -59,6 +59,7 @@ pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) ->
     let escapes = Escapes::of(base);
     let first = warnings.len();
     settings::warn_of_written_paths(command, warnings);
+    settings::check_reading(command)?;
     for level in command.level.levels() {
         if let Arguments::Any { .. } = level.arguments {
             if let Some(reach) = reach.filter(|_| level.path.len() == 1) {

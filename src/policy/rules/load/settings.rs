@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use super::super::error::{PolicyError, PolicyWarning};
+use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{
-    Access, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, SandboxWord, Takes, ValueType,
+    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord, Syntax,
+    Takes, ValueType,
 };
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
 use super::keys;
+use crate::policy::quoted;
 use crate::text::{read_duration, read_size};
 
 /// Reads the settings. Those that are not given stay as the command has them.
@@ -174,5 +176,28 @@ pub(super) fn warn_of_written_paths(command: &CommandRule, warnings: &mut Vec<Po
                 command.name
             ),
         }));
+    }
+}
+
+/// Makes programs end their options at the first operand, whatever its value is; see getopt(3).
+const POSIXLY_CORRECT: &str = "POSIXLY_CORRECT";
+
+/// Checks that a command's own variables don't make its program read words in another order than the rule.
+pub(super) fn check_reading(command: &CommandRule) -> Result<(), PolicyError> {
+    let is_moved = |level: &&Level| {
+        level.syntax == Syntax::Gnu
+            && level.order != Order::OptionsFirst
+            && matches!(level.arguments, Arguments::Described { .. })
+    };
+    let levels = command.level.levels();
+    let is_set = levels.iter().any(|level| level.env.set.contains_key(POSIXLY_CORRECT));
+    match levels.into_iter().find(is_moved).filter(|_| is_set) {
+        None => Ok(()),
+        Some(level) => {
+            let what = format!("`env` of command {}", quoted(&command.name));
+            let expected = format!("no `{POSIXLY_CORRECT}`, `order: options_first` or `syntax: posix` with it");
+            let found = format!("`{POSIXLY_CORRECT}` with another order of `{}`", level.title());
+            Err(PolicyError { origin: level.origin.clone(), problem: Problem::Value { what, expected, found } })
+        }
     }
 }

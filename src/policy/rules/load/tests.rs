@@ -275,6 +275,23 @@ fn an_empty_list_of_directories_is_an_error_and_does_not_mean_anywhere() {
 }
 
 #[test]
+fn a_rule_sets_no_variable_that_makes_its_program_read_words_in_another_order() {
+    let rule = |more: &str| {
+        format!(
+            "commands:\n  cat: {{options: {{-n: flag}}, operands: [{{path: read}}], env: {{set: {{POSIXLY_CORRECT: ''}}}}{more}}}"
+        )
+    };
+    check(
+        &rule(""),
+        "2: `env` of command `cat`: expected no `POSIXLY_CORRECT`, `order: options_first` or `syntax: posix` with it, found `POSIXLY_CORRECT` with \
+         another order of `cat`",
+    );
+    for first in [", order: options_first", ", syntax: posix"] {
+        load(&rule(first)).unwrap();
+    }
+}
+
+#[test]
 fn operands_have_a_type_and_one_variable_number() {
     let operands = |text: &str, expected: &str| check(&format!("commands:\n  x:\n    operands: {text}"), expected);
     operands("[text]", "3: an operand: expected a mapping, found `text`");
