@@ -5,7 +5,7 @@ use super::decision::{self, Facts, Judged};
 use super::proposal::Approved;
 use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
 use super::{
-    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Refusal, Rule, WorkingDirectory,
+    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
 };
 use crate::files::FileState;
 use crate::text::nearest;
@@ -50,8 +50,19 @@ impl Policy {
             has_input,
             is_in_rule: true,
         };
-        if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &facts.rule) {
+        if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &mut facts.rule) {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
+            if matches!(rule, Rule::Any | Rule::Project(_)) {
+                // A rule is for a file, by whatever word a call reaches it.
+                let project = directories.project_for_commands().map(|project| project.path());
+                let of_file = |program: &Program| {
+                    self.programs.rule_of(program.path(), command.word(), self.allow.rules(), project)
+                };
+                if let Some(described) = facts.program.as_ref().and_then(of_file) {
+                    *rule = Rule::Described(described);
+                    facts.program = facts.program.map(|program| program.by(rule.clone()));
+                }
+            }
             facts.untrusted = facts.program.as_ref().and_then(|program| self.guard()?.glance(program.path()).err());
             if let Rule::Described(rule) = rule {
                 let judged = judged(rule, command.words(), directories, directory);

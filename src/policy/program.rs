@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::rules::{CommandRule, Rules};
 use super::windows_name::{self, Endings};
 use super::{Rule, WorkingDirectory};
-use crate::files::is_executable;
+use crate::files::{Held, is_executable};
 
 /// The search path of a server that was started without `PATH`.
 const DEFAULT_PATH: &str =
@@ -75,6 +76,9 @@ impl SearchPath {
     }
 }
 
+/// Programs that are many in one file, and do what the name says that they are called by.
+const HOLD_MANY: [&str; 6] = ["busybox", "toybox", "coreutils", "rustup", "kmod", "systemctl"];
+
 /// The file of an allowed program, and what allows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -91,6 +95,11 @@ impl Program {
     /// Whether the server's user may execute it; on Windows any file counts.
     pub(crate) fn is_executable(&self) -> bool {
         is_executable(&self.path)
+    }
+
+    /// The same program, but allowed by something else.
+    pub(super) fn by(self, rule: Rule) -> Self {
+        Self { rule, ..self }
     }
 
     /// Whether this is the file that the word asks for: on Windows `tool.bat` does not ask for `tool.exe`.
@@ -135,7 +144,7 @@ impl Programs {
             // The policy may name the file, or another name to look up.
             Rule::Described(described) => {
                 let found = self.find_listed(described.sought()).filter(|program| program.answers_to(word));
-                return found.map(|program| Program { rule, ..program });
+                return found.map(|program| program.by(rule));
             }
             Rule::Any if is_path(word) => self.at(directory.path().join(word))?,
             Rule::Any => self.look_up(word)?,
@@ -151,6 +160,36 @@ impl Programs {
     pub fn find_listed(&self, entry: &str) -> Option<Program> {
         let path = if is_path(entry) { self.at(self.directory.join(entry)) } else { self.look_up(entry) }?;
         Some(Program { path, rule: Rule::Entry(entry.to_owned()) })
+    }
+
+    /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. A
+    /// relative path of a rule counts from the server's directory and from the project.
+    ///
+    /// A rule that is for one of many programs in a file is for calls of that name alone.
+    pub(super) fn rule_of(
+        &self,
+        program: &Path,
+        word: &str,
+        rules: &Rules,
+        project: Option<&Path>,
+    ) -> Option<Arc<CommandRule>> {
+        let identity = |path: &Path| Held::open(path).ok().map(|held| held.identity().clone());
+        let called = identity(program)?;
+        let is_same = |path: &Path| identity(path).is_some_and(|other| other == called);
+        let is_for_file = |rule: &&Arc<CommandRule>| {
+            let of_list = self.find_listed(rule.sought()).is_some_and(|listed| is_same(listed.path()));
+            let of_project = || project.filter(|_| is_path(rule.sought()));
+            of_list || of_project().is_some_and(|project| is_same(&project.join(rule.sought())))
+        };
+        let found: Vec<&Arc<CommandRule>> = rules.iter().filter(is_for_file).collect();
+        let name = Path::new(word).file_name();
+        let named = found.iter().copied().find(|rule| Path::new(&rule.name).file_name() == name);
+        let holds_many = || {
+            let real = program.canonicalize().ok();
+            let place = real.as_deref().and_then(Path::parent);
+            place.is_some_and(|place| HOLD_MANY.iter().any(|name| is_same(&place.join(name))))
+        };
+        named.or_else(|| found.first().copied().filter(|_| !holds_many())).cloned()
     }
 
     fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<PathBuf> {

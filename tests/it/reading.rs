@@ -1,4 +1,5 @@
-//! What a rule relies on: that programs read words as it does, whatever the environment says.
+//! What a rule relies on: that it decides whatever word leads to its program, and that programs read words as it does, whatever
+//! the environment says.
 #![cfg(unix)]
 
 use std::fs;
@@ -103,5 +104,122 @@ fn what_a_rule_sets_itself_reaches_its_command() {
         let text = server.call("execute_command", json!({"command": format!("printenv {name}")}))["content"][0]["text"]
             .to_string();
         assert!(text.contains("own"), "{name}: {text}");
+    }
+}
+
+/// Words that lead to `deploy/preview`, from the project.
+const SPELLINGS: &[&str] = &[
+    "./deploy/preview",
+    "deploy/preview",
+    "././deploy/preview",
+    "./deploy//preview",
+    "./deploy/../deploy/preview",
+    "deploy/./preview",
+    "../project/deploy/preview",
+    "./link",
+    "./deploy/link",
+    "./hard",
+    "./directory/preview",
+    "[base]/project/deploy/preview",
+    "[base]/project/hard",
+    "//[base]/project/deploy/../link",
+];
+
+#[test]
+fn a_rule_belongs_to_its_file_and_not_to_a_spelling() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (_dir, base) = project();
+    let at = |name: &str| base.join("project").join(name);
+    fs::create_dir(at("deploy")).unwrap();
+    for name in ["deploy/preview", "other"] {
+        let _quiet = crate::support::server::spawning();
+        fs::write(at(name), "#!/bin/sh\necho it ran $*\n").unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    symlink("deploy/preview", at("link")).unwrap();
+    symlink("preview", at("deploy/link")).unwrap();
+    symlink("deploy", at("directory")).unwrap();
+    fs::hard_link(at("deploy/preview"), at("hard")).unwrap();
+    let policy = base.join("rules.yaml");
+    let file = at("deploy/preview");
+    let rule = |name: &str, program: &str| {
+        format!("commands:\n  {name}: {{program: {program}, operands: [{{one_of: [staging], count: '0..1'}}]}}\n")
+    };
+    fs::write(&policy, rule("preview", file.to_str().unwrap())).unwrap();
+    fs::write(base.join("relative.yaml"), rule("preview", "deploy/preview")).unwrap();
+    let policies = [policy.to_str().unwrap(), base.join("relative.yaml").to_str().unwrap()].map(str::to_owned);
+    for (level, everything) in
+        [("off", "--allow-project-commands"), ("strict", "--allow-project-commands"), ("off", "--allow=*")]
+    {
+        // Asked for, and nobody is there to say yes; or limited to one word.
+        let asked = |name: &str| vec!["--ask".to_owned(), name.to_owned()];
+        for how in [asked("./deploy/preview"), asked(file.to_str().unwrap())] {
+            let how: Vec<&str> = how.iter().map(String::as_str).collect();
+            assert_decided(&base, &[&["--sandbox", level, everything][..], &how].concat(), "");
+        }
+        for policy in &policies {
+            assert_decided(&base, &["--sandbox", level, everything, "--policy", policy], " staging");
+        }
+    }
+    // Where the server was started elsewhere, a relative path of a rule is one of the project too.
+    let args = ["--allow-project-commands", "--project-dir", "project", "--policy", &policies[1]];
+    let mut server = Server::command(&args).dir(&base).start();
+    server.initialize("2025-06-18");
+    let text = server.call("execute_command", json!({"command": "deploy/preview production"})).to_string();
+    assert!(!text.contains("it ran"), "{text}");
+}
+
+/// Every spelling is decided by the rule: with `granted` the call runs, and with another word it does not.
+fn assert_decided(base: &std::path::Path, args: &[&str], granted: &str) {
+    let other = base.join("project/other");
+    let more = ["--project-dir", ".", "--exec", other.to_str().unwrap(), "--exec", "/bin/sh"];
+    let args = if args.contains(&"strict") { [args, &more].concat() } else { [args, &more[..2]].concat() };
+    for revision in ["2025-06-18", ""] {
+        let mut server = Server::command(&args).dir(base.join("project")).start();
+        if !revision.is_empty() {
+            server.initialize(revision);
+        }
+        let mut run = |line: &str| {
+            let mut params = json!({"name": "execute_command", "arguments": {"command": line}});
+            if revision.is_empty() {
+                params["_meta"] = crate::support::modern_meta();
+            }
+            server.request("tools/call", params).to_string()
+        };
+        for spelling in SPELLINGS {
+            let word =
+                spelling.replace("//[base]", &format!("/{}", base.display())).replace("[base]", base.to_str().unwrap());
+            let text = run(&format!("{word} production"));
+            assert!(!text.contains("it ran"), "{args:?}, {word}: {text}");
+            if !granted.is_empty() {
+                let text = run(&format!("{word}{granted}"));
+                assert!(text.contains("it ran"), "{args:?}, {word}: {text}");
+            }
+        }
+        let text = run("./other production");
+        assert!(text.contains("it ran production"), "{args:?}: {text}");
+        assert!(!run("./deploy/preview/").contains("it ran"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_one_of_many_programs_in_a_file_is_for_that_name() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (_dir, base) = project();
+    {
+        let _quiet = crate::support::server::spawning();
+        fs::write(base.join("busybox"), "#!/bin/sh\necho it is ${0##*/}\n").unwrap();
+        fs::set_permissions(base.join("busybox"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for name in ["echo", "basename"] {
+        symlink("busybox", base.join(name)).unwrap();
+    }
+    let echo = base.join("echo");
+    let args = ["--allow", "*", "--ask", echo.to_str().unwrap()];
+    let mut server = Server::command(&args).dir(&base).start();
+    server.initialize("2025-06-18");
+    for (line, runs) in [("./basename x", true), ("./echo said", false), ("././echo said", false)] {
+        let text = server.call("execute_command", json!({"command": line}))["content"][0]["text"].to_string();
+        assert_eq!(text.contains("it is basename"), runs, "{line}: {text}");
     }
 }

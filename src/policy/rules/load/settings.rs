@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{
-    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord, Syntax,
-    Takes, ValueType,
+    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord,
+    Syntax, Takes, ValueType,
 };
 use super::super::yaml::{Kind, Node};
 use super::Context;
