@@ -3,7 +3,8 @@
 //! Names, arguments, paths and messages come from clients, files and commands. Only this layer decides which of their
 //! characters are shown unchanged. It does not know where they are shown, and imports nothing of ours.
 //!
-//! - [`escape`] replaces characters that are invisible, move the cursor or change the direction of text.
+//! - [`is_plain`] says which characters are shown unchanged: not those that are invisible, change or imitate others.
+//! - [`escape`] replaces the others.
 //! - [`write_json_string`] writes text as JSON does, and fast.
 //! - [`nearest`] finds the known word that an unknown one was probably meant to be.
 //! - [`read_duration`] and [`read_size`] read amounts with units.
@@ -16,6 +17,7 @@ mod amount;
 mod escape;
 mod json;
 mod nearest;
+mod plain;
 mod secrets;
 mod terminal;
 pub(crate) mod time;
@@ -24,9 +26,10 @@ pub(crate) use amount::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN, counted};
 pub use amount::{
     DurationError, LARGEST_SIZE, LONGEST_DURATION, SizeError, duration_text, read_duration, read_size, size_text,
 };
-pub use escape::{escape, escape_block, escape_bytes, escape_os, is_plain, is_right_to_left};
+pub use escape::{escape, escape_block, escape_bytes, escape_os};
 pub use json::{json_string_length, write_json_string};
 pub use nearest::nearest;
+pub use plain::{is_plain, is_right_to_left};
 pub(crate) use terminal::{Cleaned, clean};
 
 mod quote;

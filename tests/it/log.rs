@@ -6,9 +6,10 @@ use crate::support::Server;
 use crate::support::server::modern_meta;
 use serde_json::{Value, json};
 
-/// Characters that hide, move or turn text, beside what ASCII has.
+/// Characters that hide, move or turn text or look like quotes, beside what ASCII has.
 const HIDING: &str = "\u{61c}\u{200b}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2028}\u{2029}\u{2060}\u{2066}\u{2067}\
-                      \u{2068}\u{2069}\u{85}\u{9b}\u{ad}\u{feff}\u{e0041}\u{e007f}";
+                      \u{2068}\u{2069}\u{85}\u{9b}\u{ad}\u{feff}\u{e0041}\u{e007f}\
+                      \u{ff02}\u{2ba}\u{2033}\u{201c}\u{201d}\u{2019}\u{ff3c}\u{338}\u{301}\u{489}\u{e000}\u{378}";
 
 /// What the server logs at the level `info` while these messages are answered.
 fn logged(args: &[&str], messages: &[Value]) -> Vec<String> {
@@ -125,7 +126,7 @@ fn a_directory_or_a_root_forges_no_field() {
 }
 
 #[test]
-fn no_character_that_hides_or_turns_text_is_logged() {
+fn no_character_that_hides_turns_or_imitates_text_is_logged() {
     let mut traced = call(3, &json!({"file": "echo"}));
     traced["params"]["_meta"] = modern_meta();
     traced["params"]["_meta"]["traceparent"] = json!(HIDING);

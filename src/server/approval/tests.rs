@@ -65,6 +65,11 @@ fn no_text_looks_like_another_command() {
         // Hebrew, Arabic, Arabic digits, a Hebrew ligature, and the oldest of them.
         "\u{5d0}\" \"\u{5d1}",
         "/home/\u{627}/1/\u{661}/\u{fb1d}/\u{10900}",
+        // What looks like quotes or a backslash, marks that strike out what is before them or cover the line, no characters at all.
+        "a\u{ff02} \u{ff02}b\u{2ba} \u{2033}c\u{201d} \u{201c}d\u{2019}\u{ff3c}\u{201d}",
+        "a\u{338}\u{20dd}",
+        &"\u{e33}\u{301}".repeat(100),
+        "\u{e000}\u{378}\u{1160}\u{10ffff}",
     ] {
         let text = asked_about(&["echo", word]).text(AnswerOf::OneCall).unwrap();
         assert_eq!(text.lines().count(), 6, "{text}");
@@ -73,6 +78,9 @@ fn no_text_looks_like_another_command() {
         let command = text.lines().nth(1).unwrap();
         let inside = command.strip_prefix("command: \"echo\" \"").unwrap().strip_suffix('"').unwrap();
         assert!(!inside.replace("\\\\", "").replace("\\\"", "").contains('"'), "{command}");
+        let changes =
+            |character| "\u{ff02}\u{2ba}\u{2033}“”’＼\u{338}\u{20dd}\u{301}\u{e000}\u{378}".contains(character);
+        assert!(!text.contains(changes), "{text}");
     }
 }
 
