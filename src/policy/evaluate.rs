@@ -95,29 +95,33 @@ impl Policy {
         decision
     }
 
-    /// The words of a refused call, without what may be a secret according to the rule of its first word. The rule also
-    /// counts if the first word is a path that ends with its name, or is spelled almost like it.
+    /// The words of a refused call that no rule has judged, without what may be a secret according to the rule of its first word.
+    /// The rule also counts if the first word is a path that ends with its name, or is spelled almost like it. If there is none,
+    /// the call may start a command with a rule, so that of the first word that names one counts.
     pub(crate) fn without_secrets(&self, words: Vec<String>) -> Vec<String> {
         let rules = self.allow.rules();
-        let rule = |word: &str| {
-            let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-            rules.get(word).or_else(|| rules.get(name)).or_else(|| rules.get(nearest(name, rules.names())?))
+        let name = |word: &str| word.rsplit(['/', '\\']).next().unwrap_or(word).to_owned();
+        let exact = |word: &str| rules.get(word).or_else(|| rules.get(&name(word)));
+        let near = |word: &str| rules.get(nearest(name(word).as_str(), rules.names())?);
+        let hidden = |words: &[String]| {
+            let (first, others) = words.split_first()?;
+            let place = match exact(first).or_else(|| near(first)) {
+                Some(rule) if rule.has_secrets() => 0,
+                Some(_) | None => {
+                    1 + others.iter().position(|word| exact(word).is_some_and(|rule| rule.has_secrets()))?
+                }
+            };
+            let (before, own) = words.split_at(place);
+            let rule = own.first().and_then(|word| exact(word).or_else(|| near(word)))?;
+            Some([before, &rule.without_values(own)].concat()).filter(|hidden| hidden != words)
         };
         match words.as_slice() {
-            [] => words,
             // This may be a line that could not be split.
             [line] => {
-                let parts: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-                let first = parts.first().map(|first| first.replace(['"', '\''], ""));
-                match first.and_then(|first| rule(&first)) {
-                    Some(rule) if rule.without_secrets(&parts) != parts => vec![rule.without_secrets(&parts).join(" ")],
-                    Some(_) | None => words,
-                }
+                let parts: Vec<String> = line.split_whitespace().map(|part| part.replace(['"', '\''], "")).collect();
+                hidden(&parts).map_or(words, |hidden| vec![hidden.join(" ")])
             }
-            [first, ..] => match rule(first) {
-                Some(rule) => rule.without_secrets(&words),
-                None => words,
-            },
+            all => hidden(all).unwrap_or(words),
         }
     }
 

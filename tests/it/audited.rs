@@ -938,8 +938,10 @@ fn no_value_of_a_variable_stands_in_a_record_or_the_log_or_the_list_of_calls() {
 fn no_secret_of_a_rule_stands_in_the_record_of_a_call_that_is_refused() {
     let log = Log::new();
     let policy = log.base.join("policy.yaml");
-    let rule = "options: {\"--token\": {text: {}, secret: true}, \"-p\": {text: {}, secret: true}, \"-v\": flag}";
-    fs::write(&policy, format!("commands:\n  echo: {{{rule}}}\n  true: {{{rule}, decision: ask}}\n")).unwrap();
+    let rule = "options: {\"--token\": {text: {}, secret: true}, \"-p\": {text: {}, secret: true}, \"-v\": flag, \"--name\": {text: {}}}";
+    let go = "syntax: go, options: {\"-p\": {text: {}, secret: true}, \"-token\": {text: {}, secret: true}, \"-n\": {text: {}}}";
+    fs::write(&policy, format!("commands:\n  echo: {{{rule}}}\n  true: {{{rule}, decision: ask}}\n  go: {{{go}}}\n"))
+        .unwrap();
     let path = policy.to_str().unwrap();
     let mut server =
         log.server(&["--policy", path, "--tools", "all", "--log", "debug", "--cwd-root", log.base.to_str().unwrap()]);
@@ -951,6 +953,23 @@ fn no_secret_of_a_rule_stands_in_the_record_of_a_call_that_is_refused() {
         ("execute_command", json!({"command": "echo --tokne=planted"})),
         ("execute_command", json!({"command": "echo -vpplanted -x"})),
         ("execute_command", json!({"command": "echo token planted"})),
+        ("execute_command", json!({"command": "echo --toknplanted"})),
+        ("execute_command", json!({"command": "echo --toknplanted=x --TOKENplanted"})),
+        ("execute_command", json!({"command": "echo --name --toknplanted"})),
+        ("execute_command", json!({"command": "echo --name=x;--token=planted"})),
+        ("execute_command", json!({"command": "echo --name $(x)--tokenplanted"})),
+        ("execute_command", json!({"command": "echo --name='x --token=planted"})),
+        ("execute_command", json!({"command": "echo --name='--token=planted"})),
+        ("execute_command", json!({"command": "echo -v=planted --token-planted"})),
+        ("execute_command", json!({"command": "env A=b echo --token planted"})),
+        ("execute_command", json!({"command": "sudo -u x /bin/echo --toknplanted"})),
+        ("execute_command", json!({"command": "go -pplanted"})),
+        ("execute_command", json!({"command": "go --pplanted -n -pplanted"})),
+        ("execute_command", json!({"command": "go -tokenplanted -vpplanted"})),
+        ("execute_process", json!({"file": "go", "args": ["-pplanted"], "cwd": "/"})),
+        ("execute_process", json!({"file": "go", "args": ["-pplanted"], "timeout_ms": "x"})),
+        ("go", json!({"arguments": "-pplanted -tokenplanted"})),
+        ("go", json!({"arguments": "-n=x;-p=planted"})),
         ("execute_command", json!({"command": "/bin/echo --token planted"})),
         ("execute_command", json!({"command": "ehco --token planted"})),
         ("execute_command", json!({"command": "echo --token planted", "cwd": "/"})),
@@ -973,7 +992,7 @@ fn no_secret_of_a_rule_stands_in_the_record_of_a_call_that_is_refused() {
     let listed = server.call("list_calls", json!({})).to_string();
     server.close_stdin();
     assert_eq!(server.wait_exit(), 0);
-    assert_eq!(log.of("decided").len() + 2, calls.len(), "two have wrong arguments");
+    assert_eq!(log.of("decided").len() + 3, calls.len(), "three have wrong arguments");
     let written = fs::read_to_string(log.path()).unwrap();
     for (place, text) in [("record", written), ("log", server.stderr()), ("list of calls", listed)] {
         let found = text.lines().find(|line| line.contains("planted"));

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::grammar::{
-    Access, Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, OptionRule, Syntax, Takes, ValuePlace,
-};
+use super::grammar::{Access, Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, Takes, ValuePlace};
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
@@ -63,7 +61,10 @@ impl CommandRule {
         };
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
-            Err(failure) => return refused(failure.level, refusal::of_failure(&failure, words, &self.level)),
+            Err(failure) => {
+                let shown = self.without_secrets(words);
+                return refused(failure.level, refusal::of_failure(&failure, words, &shown, &self.level));
+            }
         };
         let mut best: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
         let mut outside: Option<(usize, Match<'p>, String)> = None;
@@ -114,67 +115,70 @@ impl CommandRule {
     }
 
     /// The words of a refused call, without anything that may be a secret, if the rule has secrets: an option may be misspelt, so
-    /// its value may be anywhere. What is left is the names of options and subcommands, and the values of known options that
-    /// are not secret.
+    /// its value may be anywhere, also in a word that looks like another option. What is left is the names of options and subcommands
+    /// that the rule knows, and the values of known options that are not secret.
     pub fn without_secrets(&self, words: &[String]) -> Vec<String> {
+        self.shown_of(words, Values::OfKnownOptions)
+    }
+
+    /// The same for words that nobody has judged, such as those of a line with shell syntax: what looks like a value may hold
+    /// more, so only names are left.
+    pub fn without_values(&self, words: &[String]) -> Vec<String> {
+        self.shown_of(words, Values::None)
+    }
+
+    fn shown_of(&self, words: &[String], values: Values) -> Vec<String> {
         let mut shown = words.to_vec();
         if !self.has_secrets() {
             return shown;
         }
         let levels = self.level.levels();
-        let options: Vec<&OptionRule> = levels.iter().flat_map(|level| level.all_options()).collect();
-        let has_names = levels.iter().any(|level| matches!(level.syntax, Syntax::SingleDash | Syntax::Go));
-        let is_long = |word: &str| has_names || word.starts_with("--");
         // A call may have very many words, so they are looked up here and not compared with each option.
-        let mut named: HashMap<&str, (bool, bool)> = HashMap::new();
-        for option in &options {
-            let takes_next = matches!(option.takes, Takes::Value { place: ValuePlace::Anywhere, .. });
+        let mut named: HashMap<&str, Named> = HashMap::new();
+        for option in levels.iter().flat_map(|level| level.all_options()) {
+            let (takes_value, takes_next) = match &option.takes {
+                Takes::Flag => (false, false),
+                Takes::Value { place, .. } => (true, *place == ValuePlace::Anywhere),
+            };
+            let one = Named { is_secret: option.is_secret, takes_value, takes_next };
             for spelling in &option.spellings {
-                let (is_secret, all_take_next) = named.entry(spelling).or_insert((false, true));
-                (*is_secret, *all_take_next) = (*is_secret || option.is_secret, *all_take_next && takes_next);
+                named.entry(spelling).and_modify(|known| *known = known.and(one)).or_insert(one);
             }
         }
         let known = |name: &str| {
             let of_both = [Some(name), name.strip_prefix('-')].into_iter().flatten().filter_map(|name| named.get(name));
-            of_both.copied().reduce(|one, other| (one.0 || other.0, one.1 && other.1))
+            of_both.copied().reduce(Named::and)
         };
-        let secret: HashSet<&str> = options
-            .iter()
-            .filter(|option| option.is_secret)
-            .flat_map(|option| option.spellings.iter().map(String::as_str))
-            .filter(|spelling| is_long(spelling))
-            .collect();
-        let lengths: BTreeSet<usize> = secret.iter().map(|spelling| spelling.len()).collect();
+        let lengths: BTreeSet<usize> = named.keys().map(|name| name.len()).collect();
+        // Where the longest known name ends that the word begins with: what follows may be its value.
+        let end_of_name = |word: &str| {
+            let is_name = |length: &usize| word.get(..*length).is_some_and(|start| named.contains_key(start));
+            lengths.iter().rev().copied().find(is_name).unwrap_or(0)
+        };
         let subcommands: HashSet<&str> = levels.iter().skip(1).map(|level| level.name()).collect();
         let mut follows = Follows::Unknown;
         for word in shown.iter_mut().skip(1) {
             let value_of = std::mem::replace(&mut follows, Follows::Unknown);
-            if value_of == Follows::Secret {
-                word.replace_range(.., HIDDEN);
-                continue;
-            }
             let name = word.split('=').next().unwrap_or(word);
             let from = match (known(word), known(name)) {
-                (Some((is_secret, takes_next)), _) => {
-                    follows = match is_secret {
-                        true => Follows::Secret,
-                        false if takes_next => Follows::Plain,
-                        false => Follows::Unknown,
+                _ if value_of == Follows::Secret => Some(0),
+                (Some(option), _) => {
+                    follows = match option {
+                        Named { is_secret: true, .. } => Follows::Secret,
+                        Named { takes_next: true, .. } if values == Values::OfKnownOptions => Follows::Plain,
+                        Named { .. } => Follows::Unknown,
                     };
                     None
                 }
-                (None, Some((false, _))) => None,
-                (None, Some((true, _))) => Some(name.len() + 1),
-                (None, None) if value_of == Follows::Plain || subcommands.contains(word.as_str()) => None,
-                (None, None) if matches!(word.as_str(), "-" | "--") => None,
-                (None, None) if !word.starts_with('-') => Some(0),
-                (None, None) if is_long(word) => {
-                    let is_secret = |length: &usize| word.get(..*length).is_some_and(|start| secret.contains(start));
-                    let attached = lengths.iter().rev().copied().find(is_secret);
-                    attached.or_else(|| (name != word).then_some(name.len() + 1))
+                (None, Some(Named { is_secret: false, takes_value: true, .. })) if values == Values::OfKnownOptions => {
+                    None
                 }
-                // A letter, followed by what may be its value.
-                (None, None) => word.char_indices().nth(2).map(|(at, _)| at),
+                (None, Some(_)) => Some(name.len() + 1),
+                (None, None) if subcommands.contains(word.as_str()) || matches!(word.as_str(), "-" | "--") => None,
+                (None, None) if !word.starts_with('-') => (value_of != Follows::Plain).then_some(0),
+                // One letter is an option or nothing.
+                (None, None) if word.chars().count() == 2 => None,
+                (None, None) => Some(end_of_name(word)),
             };
             if let Some(from) = from {
                 word.truncate(from);
@@ -182,6 +186,35 @@ impl CommandRule {
             }
         }
         shown
+    }
+}
+
+/// Which values are left in the words of a refused call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Values {
+    /// Those of options that are not secret.
+    OfKnownOptions,
+    None,
+}
+
+/// What the rule says about the options with a name.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    /// One of them is secret.
+    is_secret: bool,
+    /// All of them take a value.
+    takes_value: bool,
+    /// All of them take the next word as their value.
+    takes_next: bool,
+}
+
+impl Named {
+    fn and(self, other: Self) -> Self {
+        Self {
+            is_secret: self.is_secret || other.is_secret,
+            takes_value: self.takes_value && other.takes_value,
+            takes_next: self.takes_next && other.takes_next,
+        }
     }
 }
 

@@ -19,18 +19,22 @@ pub fn written(words: &[String]) -> String {
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The sentence for words that match no form. `root` is the level of the command.
-pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) -> String {
+/// The sentence for words that match no form. `shown` are the words without secrets, and `root` is the level of the command. Nothing that
+/// is hidden in a word gets into the sentence.
+pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], shown: &[String], root: &Level) -> String {
     let way = way_to(root, failure.level);
     let title = format!("`{}`", failure.level.title());
-    let word = words.get(failure.word).map_or("", String::as_str);
+    let [word, shown] = [words, shown].map(|words| words.get(failure.word).map_or("", String::as_str));
+    let is_hidden = word != shown;
     let sentence = match &failure.wrong {
         Mismatch::UnknownOption(None) => {
             // The operator's hint is better.
             let has_hint = hint_of(way.iter().copied(), word).is_some();
             let instead = if has_hint { String::new() } else { instead_of(name_of(word), failure, &way) };
-            format!("{title} does not take {}{instead}", quoted(name_of(word)))
+            format!("{title} does not take {}{instead}", quoted(name_of(shown)))
         }
+        // The letter may be the first one of a secret.
+        Mismatch::UnknownOption(Some(_)) if is_hidden => format!("{title} does not take {}", quoted(shown)),
         Mismatch::UnknownOption(Some(letter)) => {
             format!("{title} does not take {}, a letter of {}", quoted(&format!("-{letter}")), quoted(word))
         }
@@ -62,21 +66,23 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
                 && matches!(value, ValueType::Text(text) if text.first.is_empty())
                 && given.starts_with(['-', '+'])
                 && failure.level.syntax != Syntax::SingleDash;
-            let how = match is_attachable && !option.is_secret {
+            let is_secret = option.is_secret || is_hidden;
+            let how = match is_attachable && !is_secret {
                 true => {
                     format!("; if that is the value, attach it: {}", attached(&spelled, given, failure.level.syntax))
                 }
                 false => String::new(),
             };
-            let given = if option.is_secret { "what was given".to_owned() } else { why_not(value, given) };
+            let given = if is_secret { "what was given".to_owned() } else { why_not(value, given) };
             format!("{spelled} takes {}, not {given}{how}", described(value))
         }
         Mismatch::BadOperand(operand) => {
             let place = operand.name.as_ref().map_or_else(String::new, |name| format!(" as {name}"));
-            let given = if operand.is_secret { "what was given".to_owned() } else { why_not(&operand.value, word) };
+            let is_secret = operand.is_secret || is_hidden;
+            let given = if is_secret { "what was given".to_owned() } else { why_not(&operand.value, word) };
             format!("{title} takes {}{place}, not {given}", described(&operand.value))
         }
-        Mismatch::TooMany => format!("{} is one word too many for {title}", quoted(word)),
+        Mismatch::TooMany => format!("{} is one word too many for {title}", quoted(shown)),
         Mismatch::TooFew(operand) => match &operand.name {
             Some(name) => format!("{title} needs {name}: {}", described(&operand.value)),
             None => format!("{title} needs one more word: {}", described(&operand.value)),
@@ -88,20 +94,20 @@ pub(super) fn of_failure(failure: &Failure<'_>, words: &[String], root: &Level) 
         Mismatch::OptionAfterOperand => {
             format!(
                 "{} comes after an operand, but {title} takes options first; move it to the front",
-                quoted(name_of(word))
+                quoted(name_of(shown))
             )
         }
         Mismatch::OperandAfterOption => {
             format!(
                 "{} comes after an option, but {title} takes its operands first; move it to the front",
-                quoted(word)
+                quoted(shown)
             )
         }
         Mismatch::DoubleDash => format!("{title} does not take `--` here; leave it out"),
         Mismatch::UnknownSubcommand => {
             format!(
                 "{title} may not be called with {}; its subcommands here are {}",
-                quoted(word),
+                quoted(shown),
                 subcommands(failure.level)
             )
         }

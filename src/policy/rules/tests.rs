@@ -524,7 +524,7 @@ commands:
     };
     assert_eq!(shown("git -P log x"), ("git -c a=b -P log --no-ext-diff x".to_owned(), "git -P log x".to_owned()));
     assert_eq!(shown("git log --token=s -pt -p u x").1, "git log --token=*** -p*** -p *** x");
-    assert_eq!(shown("git log --token s --bad -pt").1, "git log --token *** --bad -p***");
+    assert_eq!(shown("git log --token s --bad -pt").1, "git log --token *** *** -p***");
 }
 
 #[test]
@@ -538,6 +538,8 @@ commands:
       log: {options: {"--password": {text: {}, secret: true}, "-p": {text: {}, secret: true}, "--count": {integer: [1, 9]}}}
   plain: {options: {"--host": {text: {}}}, operands: [{text: {}}]}
   echo: {operands: [{text: {}, secret: true, count: "0..1"}]}
+  go: {syntax: go, options: {"-p": {text: {}, secret: true}, "-v": flag, "-n": {integer: [1, 9]}}}
+  find: {syntax: single_dash, options: {"-key": {text: {}, secret: true}, "-v": flag}}
 "#,
     )
     .unwrap();
@@ -547,10 +549,22 @@ commands:
         (judgement.shown.join(" "), judgement.refusal.unwrap_or_default())
     };
     for (line, expected) in [
-        ("db --host h log --passwrod planted", "db --host h log --passwrod ***"),
-        ("db log --passwrod=planted", "db log --passwrod=***"),
-        ("db log -Password=planted", "db log -P***"),
-        ("db log -Pplanted", "db log -P***"),
+        ("db --host h log --passwrod planted", "db --host h log *** ***"),
+        ("db log --passwrod=planted", "db log ***"),
+        ("db log --passworplanted", "db log ***"),
+        ("db log --PASSWORDplanted", "db log ***"),
+        ("db log --passwplanted=x", "db log ***"),
+        ("db log -Password=planted", "db log ***"),
+        ("db log -Pplanted", "db log ***"),
+        ("db log -vPplanted", "db log -v***"),
+        ("db log -vvpplanted", "db log -v***"),
+        ("db log -passwordplanted x", "db log -p*** ***"),
+        ("db log --pplanted", "db log ***"),
+        ("db log -v=planted", "db log -v=***"),
+        ("db -x --host -pplanted log", "db -x --host -p*** log"),
+        ("db --host --passwrodplanted log", "db --host *** log"),
+        ("db log --count -plantedplanted", "db log --count -p***"),
+        ("db log -- --passwrodplanted", "db log -- ***"),
         ("db log --passwordplanted", "db log --password***"),
         ("db log password planted", "db log *** ***"),
         ("db log planted", "db log ***"),
@@ -560,13 +574,25 @@ commands:
         ("db log --password log log", "db log --password *** log"),
         ("plain --host a b planted", "plain --host a b planted"),
         ("echo planted planted2", "echo *** ***"),
+        ("go -pplanted", "go -p***"),
+        ("go --pplanted", "go ***"),
+        ("go -planted=x", "go -p***"),
+        ("go -xplanted -n 3", "go *** -n 3"),
+        ("go -v=planted -n -pplanted", "go -v=*** -n -p***"),
+        ("go -vplanted", "go -v***"),
+        ("find -keyplanted", "find -key***"),
+        ("find -keplanted", "find ***"),
+        ("find -kye planted", "find *** ***"),
+        ("find -vkey planted", "find -v*** ***"),
     ] {
         let (words, why) = shown(line);
         assert_eq!(words, expected, "{line}");
         assert!(!why.is_empty() && (words.contains("planted") || !why.contains("planted")), "{line}: {why}");
     }
+    let why = shown("db log -vS").1;
+    assert!(why.starts_with("`db log` does not take `-v***`"), "{why}");
     let why = shown("db log ss").1;
-    assert!(why.starts_with("*** is one word too many for `db log`"), "{why}");
+    assert!(why.starts_with("`***` is one word too many for `db log`"), "{why}");
 }
 
 #[test]
