@@ -2,7 +2,7 @@
 //! is full.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -22,8 +22,10 @@ const PIECE: usize = 64 * 1024;
 const MOST_CONTINUED: usize = 1000;
 /// How many bytes of them are read. Whoever can write in the log's directory can put anything there, and every call waits for this.
 const MOST_READ: u64 = 64 * 1024 * 1024;
-/// How many files there may be before this one.
-const MOST_FILES: u32 = 100_000;
+/// How many names are tried for a full file.
+const MOST_NAMES: u64 = 1000;
+/// How many digits the number in a name may have. A longer one is no number of ours, and there could be none above it.
+const MOST_DIGITS: usize = 10;
 
 /// Why a record can't be written.
 #[derive(Debug, Error)]
@@ -148,7 +150,7 @@ impl Chain {
 
     /// Forgets what was seen, so that the next turn finds a torn line.
     pub(super) fn forget(&mut self) {
-        (self.state.seen, self.state.damage) = (End::OF_NOTHING, None);
+        (self.state.seen, self.state.damage, self.state.continues) = (End::OF_NOTHING, None, None);
     }
 
     /// Waits until nobody else appends, and finds out what others have appended.
@@ -160,11 +162,29 @@ impl Chain {
         let locked = file.lock()?;
         let size = locked.size;
         let before = state.seen;
-        if size != before.at || locked.is_another {
+        if size == 0 {
+            // If the file before is known, nothing has changed since it was moved away.
+            if state.continues.is_none() {
+                let found =
+                    newest(&locked, &state.name).filter(|(_, file)| before.at == 0 || holds(file, &locked, before));
+                let end =
+                    found.and_then(|(name, file)| Some((name, last_line(&file, file.metadata().ok()?.len()).ok()?)));
+                let (last, damage) = match &end {
+                    Some((_, (end, length))) if end.is_torn => {
+                        (end.last, Some(Damage::Torn { bytes: *length, sha256: end.last }))
+                    }
+                    Some((_, (end, _))) => (end.last, None),
+                    None if before.at > 0 => (Sha256::ZERO, Some(Damage::Emptied { last: before.last })),
+                    None => (Sha256::ZERO, None),
+                };
+                state.seen = End { last, ..End::OF_NOTHING };
+                state.damage = damage.or(state.damage);
+                state.continues = end.map(|(name, _)| name);
+            }
+        } else if size != before.at || locked.is_another {
+            state.continues = None;
             let (end, length) = last_line(locked.file(), size)?;
-            let damage = if size == 0 && before.at > 0 {
-                Some(Damage::Emptied { last: before.last })
-            } else if size < before.at && !locked.is_another {
+            let damage = if size < before.at && !locked.is_another {
                 Some(Damage::Cut { bytes: before.at - size, last: before.last })
             } else if before.at > 0 && !continues_from(&locked, before) {
                 Some(Damage::Replaced { last: before.last })
@@ -217,9 +237,15 @@ impl Turn<'_> {
     /// # Errors
     /// [`AuditError`].
     pub(super) fn begin_anew(&mut self) -> Result<(), AuditError> {
-        for number in 1..MOST_FILES {
-            let mut name = self.state.name.clone();
-            name.push(format!(".{number}"));
+        // The number is above all that were given, also if those files are archived elsewhere by now: the first line of this file
+        // names the one before.
+        let names = self.locked.names();
+        let beside = names.iter().filter_map(|name| number_of(&self.state.name, name));
+        let before = first_line(self.locked.file(), &mut MOST_READ.clone()).and_then(|(_, continues)| continues);
+        let before = before.and_then(|name| number(name.rsplit('.').next()?.as_bytes()));
+        let last = beside.chain(before).max().unwrap_or(0);
+        for number in last + 1..=last + MOST_NAMES {
+            let name = numbered(&self.state.name, number);
             match self.locked.begin_anew(&name) {
                 Ok(()) => {
                     self.state.continues = Some(name.to_string_lossy().into_owned());
@@ -289,7 +315,43 @@ fn continues_from(locked: &Locked<'_>, seen: End) -> bool {
     // Others may have appended to the file before until it was full.
     let size = before.metadata().map_or(0, |metadata| metadata.len());
     let Ok((last, _)) = last_line(before, size) else { return false };
-    leads_to(locked.file(), last.last, MOST_READ, |name| locked.beside(name))
+    leads_to(locked.file(), last.last, MOST_READ, |name| locked.beside(name.as_ref()))
+}
+
+/// Whether a file that was moved away holds the end that was seen, or continues the file that holds it.
+fn holds(moved: &File, locked: &Locked<'_>, seen: End) -> bool {
+    let Some(before) = locked.before() else {
+        return last_line(moved, seen.at).is_ok_and(|(end, _)| end.last == seen.last);
+    };
+    let last_of = |file: &File| Some(last_line(file, file.metadata().ok()?.len()).ok()?.0.last);
+    let Some(last) = last_of(before) else { return false };
+    last_of(moved) == Some(last) || leads_to(moved, last, MOST_READ, |name| locked.beside(name.as_ref()))
+}
+
+/// The file that was moved away last, with its name: that with the highest number. If the file in its place is empty, the server was killed
+/// before it wrote the first record there.
+fn newest(locked: &Locked<'_>, own: &OsStr) -> Option<(String, File)> {
+    let number = locked.names().iter().filter_map(|name| number_of(own, name)).max()?;
+    let name = numbered(own, number);
+    Some((name.to_string_lossy().into_owned(), locked.beside(&name)?))
+}
+
+/// The name of a file that was moved away.
+fn numbered(own: &OsStr, number: u64) -> OsString {
+    let mut name = own.to_owned();
+    name.push(format!(".{number}"));
+    name
+}
+
+/// The number of a file that was moved away, whatever was added to its name since, such as `.gz`.
+fn number_of(own: &OsStr, name: &OsStr) -> Option<u64> {
+    let rest = name.as_encoded_bytes().strip_prefix(own.as_encoded_bytes())?.strip_prefix(b".")?;
+    number(rest.split(|byte| *byte == b'.').next()?)
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = (1..=MOST_DIGITS).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// Whether a file continues the one with this last line, perhaps through other files. At most `left` bytes are read.

@@ -232,6 +232,8 @@ impl Verifier {
                 Some(pending) => pending.places.into_iter().for_each(|place| self.add_torn(place)),
                 // Only the line feed was missing, so the line was read as a record.
                 None if head.torn_sha256 == Some(before) => self.add_last_torn(),
+                // The torn line is the last one of the file before, which was not given.
+                None if self.last.is_none() => {}
                 None => {
                     self.certainly((Kind::Changed, place), place, line.sha256);
                     return Ok(());

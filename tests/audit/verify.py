@@ -98,11 +98,12 @@ def verify(data, head=None):
         if not follows:
             return suspect(at)
         if line.is_recovered():
-            if not pending and line.record["torn_sha256"] != before:
+            of_file_before = at == 0 and older
+            if not pending and line.record["torn_sha256"] != before and not of_file_before:
                 return "changed", at + 1
-            if not pending:
+            if not pending and not of_file_before:
                 expected[last_record["session"]] = last_record["seq"]
-            lost += len(pending) or 1
+            lost += len(pending) or (not of_file_before)
             pending = []
         missing = gap(line.record, expected)
         if missing < 0 or missing > lost:

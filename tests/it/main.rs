@@ -18,6 +18,7 @@ mod approved_calls;
 mod ask_scripts;
 mod audit;
 mod audit_disks;
+mod audit_rotation;
 mod audited;
 mod background;
 mod book;

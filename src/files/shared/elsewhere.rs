@@ -1,6 +1,6 @@
 //! A shared file on Windows: it is opened for each append, since only that keeps others from writing to it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -86,9 +86,18 @@ impl Locked<'_> {
         None
     }
 
-    /// Not looked for, as there is nothing before.
-    pub(crate) fn beside(&self, _name: &str) -> Option<File> {
-        None
+    /// The names in the directory of the file, as far as they can be read.
+    pub(crate) fn names(&self) -> Vec<OsString> {
+        let entries = std::fs::read_dir(self.shared.place.directory.path()).into_iter().flatten();
+        entries.map_while(Result::ok).map(|entry| entry.file_name()).collect()
+    }
+
+    /// Another regular file in the same directory.
+    pub(crate) fn beside(&self, name: &OsStr) -> Option<File> {
+        // The name comes from the file, which anybody may have written.
+        let path = self.shared.place.directory.path().join(Path::new(name).file_name().filter(|last| *last == name)?);
+        let is_file = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_file());
+        is_file.then(|| File::open(path).ok()).flatten()
     }
 
     /// Moves the file to another name in its directory, which nothing has, and begins a new one in its place.
@@ -101,8 +110,10 @@ impl Locked<'_> {
         if std::fs::symlink_metadata(&to).is_ok() {
             return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
         }
-        std::fs::rename(from, to)?;
-        (self.file, self.size) = (appended::open_alone(&self.shared.place, true)?, 0);
+        std::fs::rename(&from, &to)?;
+        // If there can be no new file, the old one gets its name back, and the next record finds it.
+        let file = appended::open_alone(&self.shared.place, true).inspect_err(|_| drop(std::fs::rename(&to, &from)))?;
+        (self.file, self.size) = (file, 0);
         Ok(())
     }
 }

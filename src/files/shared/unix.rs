@@ -1,6 +1,6 @@
 //! A shared file on Unix: it stays open, and a lock of the file gives the right to append.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -175,12 +175,23 @@ impl Locked<'_> {
         self.before.as_deref()
     }
 
+    /// The names in the directory of the file, as far as they can be read.
+    pub(crate) fn names(&self) -> Vec<OsString> {
+        use rustix::fs::{Dir, Mode, OFlags, openat};
+        use std::os::unix::ffi::OsStringExt;
+        // The handle itself may be one that only leads to the directory.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(&self.shared.place.directory, ".", flags, Mode::empty()).and_then(Dir::new);
+        let entries = directory.into_iter().flatten().map_while(Result::ok);
+        entries.map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec())).collect()
+    }
+
     /// Another file of this kind in the same directory.
-    pub(crate) fn beside(&self, name: &str) -> Option<File> {
+    pub(crate) fn beside(&self, name: &OsStr) -> Option<File> {
         let directory = self.shared.place.directory.open_directory(Path::new("")).ok()?;
         let place = Place { directory, name: name.into() };
         // The name comes from the file, which anybody may have written.
-        let is_name = !name.contains('/') && !matches!(name, "" | "." | "..");
+        let is_name = Path::new(name).file_name() == Some(name);
         is_name.then(|| appended::open_regular(&place, Opened::Reading, false).ok()).flatten()
     }
 
@@ -200,11 +211,13 @@ impl Locked<'_> {
         }
         let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive);
         let unnamed = appended::unnamed(place).filter(|file| lock(file).is_ok());
-        rename(place, moved_to)?;
+        rename(place, &place.name, moved_to)?;
         let named = unnamed.filter(|file| appended::give_name(file, place).is_ok());
         let file = match named {
             Some(file) => file,
-            None => appended::create_new(place)?,
+            // If there can be no new file, as on a full disk, the old one gets its name back, and the next record finds it. If that
+            // fails too, the file is gone until the next start.
+            None => appended::create_new(place).inspect_err(|_| drop(rename(place, moved_to, &place.name)))?,
         };
         // This never waits: a process could hold the lock forever, and the loop would be blocked.
         let busy = || SharedFileError::Busy { waited: Duration::ZERO };
@@ -219,19 +232,19 @@ impl Locked<'_> {
     }
 }
 
-/// Gives the file another name, unless something has it.
-#[cfg(target_os = "linux")]
-fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
-    rustix::fs::renameat_with(directory, name, directory, to, rustix::fs::RenameFlags::NOREPLACE)?;
+/// Gives a file another name in its directory, in one step, unless something has it.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename(Place { directory, .. }: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    rustix::fs::renameat_with(directory, from, directory, to, rustix::fs::RenameFlags::NOREPLACE)?;
     Ok(())
 }
 
-/// Gives the file another name, unless something has it. A rename would replace that.
-#[cfg(not(target_os = "linux"))]
-fn rename(Place { directory, name }: &Place, to: &OsString) -> io::Result<()> {
+/// The same in two steps, since a rename would replace what has the name.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename(Place { directory, .. }: &Place, from: &OsStr, to: &OsStr) -> io::Result<()> {
     use rustix::fs::{AtFlags, linkat, unlinkat};
-    linkat(directory, name, directory, to, AtFlags::empty())?;
-    unlinkat(directory, name, AtFlags::empty())?;
+    linkat(directory, from, directory, to, AtFlags::empty())?;
+    unlinkat(directory, from, AtFlags::empty())?;
     Ok(())
 }
 
