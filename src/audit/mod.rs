@@ -19,9 +19,11 @@
 //! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the present head of a log, and [`HeadFollower`] keeps up with
 //!   it.
 //! - [`not_a_log`] says what a file is if it is not a log.
+//! - [`record`] reads a line as a record, also the beginning of a very long one.
 //! - [`Filter`] chooses records, and [`row`] shows one in a table.
 
 mod anchor;
+mod beginning;
 mod chain;
 mod head;
 mod not_a_log;
@@ -33,6 +35,7 @@ mod verify;
 mod writer;
 
 pub(crate) use anchor::{Anchor, Anchors};
+pub(crate) use beginning::record;
 pub(crate) use chain::AuditError;
 pub(crate) use head::{Head, HeadFollower};
 pub(crate) use not_a_log::not_a_log;

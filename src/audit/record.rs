@@ -87,6 +87,8 @@ pub(crate) struct Decided {
     /// The id of the request.
     pub id: Value,
     pub tool: String,
+    /// Before the words, so that it is in the beginning of a very long record.
+    pub decision: Verdict,
     /// The words that run; for a refused call, the client's words.
     pub argv: Vec<String>,
     pub cwd: Option<String>,
@@ -102,7 +104,6 @@ pub(crate) struct Decided {
     /// Whether the client asks for the call to become a task.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub task: bool,
-    pub decision: Verdict,
     pub rule: Option<String>,
     pub reason: Option<String>,
     /// The client, if it is not the one in the session's first record.

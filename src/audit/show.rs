@@ -34,22 +34,21 @@ impl Filter {
         Self { refused, call, since, program, open: HashSet::new() }
     }
 
-    /// Whether a record is wanted. Must be called in the order of the log.
-    pub(crate) fn wants(&mut self, record: &Value) -> bool {
+    /// Whether a record is wanted. Must be called in the order of the log. A record of which only the beginning is known may say what
+    /// is wanted in the rest, so only its call and its time can leave it out.
+    pub(crate) fn wants(&mut self, record: &Value, is_whole: bool) -> bool {
         let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_of_program = self.is_of_program(record);
-        is_of_program
-            && (!self.refused || is_refusal(record))
-            && self.call.is_none_or(|call| {
-                let of = record.get("call").or(record.get("about_call"));
-                of.and_then(Value::as_u64) == Some(call)
-            })
+        let call = record.get("call").or(record.get("about_call")).and_then(Value::as_u64);
+        (!is_whole || is_of_program && (!self.refused || is_refusal(record)))
+            && self.call.is_none_or(|wanted| call.map_or(!is_whole, |call| call == wanted))
             && self.since.as_deref().is_none_or(|since| text("time") >= since)
     }
 
-    /// Whether a line that is not a record is wanted: only if no filter needs what a record says.
-    pub(crate) fn wants_unreadable(&self) -> bool {
-        !self.refused && self.call.is_none() && self.program.is_none()
+    /// Whether a line that is not a record is wanted: a long one in any case, since it may hide one, and another only if no filter
+    /// needs what a record says.
+    pub(crate) fn wants_unreadable(&self, is_whole: bool) -> bool {
+        !is_whole || !self.refused && self.call.is_none() && self.program.is_none()
     }
 
     fn is_of_program(&mut self, record: &Value) -> bool {
@@ -101,7 +100,7 @@ pub(crate) struct Row {
     pub what: String,
 }
 
-/// Shows a record, or a line that is not a record.
+/// Shows a record, or a line that is not a record. Of a very long line it shows the beginning, and says so.
 pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
     let Some(record) = record else {
         let what = format!(
@@ -122,7 +121,10 @@ pub(crate) fn row(line: &Line, record: Option<&Value>) -> Row {
             "decided" => shown.text("decision").unwrap_or(event),
             _ => event,
         },
-        what: what(shown),
+        what: match line.is_whole() {
+            true => what(shown),
+            false => format!("[the beginning of a record of {}] {}", counted(line.length, "byte"), what(shown)),
+        },
     }
 }
 

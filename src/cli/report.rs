@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use super::{Outcome, audit, replay};
-use crate::audit::{Anchors, Verification};
+use crate::audit::{Anchors, Verification, record as audit_record};
 use crate::files::{Existing, Place, PlaceError, ReadError, open_regular};
 use crate::report::{self, Chain, Report};
 use crate::text::{counted, escape};
@@ -59,8 +59,7 @@ fn is_transcript(file: &str) -> Result<bool, CliError> {
 
 fn add_logs(logs: &[String], report: &mut Report) -> Result<(), CliError> {
     let found = audit::verify(logs, Anchors::default(), |line, _| {
-        let record = line.is_whole().then(|| serde_json::from_slice::<Value>(&line.bytes).ok()).flatten();
-        match record.filter(|record| record.get("event").is_some_and(Value::is_string)) {
+        match audit_record(line).filter(|record| record.get("event").is_some_and(Value::is_string)) {
             Some(record) => report.add_record(&record),
             None => report.add_unreadable(),
         }

@@ -412,6 +412,63 @@ fn show_filters_and_fits_a_terminal() {
     assert!(text(&narrow.stdout).lines().all(|line| line.chars().count() <= 70));
 }
 
+#[test]
+fn show_and_report_leave_out_no_record_however_long_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = |seq: u64, prev: &str, rest: &str| {
+        format!(
+            "{{\"seq\":{seq},\"time\":\"2026-11-23T00:00:0{seq}.000Z\",\"session\":\"s\",\"prev\":\"{prev}\",\"event\":\"decided\",{rest}}}"
+        )
+    };
+    let decided = |call: u64, argv: &str| {
+        format!(
+            "\"call\":{call},\"id\":1,\"tool\":\"execute_command\",\"decision\":\"refused\",\"argv\":[{argv}],\"cwd\":null,\"rule\":null,\"reason\":\"no\""
+        )
+    };
+    let padding = "x".repeat(1024 * 1024 + 1);
+    let old = format!(
+        "\"call\":3,\"id\":1,\"tool\":\"execute_command\",\"argv\":[\"rm\",\"{padding}\"],\"cwd\":null,\"decision\":\"refused\",\"rule\":null,\"reason\":\"no\""
+    );
+    let hidden = format!("\"padding\":\"{padding}\",{}", decided(4, "\"rm\""));
+    let (mut log, prev) = (String::new(), "0".repeat(64));
+    for (seq, rest) in
+        (0..).zip([decided(1, "\"rm\",\"x\""), decided(2, &format!("\"rm\",\"{padding}\"")), old, hidden])
+    {
+        let line = record(seq, &prev, &rest);
+        log += &(line + "\n");
+    }
+    // A long line that is no record could hide one.
+    log += &(padding.clone() + "\n");
+    let file = written(directory.path(), "log", log.as_bytes());
+    let rows = |flags: &[&str]| {
+        let output = run(&[&["audit", "show", &file], flags].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for flags in [&[][..], &["--refused"], &["--program", "rm"]] {
+        let rows = rows(flags);
+        assert_eq!(rows.len(), 6, "{flags:?}");
+        assert!(rows[2].contains("      2  refused          [the beginning of a record of 1048"), "{:.200}", rows[2]);
+        assert!(
+            rows[2].contains("] rm ") && rows[3].contains("      3  decided          [the beginning"),
+            "{:.200}",
+            rows[3]
+        );
+        assert!(rows[5].contains("unreadable       1048577 bytes"), "{:.200}", rows[5]);
+    }
+    let of_one = rows(&["--call", "2"]);
+    assert!(of_one.len() == 4 && of_one[1].contains("      2  refused"), "{} rows", of_one.len());
+    let json: Vec<Value> =
+        rows(&["--json", "--refused"]).iter().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(
+        (json.len(), &json[1]["beginning"]["call"], &json[1]["beginning"]["argv"][0]),
+        (5, &json!(2), &json!("rm"))
+    );
+    assert!(json[1]["unreadable"].as_u64().unwrap() > 1024 * 1024 && json[4]["beginning"].is_null());
+    let page = run(&["report", &file]);
+    assert_eq!(text(&page.stdout).matches("\"command\":\"rm").count(), 3, "{}", text(&page.stderr));
+}
+
 /// Files that are no logs, or that somebody wrote to do harm.
 fn hostile(directory: &Path) -> Vec<(&'static str, PathBuf)> {
     let file = |name: &'static str, bytes: &[u8]| {

@@ -2,12 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::error::CliError;
 use super::super::{Outcome, json_for_people};
 use super::{lines, open};
-use crate::audit::{Filter, Row, row};
+use crate::audit::{Filter, Row, record, row};
 
 /// The width of a terminal that does not report its own.
 const WIDTH: usize = 80;
@@ -28,20 +28,26 @@ pub(super) fn run(files: &[String], mut filter: Filter, as_json: bool) -> Result
     }
     for file in files {
         lines(file, open(file)?, |line| {
-            // Only the beginning of a line that is too long is shown.
-            let record = line.is_whole().then(|| serde_json::from_slice::<Value>(&line.bytes).ok()).flatten();
-            let record = record.filter(Value::is_object);
+            let record = record(line);
             let is_wanted = match &record {
-                Some(record) => filter.wants(record),
-                None => filter.wants_unreadable(),
+                Some(record) => filter.wants(record, line.is_whole()),
+                None => filter.wants_unreadable(line.is_whole()),
             };
             if !is_wanted {
                 return Ok(());
             }
             let text = match (as_json, &record) {
                 (false, record) => laid_out(&row(line, record.as_ref()), width),
-                (true, Some(_)) => json_for_people(&format!("{}\n", String::from_utf8_lossy(&line.bytes))),
-                (true, None) => format!("{}\n", json!({"unreadable": line.length, "sha256": line.sha256.to_string()})),
+                (true, Some(_)) if line.is_whole() => {
+                    json_for_people(&format!("{}\n", String::from_utf8_lossy(&line.bytes)))
+                }
+                (true, beginning) => {
+                    let sha256 = line.sha256.to_string();
+                    json_for_people(&format!(
+                        "{}\n",
+                        json!({"unreadable": line.length, "sha256": sha256, "beginning": beginning})
+                    ))
+                }
             };
             output.write_all(text.as_bytes()).map_err(failed)
         })?;
