@@ -18,7 +18,7 @@ mod long_line;
 mod message;
 mod outline;
 mod shape;
-mod weight;
+pub(crate) mod weight;
 
 pub use error::ErrorObject;
 pub(crate) use error::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};

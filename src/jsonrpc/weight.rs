@@ -23,18 +23,30 @@ const ALLOCATION: usize = 32;
 /// The smallest room of an array that is not empty.
 const ARRAY: usize = 4 * 32 + ALLOCATION;
 
-/// An upper estimate of the memory for the values of a line; 0 for a line that is too short to matter. The line need
-/// not be JSON: everything outside its strings is counted.
+/// An upper estimate of the memory for the values of a line; 0 for a line that is too short to matter.
 pub(super) fn of_line(line: &[u8]) -> usize {
-    if line.len() <= LIGHT {
-        return 0;
-    }
-    let mut weight = line.len();
-    let mut rest = line.iter();
+    if line.len() <= LIGHT { 0 } else { of_text_of_values(line, Quotes::Hold) }
+}
+
+/// What quotes mean in a text that is weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    /// What is between them is a string.
+    Hold,
+    /// Nothing: the text is a part of a line, so it is not known which of them begin a string.
+    AreUnknown,
+}
+
+/// An upper estimate of the memory for the values of a text. It need not be JSON: everything outside its strings is counted.
+pub(crate) fn of_text_of_values(text: &[u8], quotes: Quotes) -> usize {
+    let mut weight = text.len();
+    let mut rest = text.iter();
     while let Some(byte) = rest.next() {
         weight += match byte {
             b'"' => {
-                skip_string(&mut rest);
+                if quotes == Quotes::Hold {
+                    skip_string(&mut rest);
+                }
                 ALLOCATION
             }
             b',' => VALUE,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::unheld::unheld;
 use super::{Identity, Problem};
+use crate::jsonrpc::weight::{self, MOST_WEIGHT, Quotes};
 
 /// One line of the body.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +105,9 @@ impl Message {
         let no_json = |reason: String| Problem::NoJson { found: text.to_owned(), reason };
         if text.contains('\n') {
             return Err(no_json("it holds a line feed".to_owned()));
+        }
+        if weight::of_text_of_values(text.as_bytes(), Quotes::Hold) > MOST_WEIGHT {
+            return Err(Problem::HeavyMessage { most: MOST_WEIGHT >> 20 });
         }
         let value: Value = serde_json::from_str(text).map_err(|error| no_json(error.to_string()))?;
         match Identity::of(&value) {

@@ -56,6 +56,10 @@ impl Marked {
         }
     }
 
+    pub(super) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
     /// Whether the line does anything.
     fn counts(&self) -> bool {
         !matches!(self.entry, Entry::Comment(_) | Entry::Blank)

@@ -190,6 +190,23 @@ pub enum Problem {
         /// What the JSON parser says.
         reason: String,
     },
+    /// A message takes too much memory.
+    #[error(
+        "the message has more values than are read (about {most} MiB of memory); send it as several, or as shorter ones"
+    )]
+    HeavyMessage {
+        /// How much it may take, in MiB.
+        most: usize,
+    },
+    /// The lines take too much memory together.
+    #[error(
+        "the lines up to here take more memory than is used for a transcript (about {most} MiB); divide it into several, each with the \
+         header, or remove large messages"
+    )]
+    Heavy {
+        /// How much they may take, in MiB.
+        most: usize,
+    },
     /// A message without an identity.
     #[error("expected a message with a `method`, an `id` or an `error`, found `{found}`")]
     NoIdentity {

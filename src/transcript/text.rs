@@ -3,7 +3,13 @@
 use std::fmt;
 
 use super::eras::{Era, Marked, mark, sessions};
-use super::{Entry, Header, Problem, TranscriptError};
+use super::{Entry, Header, LineEnd, Problem, TranscriptError};
+use crate::jsonrpc::weight::{self, Quotes};
+
+/// The most memory that the lines of a transcript may take: a byte of JSON can take eighty.
+const MOST_WEIGHT: usize = 384 * 1024 * 1024;
+/// What a line takes in addition to its text and its values.
+const LINE: usize = 256;
 
 /// A session as text: how the server was started, and what went each way.
 ///
@@ -25,7 +31,7 @@ impl Transcript {
         let at = |(line, problem)| TranscriptError { file: file.to_owned(), line, problem };
         let mut lines = lines(text.as_ref());
         match header(&mut lines).map_err(at)? {
-            (header, None) => Ok(Self { header, entries: body(lines, of_one_session).map_err(at)? }),
+            (header, None) => Ok(Self { header, entries: body(lines, of_one_session, |entry| entry).map_err(at)? }),
             (_, Some(line)) => Err(at((line, Problem::BothEras))),
         }
     }
@@ -40,10 +46,10 @@ impl Transcript {
         let mut lines = lines(text.as_ref());
         let (header, both_eras) = header(&mut lines).map_err(at)?;
         if both_eras.is_none() {
-            return Ok(vec![(None, Self { header, entries: body(lines, of_one_session).map_err(at)? })]);
+            return Ok(vec![(None, Self { header, entries: body(lines, of_one_session, |entry| entry).map_err(at)? })]);
         }
         let first = Self::first_line_of_body(text.as_ref());
-        let lines = body(lines, Marked::parse).map_err(at)?;
+        let lines = body(lines, Marked::parse, Marked::entry).map_err(at)?;
         let sessions = sessions(&header, lines).map_err(|(index, problem)| at((first + index, problem)))?;
         Ok(sessions.into_iter().map(|(era, session)| (Some(era), session)).collect())
     }
@@ -94,8 +100,33 @@ fn header<'a>(lines: &mut impl Iterator<Item = Line<'a>>) -> Result<(Header, Opt
 fn body<'a, T>(
     lines: impl Iterator<Item = Line<'a>>,
     parse: impl Fn(&str) -> Result<T, Problem>,
+    entry: impl Fn(&T) -> &Entry,
 ) -> Result<Vec<T>, (usize, Problem)> {
-    lines.map(|(number, line)| line.and_then(&parse).map_err(|problem| (number, problem))).collect()
+    let (mut weight, mut is_within_line) = (0, false);
+    let weighed = |(number, line): Line<'a>| {
+        let parsed = line.and_then(&parse).map_err(|problem| (number, problem))?;
+        weight += LINE + weight_of(entry(&parsed), &mut is_within_line);
+        if weight > MOST_WEIGHT { Err((number, Problem::Heavy { most: MOST_WEIGHT >> 20 })) } else { Ok(parsed) }
+    };
+    lines.map(weighed).collect()
+}
+
+/// An upper estimate of the memory for what a line is read into. `is_within_line` is whether the client has begun a line before it.
+fn weight_of(entry: &Entry, is_within_line: &mut bool) -> usize {
+    match entry {
+        Entry::Send(sent) => {
+            let was_within_line = std::mem::replace(is_within_line, sent.end == LineEnd::Missing);
+            let quotes = if was_within_line || *is_within_line { Quotes::AreUnknown } else { Quotes::Hold };
+            weight::of_text_of_values(&sent.bytes, quotes)
+        }
+        Entry::Receive(message) => {
+            message.text().len() + weight::of_text_of_values(message.text().as_bytes(), Quotes::Hold)
+        }
+        // It may be JSON all the same.
+        Entry::Noise(bytes) => weight::of_text_of_values(bytes, Quotes::Hold),
+        Entry::Comment(text) => text.len(),
+        Entry::NoLineEnd | Entry::CloseInput | Entry::Exit(_) | Entry::Blank | Entry::Failure(_) => 0,
+    }
 }
 
 /// A line of the body of a transcript that is one session.

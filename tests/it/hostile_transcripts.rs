@@ -81,6 +81,69 @@ fn hostile_transcripts_neither_hang_nor_lie() {
     }
 }
 
+/// Transcripts of a few megabytes whose values would take gigabytes.
+fn heavy() -> Vec<(&'static str, String)> {
+    let many = |one: &str, count: usize| one.repeat(count);
+    let array = format!("[{}0]", many("{\"a\":0},", 1_500_000));
+    vec![
+        ("lines of the client", many(&format!("--> [{}0]\n", many("{\"a\":0},", 1000)), 2000)),
+        (
+            "messages of the server",
+            many(&format!("<-- {{\"id\":1,\"result\":[{}0]}}\n", many("{\"a\":0},", 1000)), 2000),
+        ),
+        ("short messages", many("<-- {\"id\":1,\"a\":{\"b\":{\"c\":{\"d\":[[[0]]]}}}}\n", 400_000)),
+        ("one line of the client", format!("--> {array}\n")),
+        ("one message", format!("<-- {{\"id\":1,\"result\":{array}}}\n")),
+        (
+            "one message in hex",
+            format!(
+                "<--x {}\n",
+                array
+                    .replacen('[', "{\"id\":1,\"result\":[", 1)
+                    .bytes()
+                    .chain(*b"}")
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>()
+            ),
+        ),
+        ("pieces that begin within a string", format!("-->+ {{\"a\n-->+ \":{array}\n--> }}\n")),
+        ("a line of the client in hex", many(&format!("-->x {}\n", many("5b5d2c", 10_000)), 500)),
+        ("empty lines", many("\n", 2_000_000)),
+        ("empty comments", many("#\n", 2_000_000)),
+    ]
+}
+
+#[test]
+fn a_transcript_that_takes_more_memory_than_its_bound_is_refused_by_all() {
+    let place = tempfile::tempdir().unwrap();
+    let policy = ["policy", "suggest", "t.transcript"];
+    for (number, (what, body)) in heavy().into_iter().enumerate() {
+        fs::write(place.path().join("t.transcript"), format!("transcript: 1\n\n{body}")).unwrap();
+        let all = [
+            &["lint", "t.transcript"][..],
+            &["report", "t.transcript"],
+            &["mock", "t.transcript"],
+            &policy,
+            &["replay", "--server", "cat", "t.transcript"],
+        ];
+        // All read it in the same way.
+        for command in all.into_iter().take(if number < 2 { all.len() } else { 1 }) {
+            // Without the bound it takes 2 to 4 GB.
+            let limited = "ulimit -v 1500000; exec \"$0\" \"$@\"";
+            let output = std::process::Command::new("sh")
+                .args(["-c", limited, env!("CARGO_BIN_EXE_allowexec")])
+                .args(command)
+                .current_dir(place.path())
+                .stdin(std::process::Stdio::null())
+                .output()
+                .unwrap();
+            let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{what}: {command:?}: {said:.2000}");
+            assert!(said.contains("(about ") && said.contains(" MiB"), "{what}: {command:?}: {said:.2000}");
+        }
+    }
+}
+
 /// A session with so many requests open at once, answered backwards.
 fn many_in_flight() -> (String, String) {
     let requests: Vec<String> = (1..=MANY)
