@@ -162,6 +162,30 @@ fn the_part_of_a_file_is_printed_on_demand_and_the_toml_is_read_by_tomllib() {
 }
 
 #[test]
+fn nothing_of_a_path_controls_the_terminal_and_the_words_stay_the_same() {
+    let place = tempfile::tempdir().unwrap();
+    let project = dunce::canonicalize(place.path()).unwrap().join("\u{1b}]0;x\u{7}\u{202e}it's\n\\1\u{9b}\u{301}“");
+    fs::create_dir_all(&project).unwrap();
+    let root = project.to_str().unwrap();
+    for client in CLIENTS {
+        for more in [&[][..], &["--snippet"], &["--json"]] {
+            let output = setup(&project, &project, &[&[client, "--allow", "ls", "--cwd-root", "."], more].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            let is_shown = |c: char| c == '\n' || !c.is_control() && !"\u{202e}\u{301}“".contains(c);
+            assert_eq!(text.chars().find(|c| !is_shown(*c)), None, "{client} {more:?}: {text:?}");
+        }
+    }
+    // Only these shells are sure to have this kind of quotes.
+    let output = setup(&project, place.path(), &["codex", "--allow", "ls", "--cwd-root", "."]);
+    let line = printed(&output);
+    let read =
+        Command::new("bash").args(["-c", &format!("codex() {{ printf '%s\\0' \"$@\"; }}; {line}")]).output().unwrap();
+    let words = String::from_utf8(read.stdout).unwrap();
+    assert!(words.split('\0').any(|word| word == root), "{line}");
+}
+
+#[test]
 fn relative_paths_of_the_file_become_flags_and_what_serve_refuses_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let project = dunce::canonicalize(place.path()).unwrap();

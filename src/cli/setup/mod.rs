@@ -51,7 +51,7 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
     let program = program.to_str().ok_or_else(|| CliError::OwnProgramName { name: program.display().to_string() })?;
     let server = Server { program: program.to_owned(), arguments: absolute_arguments(&config, flags, &surroundings)? };
     let form = client.form();
-    let command = form.command.map(|command| command_line(command, &server));
+    let command = form.command.and_then(|command| command_line(command, &server));
     let snippet = form.snippet.text(&server);
     let file = files.file(client);
     if options.json {
@@ -77,7 +77,7 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
     print(&format!("{what}{}", notes.map(|note| format!("# {note}\n")).collect::<String>()))
 }
 
-fn command_line(command: Command, server: &Server) -> String {
+fn command_line(command: Command, server: &Server) -> Option<String> {
     let Server { program, arguments } = server;
     let (before, after) = match command {
         Command::Words(before) => (before, [vec![program.clone()], arguments.clone()].concat()),

@@ -102,15 +102,33 @@ fn toml(text: &str) -> String {
     quoted
 }
 
-/// A line for the shell of this system.
-pub(super) fn command_line(words: &[String]) -> String {
+/// A line for the shell of this system, without anything that controls a terminal; `None` if its shell has no way to write a word so.
+pub(super) fn command_line(words: &[String]) -> Option<String> {
     let quote: fn(&str) -> Cow<'_, str> = if cfg!(windows) { for_windows } else { for_posix };
-    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    let line = words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+    line.chars().all(is_plain).then_some(line)
 }
 
+/// A word that is not plain is in `$'…'`, with the bytes of such characters as octal digits (POSIX 2024, bash, zsh, ksh).
 fn for_posix(word: &str) -> Cow<'_, str> {
-    // It rejects only NUL, which neither a setting nor a path can contain.
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
+    if word.chars().all(is_plain) {
+        // It rejects only NUL, which is not plain.
+        return shlex::try_quote(word).unwrap_or(Cow::Borrowed(word));
+    }
+    let mut quoted = String::from("$'");
+    for character in word.chars() {
+        match character {
+            '\'' | '\\' => quoted.extend(['\\', character]),
+            _ if is_plain(character) => quoted.push(character),
+            _ => {
+                let mut bytes = [0; 4];
+                let bytes = character.encode_utf8(&mut bytes).bytes();
+                quoted.extend(bytes.map(|byte| format!("\\{byte:03o}")));
+            }
+        }
+    }
+    quoted.push('\'');
+    Cow::Owned(quoted)
 }
 
 /// A word quoted as programs on Windows split their command lines: in double quotes, with a `\` before each inner quote, and
@@ -141,7 +159,10 @@ mod tests {
     #[test]
     fn each_language_quotes_in_its_own_way() {
         let word = "a 'b' \"c\" $d \\ é\u{1b}";
-        assert_eq!(shlex::split(&for_posix(word)).unwrap(), [word]);
+        assert_eq!(for_posix(word), "$'a \\'b\\' \"c\" $d \\\\ é\\033'");
+        let word_in_sight = word.trim_end_matches('\u{1b}');
+        assert_eq!(shlex::split(&for_posix(word_in_sight)).unwrap(), [word_in_sight]);
+        assert_eq!(for_posix("\n1\u{202e}"), "$'\\0121\\342\\200\\256'");
         assert_eq!(for_posix("--allow"), "--allow");
         assert_eq!(toml(word), "\"a 'b' \\\"c\\\" $d \\\\ é\\U0000001B\"");
         assert_eq!(for_windows("C:\\bin\\x.exe"), "C:\\bin\\x.exe");
