@@ -178,6 +178,20 @@ impl<'o> Server<'o> {
         }
     }
 
+    /// Waits for parts that a short session did not wait for, and tells of them.
+    ///
+    /// # Errors
+    /// What would have kept the server from starting.
+    fn tell_of_late_parts(&mut self) -> io::Result<()> {
+        if self.parts.if_made().is_some() {
+            return Ok(());
+        }
+        self.parts.begin_event(true);
+        self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
+        self.tell_of_parts();
+        Ok(())
+    }
+
     fn tell_of_audit(&mut self) {
         for (level, line) in self.state.audit.told() {
             self.log.write(level, &line);
@@ -236,7 +250,7 @@ impl<'o> Server<'o> {
         if let Some(parts) = self.parts.at_start() {
             parts.read_locked();
         }
-        let served = self.run();
+        let served = self.run().and_then(|()| self.tell_of_late_parts());
         self.shut_down();
         // Its thread may have to tell of a last call, and there is room for a few events.
         while !self.runners.shell.close() {

@@ -192,6 +192,30 @@ fn a_refusal_says_what_was_asked_and_every_line_when() {
 }
 
 #[test]
+fn a_session_without_a_message_is_warned_of_what_any_other_is() {
+    let warned = |args: &[&str], messages: &[Value]| {
+        let args = [args, &["--allow", "sh", "--profile", "git-readonly"]].concat();
+        let mut server = Server::command(&args).env("ALLOWEXEC_LOG", "warn").start();
+        for message in messages {
+            server.send(message);
+            server.response(&message["id"]);
+        }
+        server.drain();
+        assert_eq!(server.wait_exit(), 0);
+        let log = server.stderr();
+        log.lines()
+            .map(|line| line.split_once(" warn: ").map_or(line, |(_, warning)| warning).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": modern_meta()}});
+    for args in [&[][..], &["--roots", "ignore"]] {
+        let short = warned(args, &[]);
+        assert!(short.iter().any(|warning| warning.starts_with("`sh` on the allow-list")), "{short:#?}");
+        assert_eq!(short, warned(args, std::slice::from_ref(&ping)));
+    }
+}
+
+#[test]
 fn what_is_asked_is_logged_without_secrets() {
     let place = tempfile::tempdir().unwrap();
     let policy = place.path().join("p.yaml");
