@@ -120,6 +120,9 @@ pub struct Config {
     pub env: Setting<Vec<EnvEntry>>,
     /// Whether commands get the server's whole environment; off by default.
     pub inherit_env: Setting<bool>,
+    /// The variables that calls may change in the persistent shell. If it is empty, the default, they change none if rules limit
+    /// commands, and otherwise all that widely used programs take no code from.
+    pub line_env: Setting<Vec<String>>,
     /// Whether results carry structured content; off by default.
     pub structured: Setting<bool>,
     /// Whether a non-zero exit is an error; off by default.
@@ -197,6 +200,7 @@ impl Config {
             max_open_files: Setting::default(None),
             env: Setting::default(Vec::new()),
             inherit_env: Setting::default(false),
+            line_env: Setting::default(Vec::new()),
             structured: Setting::default(false),
             exit_error: Setting::default(false),
             record: Setting::default(None),

@@ -75,6 +75,20 @@ pub(super) fn name(name: &str) -> Result<String, Wrong> {
     Ok(name.to_owned())
 }
 
+/// Reads the name of a variable that calls may change: letters, digits and `_`. What decides which code runs, or is the shell's
+/// own, is an error.
+pub(super) fn variable(name: &str) -> Result<String, Wrong> {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    if !name.starts_with(is_letter) || !name.chars().all(|c| is_letter(c) || c.is_ascii_digit()) {
+        return Err(Wrong::NotASettableName { found: printable(name) });
+    }
+    // Windows does not tell the cases of letters apart.
+    let folded = if cfg!(windows) { name.to_ascii_uppercase() } else { name.to_owned() };
+    let is_guarded = ["PATH", "IFS", "ENV", "PWD", "OLDPWD", "SHELLOPTS"].contains(&folded.as_str())
+        || ["BASH", "LD_", "DYLD_"].iter().any(|prefix| folded.starts_with(prefix));
+    if is_guarded { Err(Wrong::GuardedVariable { name: name.to_owned() }) } else { Ok(name.to_owned()) }
+}
+
 /// Reads a path literally: tildes, variables, globs and URIs have no special meaning, and nothing is resolved.
 pub(super) fn path(text: &str) -> Result<PathBuf, Wrong> {
     if text.is_empty() {

@@ -507,6 +507,19 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown_switch(&config.inherit_env),
     },
     Spec {
+        flag: "line-env",
+        takes: Takes::List,
+        value: "NAMES",
+        variable: "ALLOWEXEC_LINE_ENV",
+        group: Group::Environment,
+        default: "none with rules or subcommands",
+        help: "Variables that calls may change in the persistent shell (export, read, unset; set of cmd.exe), and no others",
+        set: |config, given| {
+            given.all(entry::variable).map(|list| config.line_env = list.map(entry::without_repetitions))
+        },
+        show: |config| shown(&config.line_env, |names| joined(names, String::clone)),
+    },
+    Spec {
         flag: "structured",
         takes: Takes::Switch,
         value: "",

@@ -139,6 +139,21 @@ pub enum Wrong {
          a value with a comma must be given in the file"
     )]
     NotAVariable,
+    /// Not the name of a variable that calls may change.
+    #[error("`{found}` is not the name of a variable; expected letters, digits and `_`, without a value")]
+    NotASettableName {
+        /// The entry.
+        found: String,
+    },
+    /// A variable that decides which code runs.
+    #[error(
+        "`{name}` can't be left to calls: `PATH`, `IFS`, `ENV`, `PWD`, `OLDPWD`, `SHELLOPTS`, `BASH*`, `LD_*` and `DYLD_*` decide \
+         which code runs, or are the shell's own; set it with `--env`"
+    )]
+    GuardedVariable {
+        /// The name.
+        name: String,
+    },
     /// A value that no environment can contain; it isn't shown, since it may be a secret.
     #[error("the value of `{name}` contains a NUL character, which no variable can contain")]
     NulInVariable {

@@ -68,12 +68,35 @@ pub struct Policy {
     programs: Programs,
     /// Checks programs; `None` if nothing is demanded of them.
     guard: Option<Arc<Guard>>,
+    line_env: Vec<String>,
+}
+
+/// The variables that calls may change in the persistent shell, besides those that are never left to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settable<'a> {
+    /// These alone.
+    Named(&'a [String]),
+    /// All from which widely used programs take no code. Only where no rule limits what commands get, since otherwise a
+    /// variable could make a command start another.
+    Harmless,
 }
 
 impl Policy {
     /// Puts the parts together.
     pub fn new(allow: AllowList, directories: Directories, programs: Programs) -> Self {
-        Self { allow, directories, programs, guard: None }
+        Self { allow, directories, programs, guard: None, line_env: Vec::new() }
+    }
+
+    /// Adds the names of the variables that calls may change in the persistent shell.
+    #[must_use]
+    pub fn with_line_env(self, line_env: Vec<String>) -> Self {
+        Self { line_env, ..self }
+    }
+
+    /// The variables that calls may change in the persistent shell.
+    pub(crate) fn settable(&self) -> Settable<'_> {
+        let is_limited = self.allow.rules().iter().any(|rule| !rule.is_plain_any());
+        if is_limited || !self.line_env.is_empty() { Settable::Named(&self.line_env) } else { Settable::Harmless }
     }
 
     /// Adds a guard, which refuses programs that it does not trust.

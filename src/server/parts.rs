@@ -163,7 +163,9 @@ impl Parts {
             ask,
             asks,
             paths,
-            policy: Policy::new(allow, directories, programs).with_guard(guard),
+            policy: Policy::new(allow, directories, programs)
+                .with_guard(guard)
+                .with_line_env(config.line_env.value.clone()),
             executor: Arc::new(match sandbox {
                 Some(sandbox) => processes.with_sandbox(sandbox),
                 None => processes,

@@ -5,7 +5,7 @@ use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
 use crate::integrity::reach_of;
-use crate::policy::DirectoryError;
+use crate::policy::{DirectoryError, Settable};
 use crate::shell::dialect::current as dialect;
 
 impl Parts {
@@ -45,8 +45,20 @@ impl Parts {
             }
         }
         if self.shell.is_some() {
-            let refused = allow.names().iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name)).err());
+            let refused = allow
+                .names()
+                .iter()
+                .filter_map(|name| dialect::refuse(std::slice::from_ref(name), Settable::Harmless).err());
             warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
+            if self.policy.settable() == Settable::Named(&[]) {
+                let sets = allow.names().iter().filter(|name| dialect::sets_variables(name));
+                warnings.extend(sets.map(|name| {
+                    format!(
+                        "on the persistent shell `{name}` changes no variable, since rules or subcommands limit what commands get; name \
+                         those that calls may change with `--line-env`"
+                    )
+                }));
+            }
             let unheld = allow.rules().iter().filter(|rule| !rule.has_no_settings());
             warnings.extend(unheld.map(|rule| {
                 format!(

@@ -67,7 +67,7 @@ pub fn decide(policy: &Policy, entry: &str, arguments: ShellArguments) -> ShellD
         let mut finder = Finder::Shell;
         // Words that are not on the list get no further message, and the file system is not asked about them.
         if policy.allow_list().has_entry(entry) {
-            dialect::refuse(&words).map_err(refusal)?;
+            dialect::refuse(&words, policy.settable()).map_err(refusal)?;
             if !dialect::is_found_by_shell(entry) {
                 finder = Finder::Policy;
             }

@@ -1026,6 +1026,7 @@ fn what_earlier_calls_have_set_in_the_shell_is_shown_and_part_of_what_is_approve
     let asker = asker(&place);
     fs::write(place.base.join("says"), "10").unwrap();
     let args = ["--tools", "shell", "--allow", "export,umask,unset,pwd,true", "--ask", "tool", "--ask-with", &asker];
+    let args = [&args[..], &["--line-env", "HOME,A,V"]].concat();
     let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
     server.initialize("2025-11-25");
     let mut shell = |tool: &str, arguments: &str| {
@@ -1062,7 +1063,7 @@ fn what_earlier_calls_have_set_in_the_shell_is_shown_and_part_of_what_is_approve
     assert_eq!(asked(), 4);
     // More than is shown to anybody is approved by nobody.
     for number in 0..50 {
-        shell("export", &format!("V{number}={}", "x".repeat(100)));
+        shell("export", &format!("V={number}{}", "x".repeat(100)));
     }
     assert_refused(shell("tool", "a"), "too long to be shown in full");
     assert_eq!(asked(), 4);
@@ -1071,7 +1072,7 @@ fn what_earlier_calls_have_set_in_the_shell_is_shown_and_part_of_what_is_approve
 #[test]
 fn what_is_set_in_the_shell_while_a_person_is_asked_is_not_approved() {
     let place = Place::new();
-    let args = ["--tools", "shell", "--ask", "tool", "--allow", "export,exit"];
+    let args = ["--tools", "shell", "--ask", "tool", "--allow", "export,exit", "--line-env", "HOME"];
     let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
     server.initialize_with("2025-06-18", json!({"elicitation": {}}));
     let call = |name: &str, arguments: &str| json!({"name": name, "arguments": {"arguments": arguments}});
@@ -1100,7 +1101,7 @@ fn what_is_set_in_the_shell_while_a_person_is_asked_is_not_approved() {
 #[cfg(target_os = "linux")]
 fn an_approved_command_does_not_run_in_a_shell_that_has_lost_what_was_set() {
     let place = Place::new();
-    let args = ["--tools", "shell", "--allow", "export,sh", "--ask", "tool", "--ask-with", "true"];
+    let args = ["--tools", "shell", "--allow", "export,sh", "--ask", "tool", "--ask-with", "true", "--line-env", "A"];
     let mut server = Server::command(&args).dir(&place.base).env("PATH", place.path()).start();
     server.initialize("2025-06-18");
     let mut shell = |tool: &str, arguments: &str| {

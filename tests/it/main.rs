@@ -74,6 +74,7 @@ mod session;
 mod setup;
 mod shell;
 mod shell_background;
+mod shell_variables;
 mod size;
 mod tasks;
 mod tried;

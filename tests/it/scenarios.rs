@@ -229,6 +229,7 @@ scenarios! {
         standard_error_stands_behind_the_output,
         the_intro_prompt_tells_of_the_shell,
         the_shell_keeps_its_state,
+        with_rules_calls_change_only_the_variables_that_are_named,
     }
 }
 

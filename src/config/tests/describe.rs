@@ -54,6 +54,7 @@ fn defaults_hold_where_nothing_is_set() {
     max-open-files: none (default)
     env: the built environment (default)
     inherit-env: off (default)
+    line-env: none with rules or subcommands (default)
     structured: off (default)
     exit-error: off (default)
     record: off (default)
@@ -185,6 +186,9 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 environment]
       --inherit-env             Pass the server's whole environment on to commands
                                 [ALLOWEXEC_INHERIT_ENV; default: off]
+      --line-env NAMES          Variables that calls may change in the persistent shell (export, read,
+                                unset; set of cmd.exe), and no others [ALLOWEXEC_LINE_ENV; default:
+                                none with rules or subcommands]
 
     What clients get:
       --structured              Declare an output schema and send structured content next to the text,

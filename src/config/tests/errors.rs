@@ -55,6 +55,20 @@ fn values() {
     );
     check("--cwd-root=/a,b\0", "flag `--cwd-root`: `b\\u{0}` contains a NUL character, which no path can contain");
     check(
+        "--line-env=A=b",
+        "flag `--line-env`: `A=b` is not the name of a variable; expected letters, digits and `_`, without a value",
+    );
+    for name in ["PATH", "IFS", "ENV", "PWD", "OLDPWD", "SHELLOPTS", "BASH_ENV", "BASH", "LD_PRELOAD", "LD_", "DYLD_X"]
+    {
+        check(
+            &format!("--line-env=A,{name}"),
+            &format!(
+                "flag `--line-env`: `{name}` can't be left to calls: `PATH`, `IFS`, `ENV`, `PWD`, `OLDPWD`, `SHELLOPTS`, `BASH*`, \
+                 `LD_*` and `DYLD_*` decide which code runs, or are the shell's own; set it with `--env`"
+            ),
+        );
+    }
+    check(
         "--cwd=",
         "flag `--cwd`: expected a path, found an empty text; leave the setting out for its \
          default",

@@ -49,6 +49,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("max-open-files", "100", "100", "100"),
     ("env", "HOME2,A=secret", "[HOME2, 'A=secret, with a comma']", "HOME2, A=…"),
     ("inherit-env", "1", "true", "on"),
+    ("line-env", "A , _b", "[A, _b]", "A, _b"),
     ("structured", "TRUE", "true", "on"),
     ("exit-error", "on", "true", "on"),
     ("record", "s.transcript", "s.transcript", "s.transcript"),

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::{Change, Refused, Status};
-use crate::policy::quoted;
+use crate::policy::{Settable, quoted};
 use crate::shell::Marker;
 
 /// The builtins that change what the shell gives to later commands.
@@ -130,7 +130,7 @@ fn refused_word(word: &str) -> Option<Refused> {
 ///
 /// # Errors
 /// [`Refused`].
-pub fn refuse(words: &[String]) -> Result<(), Refused> {
+pub fn refuse(words: &[String], settable: Settable<'_>) -> Result<(), Refused> {
     let Some((word, arguments)) = words.split_first() else { return Ok(()) };
     let arguments = arguments.first().map_or("", String::as_str);
     // In UTF-16, as cmd.exe counts.
@@ -156,20 +156,35 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
         return Err(Refused::Variable { name: "PATH".to_owned() });
     }
     if word.eq_ignore_ascii_case("set") {
-        return refuse_set(arguments);
+        return refuse_set(arguments, settable);
     }
     Ok(())
 }
 
-fn refuse_set(arguments: &str) -> Result<(), Refused> {
+fn refuse_set(arguments: &str, settable: Settable<'_>) -> Result<(), Refused> {
     let computes = arguments.get(..2).is_some_and(|option| option.eq_ignore_ascii_case("/a"));
     // `/a` assigns at any `=` in its expression, the other options before the first one.
     let names = if computes { arguments } else { arguments.split_once('=').map_or("", |(name, _)| name) };
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut parts = names.split(|c| !is_part(c)).filter(|part| !part.is_empty());
-    match parts.find(|part| GUARDED.iter().any(|guarded| guarded.eq_ignore_ascii_case(part))) {
-        Some(name) => Err(Refused::Variable { name: name.to_ascii_uppercase() }),
-        None => Ok(()),
+    if let Some(name) = parts.find(|part| GUARDED.iter().any(|guarded| guarded.eq_ignore_ascii_case(part))) {
+        return Err(Refused::Variable { name: name.to_ascii_uppercase() });
+    }
+    let Settable::Named(allowed) = settable else { return Ok(()) };
+    let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+    let refused = |name: &str| Err(Refused::NotSettable { name: name.to_owned(), settable: allowed.to_vec() });
+    if computes {
+        // It changes at least one of them.
+        let names = arguments.get(2..).unwrap_or_default().split(|c| !is_part(c));
+        let mut names = names.filter(|part| part.starts_with(|c: char| !c.is_ascii_digit()));
+        return names.find(|name| !is_allowed(name)).map_or(Ok(()), refused);
+    }
+    // Without `=` it only shows variables. Blanks and other characters can be part of a name, so the name must be the very one.
+    let option = arguments.get(..2).filter(|option| option.eq_ignore_ascii_case("/p"));
+    let rest = option.map_or(arguments, |_| arguments.get(2..).unwrap_or_default()).trim_start_matches(' ');
+    match rest.strip_prefix('"').unwrap_or(rest).split_once('=') {
+        Some((name, _)) if !is_allowed(name) => refused(name),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -207,7 +222,7 @@ pub fn change_to(path: &str) -> Result<Vec<String>, Refused> {
         return Err(Refused::Path { path: path.to_owned(), character, shell: SHELL });
     }
     let words = vec!["cd".to_owned(), format!("/d \"{path}\"")];
-    refuse(&words).map(|()| words)
+    refuse(&words, Settable::Named(&[])).map(|()| words)
 }
 
 /// The one line of a command, with its standard input from nowhere, followed by the marker on both streams. The
@@ -245,6 +260,11 @@ pub fn runs_alone(_words: &[String]) -> bool {
 pub fn changes_state(words: &[String]) -> bool {
     let is_kept = |word: &String| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(word));
     words.split_first().is_some_and(|(word, arguments)| is_kept(word) && !arguments.is_empty())
+}
+
+/// Whether the word is a builtin that changes variables.
+pub fn sets_variables(word: &str) -> bool {
+    word.eq_ignore_ascii_case("set")
 }
 
 /// Whether the word is built into the shell, so that no program of that name is needed.
@@ -293,7 +313,7 @@ mod tests {
 
     fn decide(word: &str, arguments: &str) -> Result<Vec<String>, Refused> {
         let all: Vec<String> = std::iter::once(word.to_owned()).chain(words(arguments)?).collect();
-        refuse(&all)?;
+        refuse(&all, Settable::Harmless)?;
         Ok(all)
     }
 
@@ -382,6 +402,45 @@ mod tests {
         }
         assert!(decide("echo", "OFF").is_err() && decide("echo", "off we go").is_ok());
         assert!(decide("a&b", "").is_err());
+    }
+
+    #[test]
+    fn only_the_variables_that_the_operator_names_can_be_set_where_names_count() {
+        let names = ["GREETING".to_owned()];
+        let refused = |line: &str, names: &[String]| {
+            let words = vec!["set".to_owned(), line.to_owned()];
+            matches!(refuse(&words, Settable::Named(names)), Err(Refused::NotSettable { .. }))
+        };
+        for line in [
+            "GREETING=x",
+            "greeting=x",
+            "\"GREETING=x=y\"",
+            "/p Greeting=x",
+            "/a greeting=1",
+            "/A greeting+=0x1f,greeting=2",
+        ] {
+            assert!(!refused(line, &names), "{line}");
+            assert!(refused(line, &[]), "{line}");
+        }
+        for line in [
+            "GIT_DIR=x",
+            "\"GIT_DIR=x\"",
+            "GREETING =x",
+            "A GREETING=x",
+            "=GREETING=x",
+            ",GIT_DIR=x",
+            "/p GIT_DIR=x",
+            "/a HOME=1",
+            "/a greeting=1,HOME=2",
+            "/aHOME=1",
+            "/pHOME=1",
+            "  HOME=1",
+        ] {
+            assert!(refused(line, &names), "{line}");
+        }
+        for line in ["", "GREETING", "GIT", "/a 1+1"] {
+            assert!(!refused(line, &[]), "{line}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The differences between shells: how a command becomes one line, how its end is read, and what is refused.
 //!
 //! Pure functions, one file for each dialect, with the same names: `SHELL`, `LINE_END`, `start_arguments`,
-//! `opening_line`, `words`, `join`, `refuse`, `changes_state`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
+//! `opening_line`, `words`, `join`, `refuse`, `changes_state`, `sets_variables`, `change_of`, `change_to`, `line`, `status`, `is_builtin`,
 //! `is_found_by_shell`. `current` is the one of this platform; all are built and tested on each.
 
 #[cfg_attr(not(windows), allow(dead_code, reason = "built and tested on every platform, used on one"))]
@@ -85,6 +85,14 @@ pub enum Refused {
         /// Its name.
         name: String,
     },
+    /// A variable that the operator does not leave to calls.
+    #[error("the variable {} can't be changed in the persistent shell; {}", quoted(.name), who_can(.settable))]
+    NotSettable {
+        /// Its name.
+        name: String,
+        /// The names of those that can.
+        settable: Vec<String>,
+    },
     /// A limit that the shell itself could not work with.
     #[error(
         "so low a limit of {of} would keep the persistent shell itself from starting commands, so it is not set there; run the \
@@ -138,6 +146,15 @@ pub struct Status {
     pub code: i32,
     /// The shell's directory, as the shell reports it.
     pub directory: String,
+}
+
+fn who_can(names: &[String]) -> String {
+    match names {
+        [] => "none can, because a variable may make an allowed command run another; pass the value as an argument, or ask the \
+               operator to name the variable in `--line-env`"
+            .to_owned(),
+        names => format!("only {} can; ask the operator to name others in `--line-env`", names.join(", ")),
+    }
 }
 
 fn shown(character: char) -> String {

@@ -5,7 +5,7 @@ mod builtins;
 use std::path::Path;
 
 use super::{Change, Refused, Status};
-use crate::policy::{SplitError, find_syntax, split_words};
+use crate::policy::{Settable, SplitError, find_syntax, split_words};
 use crate::shell::Marker;
 
 /// The builtin that reads its standard input; no other builtin does.
@@ -88,8 +88,8 @@ pub fn join(words: &[String]) -> String {
 /// Refuses what this shell must never get, even if the operator allows it.
 ///
 /// # Errors
-/// [`Refused::Word`], [`Refused::Variable`] or [`Refused::Operand`].
-pub fn refuse(words: &[String]) -> Result<(), Refused> {
+/// [`Refused::Word`], [`Refused::Variable`], [`Refused::NotSettable`], [`Refused::Limit`] or [`Refused::Operand`].
+pub fn refuse(words: &[String], settable: Settable<'_>) -> Result<(), Refused> {
     let Some((word, arguments)) = words.split_first() else { return Ok(()) };
     if let Some((word, why)) = REFUSED.iter().find(|(refused, _)| refused == word) {
         return Err(Refused::Word { word: (*word).to_owned(), why });
@@ -100,7 +100,7 @@ pub fn refuse(words: &[String]) -> Result<(), Refused> {
             why: "with options changes how the shell reads its lines",
         });
     }
-    builtins::check(word, arguments)
+    builtins::check(word, arguments, settable)
 }
 
 /// The builtins that change what the shell gives to later commands: their environment, limits and umask.
@@ -114,6 +114,11 @@ pub fn changes_state(words: &[String]) -> bool {
         KEPT.contains(&word.as_str()) && arguments.iter().any(|argument| !SHOWS.contains(&argument.as_str()))
     };
     words.split_first().is_some_and(changes)
+}
+
+/// Whether the word is a builtin that changes variables.
+pub fn sets_variables(word: &str) -> bool {
+    matches!(word, "export" | "readonly" | "unset" | "read" | "getopts")
 }
 
 /// The directory change, if the words are one.

@@ -5,6 +5,7 @@
 //! what is in there. So the shell runs only the commands in this table itself, with the kinds of arguments that the
 //! table names. Everything else is a program, which the shell gets by its path.
 
+use crate::policy::Settable;
 use crate::shell::dialect::Refused;
 
 /// One command that is built into every POSIX shell.
@@ -62,8 +63,8 @@ const BUILTINS: &[Builtin] = {
     ]
 };
 
-/// Variables that decide which code runs, here or in the programs that the shell starts, or whose value the shell
-/// evaluates.
+/// Variables that decide which code runs, here or in every program that the shell starts, or whose value the shell
+/// evaluates. Nobody can allow them.
 const GUARDED: &[&str] = &[
     "PATH",
     "FPATH",
@@ -104,8 +105,8 @@ const GUARDED: &[&str] = &[
     "POSIXLY_CORRECT",
 ];
 const GUARDED_PREFIXES: &[&str] = &["LD_", "DYLD_", "BASH", "HIST", "COMP_", "EPOCH", "READLINE_", "PROMPT_", "ZSH"];
-/// Variables from which widely used programs take code, libraries or other programs. No such list is complete: an
-/// operator who allows `export` lets calls change what later calls run with.
+/// Variables from which widely used programs take code, libraries or other programs. No such list is complete, so it counts
+/// only where no rule limits commands, and the operator names no variables.
 const HOOKS: &[&str] = &[
     "AWKLIBPATH",
     "AWKPATH",
@@ -167,8 +168,8 @@ fn find(word: &str) -> Option<&'static Builtin> {
 /// Checks the arguments of a builtin; other words may have any arguments.
 ///
 /// # Errors
-/// [`Refused::Variable`] or [`Refused::Operand`].
-pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
+/// [`Refused::Variable`], [`Refused::NotSettable`], [`Refused::Limit`] or [`Refused::Operand`].
+pub(super) fn check(word: &str, arguments: &[String], settable: Settable<'_>) -> Result<(), Refused> {
     let Some(Builtin { options, operands, .. }) = find(word) else { return Ok(()) };
     if *options == "*" && matches!(operands, Operands::Any) {
         return Ok(());
@@ -192,6 +193,7 @@ pub(super) fn check(word: &str, arguments: &[String]) -> Result<(), Refused> {
         check_limit(arguments)?;
     }
     let rest = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest);
+    let name = |variable: &str| name(variable, settable);
     rest.iter().enumerate().try_for_each(|(place, operand)| match (operands, place) {
         (Operands::Any, _) | (Operands::Getopts, 2..) => Ok(()),
         (Operands::Plain, _) | (Operands::Getopts, 0) => {
@@ -241,20 +243,20 @@ fn is_plain(operand: &str) -> bool {
 }
 
 /// Whether the variable of this name may be changed; `None` if it is not a plain name, such as an element of an array.
-fn name(name: &str) -> Option<Result<(), Refused>> {
+fn name(name: &str, settable: Settable<'_>) -> Option<Result<(), Refused>> {
     let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
     let is_name =
         name.bytes().next().is_some_and(is_letter) && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit());
-    is_name.then(|| match is_guarded(name) {
-        true => Err(Refused::Variable { name: name.to_owned() }),
-        false => Ok(()),
+    is_name.then(|| {
+        let is_in = |names: &[&str], prefixes: &[&str]| {
+            names.contains(&name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
+        };
+        match settable {
+            _ if is_in(GUARDED, GUARDED_PREFIXES) => Err(Refused::Variable { name: name.to_owned() }),
+            Settable::Named(names) if names.iter().any(|settable| settable == name) => Ok(()),
+            Settable::Named(names) => Err(Refused::NotSettable { name: name.to_owned(), settable: names.to_vec() }),
+            Settable::Harmless if is_in(HOOKS, HOOK_PREFIXES) => Err(Refused::Variable { name: name.to_owned() }),
+            Settable::Harmless => Ok(()),
+        }
     })
-}
-
-fn is_guarded(name: &str) -> bool {
-    let begins_with_one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    GUARDED.contains(&name)
-        || HOOKS.contains(&name)
-        || begins_with_one_of(GUARDED_PREFIXES)
-        || begins_with_one_of(HOOK_PREFIXES)
 }
