@@ -9,6 +9,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
+use super::numbers::{number_in, number_of, numbered};
 use super::read::{LONGEST_LINE, Line, Link};
 use crate::files::{
     Locked, Opened, PlaceError, Sha256, SharedFile, SharedFileError, SharedReader, Summing, could_append,
@@ -24,8 +25,6 @@ const MOST_CONTINUED: usize = 1000;
 const MOST_READ: u64 = 64 * 1024 * 1024;
 /// How many names are tried for a full file.
 const MOST_NAMES: u64 = 1000;
-/// How many digits the number in a name may have. A longer one is no number of ours, and there could be none above it.
-const MOST_DIGITS: usize = 10;
 
 /// Why a record can't be written.
 #[derive(Debug, Error)]
@@ -242,7 +241,7 @@ impl Turn<'_> {
         let names = self.locked.names();
         let beside = names.iter().filter_map(|name| number_of(&self.state.name, name));
         let before = first_line(self.locked.file(), &mut MOST_READ.clone()).and_then(|(_, continues)| continues);
-        let before = before.and_then(|name| number(name.rsplit('.').next()?.as_bytes()));
+        let before = before.and_then(|name| number_in(&name));
         let last = beside.chain(before).max().unwrap_or(0);
         for number in last + 1..=last + MOST_NAMES {
             let name = numbered(&self.state.name, number);
@@ -334,24 +333,6 @@ fn newest(locked: &Locked<'_>, own: &OsStr) -> Option<(String, File)> {
     let number = locked.names().iter().filter_map(|name| number_of(own, name)).max()?;
     let name = numbered(own, number);
     Some((name.to_string_lossy().into_owned(), locked.beside(&name)?))
-}
-
-/// The name of a file that was moved away.
-fn numbered(own: &OsStr, number: u64) -> OsString {
-    let mut name = own.to_owned();
-    name.push(format!(".{number}"));
-    name
-}
-
-/// The number of a file that was moved away, whatever was added to its name since, such as `.gz`.
-fn number_of(own: &OsStr, name: &OsStr) -> Option<u64> {
-    let rest = name.as_encoded_bytes().strip_prefix(own.as_encoded_bytes())?.strip_prefix(b".")?;
-    number(rest.split(|byte| *byte == b'.').next()?)
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    let is_number = (1..=MOST_DIGITS).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// Whether a file continues the one with this last line, perhaps through other files. At most `left` bytes are read.

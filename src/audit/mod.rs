@@ -9,6 +9,7 @@
 //! - [`AuditLog`] writes the records of one session.
 //! - [`Event`] is what a record says.
 //! - `chain` is the file: its lock, its end, a torn line, and the next file when it is full.
+//! - `numbers` are those in the names of full files.
 //! - `secrets` replaces secret values with salted digests.
 //!
 //! Reading. Anybody may have written the files, so nothing in them is trusted: each line takes bounded memory, and what can't be
@@ -27,6 +28,7 @@ mod beginning;
 mod chain;
 mod head;
 mod not_a_log;
+mod numbers;
 mod read;
 mod record;
 mod secrets;
