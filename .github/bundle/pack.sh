@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Packs the MCP bundle: pack.sh OUTPUT LINUX_BINARY MAC_BINARY WINDOWS_BINARY. The manifest is validated on the way.
+# Packs the MCP bundle, with the manifest validated on the way:
+#
+#   pack.sh OUTPUT LINUX_X86_64_BINARY LINUX_AARCH64_BINARY MAC_BINARY WINDOWS_BINARY
 set -euo pipefail
-output=$1 linux=$2 mac=$3 windows=$4
+output=$1 x86_64=$2 aarch64=$3 mac=$4 windows=$5
 here=$(cd "$(dirname "$0")" && pwd)
 bundle=$(mktemp -d)
 trap 'rm -rf "$bundle"' EXIT
 mkdir -p "$bundle"/server/{linux,darwin,win32}
 cp "$here/manifest.json" "$here"/../../LICENSE-* "$bundle/"
-cp "$linux" "$bundle/server/linux/allowexec"
+cp "$here/linux.sh" "$bundle/server/linux/allowexec"
+cp "$x86_64" "$bundle/server/linux/allowexec-x86_64"
+cp "$aarch64" "$bundle/server/linux/allowexec-aarch64"
 cp "$mac" "$bundle/server/darwin/allowexec"
 cp "$windows" "$bundle/server/win32/allowexec.exe"
 chmod 755 "$bundle"/server/*/*

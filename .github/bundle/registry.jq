@@ -1,7 +1,13 @@
-# The entry of a release in the MCP registry: the template with the release's own owner, version, address and checksum.
+# The entry of a release in the MCP registry: the template with the release's own owner, version, addresses and checksum.
 .name = "io.github.\($owner)/allowexec"
 | .version = $version
 | .repository.url = "https://github.com/\($repository)"
-| .packages[0].version = $version
-| .packages[0].identifier = "https://github.com/\($repository)/releases/download/v\($version)/allowexec-\($version).mcpb"
-| .packages[0].fileSha256 = $sha256
+| .packages |= map(
+    if .registryType == "oci" then
+      .identifier = "ghcr.io/\($owner | ascii_downcase)/allowexec:\($version)"
+    elif .registryType == "mcpb" then
+      .version = $version | .fileSha256 = $sha256
+      | .identifier = "https://github.com/\($repository)/releases/download/v\($version)/allowexec-\($version).mcpb"
+    else
+      .version = $version
+    end)

@@ -18,6 +18,22 @@ fn json(path: &str) -> Value {
     serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The owner of the repository, from the one place that says who it is.
+fn owner() -> &'static str {
+    env!("CARGO_PKG_REPOSITORY").split('/').nth(3).expect("a repository on GitHub")
+}
+
+/// The name of the server in the registry.
+fn server_name() -> String {
+    format!("io.github.{}/allowexec", owner())
+}
+
+fn package(path: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packages").join(path);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 /// The workflows by name, as values.
 fn workflows() -> Vec<(String, Value)> {
     let files = std::fs::read_dir(github("workflows")).expect("workflows");
@@ -74,8 +90,9 @@ fn workflows_may_only_read_and_what_a_job_may_write_is_known() {
         }
     }
     writes.sort();
+    let publish = ["id-token", "packages"].map(|scope| format!("release.yml: publish: {scope}"));
     let release = ["attestations", "contents", "id-token"].map(|scope| format!("release.yml: release: {scope}"));
-    assert_eq!(writes, release);
+    assert_eq!(writes, [&publish[..], &release[..]].concat());
 }
 
 #[test]
@@ -103,14 +120,23 @@ fn the_workflows_cover_each_system_and_the_minimum_rust() {
     let minimum = concat!("cargo +", env!("CARGO_PKG_RUST_VERSION"), ".0 check --locked --all-targets");
     assert!(check.contains(minimum), "{minimum}");
     // What is more than a line is the project's own script, which CI runs beside the workflows.
-    for script in ["tests/package/vendor.sh", "tests/package/files.sh", "tests/remote/ssh.sh"] {
+    for script in
+        ["tests/package/vendor.sh", "tests/package/packages.sh", "tests/package/files.sh", "tests/remote/ssh.sh"]
+    {
         assert!(check.contains(script), "{script}");
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(script).is_file(), "{script}");
     }
     let release = text("workflows/release.yml");
-    for part in
-        ["cargo auditable build", "cargo cyclonedx", "attest-build-provenance@", "SHA256SUMS", "completions", "pack.sh"]
-    {
+    for part in [
+        "cargo auditable build",
+        "--profile dist",
+        "cargo cyclonedx",
+        "attest-build-provenance@",
+        "SHA256SUMS",
+        "completions",
+        "pack.sh",
+        "packages/build.sh",
+    ] {
         assert!(release.contains(part), "the release lacks {part}");
     }
 }
@@ -122,7 +148,18 @@ fn the_image_holds_the_binary_alone_and_does_not_run_as_root() {
         .filter(|line| !line.starts_with('#') && !line.is_empty())
         .map(str::to_owned)
         .collect();
-    let expected = ["FROM scratch", "COPY allowexec /allowexec", "USER 65534:65534", "ENTRYPOINT [\"/allowexec\"]"];
+    let expected = [
+        "FROM scratch",
+        &format!("ARG OWNER={}", owner()),
+        &format!("ARG VERSION={VERSION}"),
+        "LABEL io.modelcontextprotocol.server.name=\"io.github.${OWNER}/allowexec\" \\",
+        "    org.opencontainers.image.source=\"https://github.com/${OWNER}/allowexec\" \\",
+        "    org.opencontainers.image.version=\"${VERSION}\" \\",
+        "    org.opencontainers.image.licenses=\"MIT OR Apache-2.0\"",
+        "COPY allowexec /allowexec",
+        "USER 65534:65534",
+        "ENTRYPOINT [\"/allowexec\"]",
+    ];
     assert_eq!(instructions, expected);
 }
 
@@ -137,7 +174,12 @@ fn the_bundle_starts_the_server_with_what_its_user_chose() {
         assert_eq!(question["required"], true, "without an answer the text of the placeholder would be the value");
     }
     let directory = tempfile::tempdir().unwrap();
-    let arguments: Vec<String> = config["args"]
+    let own = match std::env::consts::OS {
+        "macos" => &config["platform_overrides"]["darwin"]["args"],
+        "windows" => &config["platform_overrides"]["win32"]["args"],
+        _ => &config["args"],
+    };
+    let arguments: Vec<String> = own
         .as_array()
         .unwrap()
         .iter()
@@ -158,6 +200,10 @@ fn the_bundle_starts_the_server_with_what_its_user_chose() {
     assert_eq!(config["command"], format!("${{__dirname}}/{}", manifest["server"]["entry_point"].as_str().unwrap()));
     for (system, replaced) in config["platform_overrides"].as_object().unwrap() {
         assert!(inside(replaced["command"].as_str().unwrap()), "{system}");
+        // All that they lack is the sandbox.
+        let own: Vec<&Value> = replaced["args"].as_array().unwrap().iter().collect();
+        let of_linux: Vec<&Value> = config["args"].as_array().unwrap().iter().collect();
+        assert_eq!([&own[..], &[&Value::from("--sandbox"), &Value::from("workspace")]].concat(), of_linux, "{system}");
     }
 }
 
@@ -165,16 +211,22 @@ fn the_bundle_starts_the_server_with_what_its_user_chose() {
 fn the_registry_s_entry_follows_its_schema_and_names_real_variables() {
     let entry = json("server.json");
     assert_eq!(entry["version"], VERSION);
-    assert_eq!(entry["packages"][0]["version"], VERSION);
-    for variable in entry["packages"][0]["environmentVariables"].as_array().unwrap() {
-        let name = variable["name"].as_str().unwrap();
-        assert!(allowexec::config::SETTINGS.iter().any(|spec| spec.variable == name), "no setting reads {name}");
+    assert_eq!(entry["repository"]["url"], env!("CARGO_PKG_REPOSITORY"));
+    let packages = entry["packages"].as_array().unwrap();
+    let types: Vec<&str> = packages.iter().map(|package| package["registryType"].as_str().unwrap()).collect();
+    assert_eq!(types, ["npm", "pypi", "oci", "mcpb"]);
+    for package in packages {
+        let identifier = package["identifier"].as_str().unwrap();
+        assert!(package["version"] == VERSION || identifier.ends_with(&format!(":{VERSION}")), "{package}");
+        for variable in package["environmentVariables"].as_array().unwrap() {
+            let name = variable["name"].as_str().unwrap();
+            assert!(allowexec::config::SETTINGS.iter().any(|spec| spec.variable == name), "no setting reads {name}");
+        }
     }
     // The registry's own rules, which hold without its schema.
-    let name = entry["name"].as_str().unwrap();
-    assert!(name.starts_with("io.github.") && name.matches('/').count() == 1, "{name}");
+    assert_eq!(entry["name"], server_name());
     assert!(entry["description"].as_str().unwrap().len() <= 100);
-    assert_eq!(entry["packages"][0]["fileSha256"].as_str().unwrap().len(), 64);
+    assert_eq!(packages[3]["fileSha256"].as_str().unwrap().len(), 64);
     // The schema is no part of the project; it lies beside the protocol's where they are had.
     let Some(directory) = std::env::var_os("MCP_SCHEMA_DIR") else { return };
     let Ok(schema) = std::fs::read(Path::new(&directory).join("registry/server.schema.json")) else { return };
@@ -183,4 +235,78 @@ fn the_registry_s_entry_follows_its_schema_and_names_real_variables() {
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let errors: Vec<String> = validator.iter_errors(&entry).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn the_packages_and_pages_name_the_owner_that_the_manifest_names() {
+    assert_eq!(env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY"));
+    assert_eq!(package("npm/allowexec/package.json")["mcpName"], server_name());
+    // The registry looks for this line on the page of the package.
+    let line = format!("mcp-name: {}", server_name());
+    assert!(include_str!("../../README.md").lines().any(|found| found.contains(&line)), "{line}");
+    let page = include_str!("../../spec/guide/install.md");
+    assert!(page.contains(&format!("--repo {}/allowexec", owner())));
+}
+
+#[test]
+fn the_main_package_of_npm_brings_the_binary_of_each_platform() {
+    let main = package("npm/allowexec/package.json");
+    let mut platforms: Vec<String> = Vec::new();
+    for (name, _) in main["optionalDependencies"].as_object().unwrap() {
+        let platform = name.strip_prefix("@allowexec/").unwrap();
+        let own = package(&format!("npm/{platform}/package.json"));
+        let (system, cpu) = platform.split_once('-').unwrap();
+        assert_eq!((&own["name"], &own["os"][0], &own["cpu"][0]), (&name.as_str().into(), &system.into(), &cpu.into()));
+        assert!(own["files"][0].as_str().unwrap().starts_with("bin/allowexec") && own["libc"].is_null());
+        assert!(own["scripts"].is_null() && main["scripts"].is_null(), "a script runs at installation");
+        platforms.push(platform.to_owned());
+    }
+    assert_eq!(platforms, ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"]);
+}
+
+#[test]
+fn the_plugin_starts_the_server_with_the_settings_of_the_project() {
+    let project = tempfile::tempdir().unwrap();
+    std::fs::write(project.path().join("allowexec.yaml"), "allow: [echo]\n").unwrap();
+    let plugin = project.path().join(".agents/plugins/allowexec");
+    std::fs::create_dir_all(&plugin).unwrap();
+    let at = |path: &Path| path.to_str().unwrap().to_owned();
+    let manifests = [
+        package("plugin/mcp.json"),
+        package("plugin/.claude-plugin/plugin.json"),
+        package("plugin/gemini-extension.json"),
+    ];
+    for manifest in &manifests {
+        let server = &manifest["mcpServers"]["allowexec"];
+        assert_eq!(server["command"], "allowexec");
+        let argument = |argument: &Value| {
+            let text = argument.as_str().unwrap().replace("${PLUGIN_ROOT}", &at(&plugin)).replace("${/}", "/");
+            text.replace("${CLAUDE_PROJECT_DIR}", &at(project.path())).replace("${workspacePath}", &at(project.path()))
+        };
+        let arguments: Vec<String> = server["args"].as_array().unwrap().iter().map(argument).collect();
+        let mut server = crate::support::Server::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        server.initialize("2025-06-18");
+        let listed = server.request("tools/list", serde_json::json!({}));
+        assert!(listed["result"]["tools"][0]["description"].as_str().unwrap().contains("echo"), "{arguments:?}");
+    }
+    let portable = package("plugin/plugin.json");
+    for manifest in [&portable, &manifests[1], &manifests[2]] {
+        assert_eq!((&manifest["name"], &manifest["version"]), (&"allowexec".into(), &VERSION.into()));
+    }
+    for (manifest, schema) in [(&portable, "plugin"), (&manifests[0], "mcp")] {
+        assert_eq!(manifest["$schema"], format!("https://agent-plugins.org/schemas/1.0.0/{schema}.schema.json"));
+    }
+    // The skill names tools that there are, and has the name of its directory.
+    let skill = include_str!("../../packages/plugin/skills/allowexec/SKILL.md");
+    assert!(skill.starts_with("---\nname: allowexec\ndescription: "));
+    let mut server = crate::support::Server::start(&["--allow", "echo"]);
+    server.initialize("2025-06-18");
+    let listed = server.request("tools/list", serde_json::json!({}));
+    let tools: Vec<&str> =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for word in skill.split('`').skip(1).step_by(2).filter(|word| word.contains('_') && !word.contains(['=', ':', ' ']))
+    {
+        let is_argument = ["exit_code", "timeout_ms", "wait_ms", "allowexec_yaml"].contains(&word);
+        assert!(is_argument || tools.contains(&word), "the skill names `{word}`");
+    }
 }

@@ -61,17 +61,22 @@ grep -q -- '--allow NAMES' "$work/page"
 grep -q 'ALLOWED_COMMANDS' "$work/page"
 
 echo "-- the MCP bundle"
-.ci/again bash .github/bundle/pack.sh "$work/allowexec.mcpb" "$binary" "$binary" "$binary" > "$work/pack.log" || { cat "$work/pack.log"; exit 1; }
+.ci/again bash .github/bundle/pack.sh "$work/allowexec.mcpb" "$binary" "$binary" "$binary" "$binary" > "$work/pack.log" || { cat "$work/pack.log"; exit 1; }
 mkdir "$work/unpacked"
 .ci/again timeout 60 npx --yes @anthropic-ai/mcpb@2.1.2 unpack "$work/allowexec.mcpb" "$work/unpacked" > "$work/unpack.log"
-cmp "$binary" "$work/unpacked/server/linux/allowexec"
+cmp "$binary" "$work/unpacked/server/linux/allowexec-aarch64"
+expect "$("$work/unpacked/server/linux/allowexec" --version)" "$("$binary" --version)"
 
 echo "-- the registry's entry of a release"
 packages jq
 jq -e --arg version 1.2.3 --arg sha256 "$(printf 'a%.0s' {1..64})" --arg repository us/allowexec --arg owner us \
     -f .github/bundle/registry.jq .github/server.json > "$work/server.json"
-expect "$(jq -r '.name, .packages[0].identifier' "$work/server.json" | tr '\n' ' ')" \
-    "io.github.us/allowexec https://github.com/us/allowexec/releases/download/v1.2.3/allowexec-1.2.3.mcpb "
+expect "$(jq -r '.name, .packages[].identifier' "$work/server.json" | tr '\n' ' ')" \
+    "io.github.us/allowexec allowexec allowexec ghcr.io/us/allowexec:1.2.3 https://github.com/us/allowexec/releases/download/v1.2.3/allowexec-1.2.3.mcpb "
+if grep -q OWNER "$work/server.json"; then
+    echo "a placeholder is left" >&2
+    exit 1
+fi
 
 echo "-- the workflows"
 cp tests/package/workflows.mjs "$work/"

@@ -5,6 +5,7 @@
 #
 #   deny.sh      cargo-deny: bans, licences, sources
 #   vendor.sh    vendored, offline, reproducible, small     two release builds
+#   packages.sh  npm and PyPI, installed offline and started
 #   files.sh     completions, manual page, bundle, workflows
 #   ssh.sh       a session through sshd, broken in the middle
 #   minimum.sh   the oldest Rust that is promised checks all of it
@@ -24,6 +25,7 @@ step() {
 
 step 500 bash tests/package/deny.sh
 step 1500 bash tests/package/vendor.sh "$binary"
+step 900 bash tests/package/packages.sh "$binary"
 step 900 bash tests/package/files.sh "$binary"
 step 600 bash tests/remote/ssh.sh "$binary"
 step 1500 bash tests/package/minimum.sh
