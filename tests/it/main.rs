@@ -23,6 +23,7 @@ mod audited;
 mod background;
 mod book;
 mod clients;
+mod decisions;
 mod dependencies;
 mod directories;
 mod doctor;

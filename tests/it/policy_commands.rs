@@ -124,6 +124,17 @@ fn test_tells_of_every_example_that_comes_out_otherwise() {
     assert!(status == 1 && text.contains(wrong), "{text}");
     let (status, text) = run(&place, &["check", "--policy", "foreign.yaml", "--", "ls"]);
     assert!(status == 2 && text.contains("it does not call `ls`"), "{text}");
+    // What can't be told without files is a mistake, whatever is expected.
+    let untold =
+        "commands:\n  cat: {operands: [{path: {access: read, under: [src]}}], examples: {refuse: [cat /x/src/y]}}\n";
+    place.write("untold.yaml", untold);
+    place.write(
+        "untold.cases",
+        "{\"argv\":\"cat /x/src/y\",\"expect\":\"refuse\"}\n{\"argv\":\"cat /x\",\"expect\":\"refuse\"}",
+    );
+    let (status, text) = run(&place, &["policy", "test", "untold.yaml", "--cases", "untold.cases"]);
+    assert!(status == 1 && text.starts_with("untold.yaml: 1 example, 2 cases: 2 wrong\n"), "{text}");
+    assert!(text.contains("untold.cases:1: `cat /x/src/y`: whether a path of it lies under"), "{text}");
     for (arguments, said) in [
         (&["policy", "test"][..], "needs the file of a policy"),
         (&["policy", "test", "none.yaml"], "cannot read the policy `none.yaml`"),
@@ -263,6 +274,42 @@ fn diff_finds_what_is_wider_and_what_is_narrower() {
     }
     assert_eq!(run(&place, &["policy", "diff", "git-readonly", "git-readonly"]).0, 0);
     assert_eq!(run(&place, &["policy", "diff", "p.yaml", "none.yaml"]).0, 2);
+}
+
+#[test]
+fn diff_sees_what_types_ask_for_and_deny_and_where_files_may_be_missing() {
+    let place = place();
+    let diff = |old: &str, new: &str| {
+        for (name, operand) in [("old.yaml", old), ("new.yaml", new)] {
+            place.write(name, &format!("commands: {{x: {{options: {{-o: {operand}}}, operands: [{operand}]}}}}\n"));
+        }
+        run(&place, &["policy", "diff", "old.yaml", "new.yaml"]).0
+    };
+    for (narrow, wide) in [
+        ("{path: {access: read, exists: true}}", "{path: read}"),
+        ("{path: read, deny: {path: {access: read, under: [a/b/c]}}}", "{path: read}"),
+        (
+            "{path: read, deny: {path: {access: read, under: [c]}}}",
+            "{path: read, ask: {path: {access: read, under: [c]}}}",
+        ),
+        (
+            "{path: read, ask: {path: {access: read, under: [c, d]}}}",
+            "{path: read, ask: {path: {access: read, under: [d]}}}",
+        ),
+        ("{path: {access: read, under: [/srv, a]}}", "{path: {access: read, under: [/srv, a, /home]}}"),
+        ("{text: {}, deny: {one_of: [main, x]}}", "{text: {}, deny: {one_of: [x]}}"),
+        ("{integer: [1, 9], ask: {integer: [5, 9]}}", "{integer: [1, 9], ask: {integer: [6, 9]}}"),
+    ] {
+        assert_eq!((diff(narrow, wide), diff(wide, narrow), diff(wide, wide)), (1, 0, 0), "{narrow}");
+    }
+    place.write(
+        "r.yaml",
+        "commands: {x: {operands: [{name: BRANCH, text: {}, deny: {one_of: [main]}, reason: not from here}]}}",
+    );
+    let (status, report) = json(&place, &["policy", "explain", "--json", "--policy", "r.yaml", "--", "x", "main"]);
+    assert_eq!((status, &report["decision"]), (1, &"refused".into()));
+    assert_eq!(report["reason"], "the operator does not allow `x main`: not from here");
+    assert_eq!(report["words"][1]["what"], "BRANCH: a text; never `main`");
 }
 
 /// A recorded session of these calls, each answered with this text and as this kind of result.

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use serde_json::Value;
 
-use crate::policy::rules::{ExampleLine, Expected, Judgement, Rules, decide_example, words_of};
+use crate::policy::rules::{ExampleLine, Expected, Judgement, Rules, UNTOLD, decide_anywhere, words_of};
 
 /// One line of a file of cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub(super) struct Case {
 
 /// What is decided, and why unless it is simply allowed.
 pub(super) struct Decided<'p> {
-    pub came: Expected,
+    /// `None` if that can't be told without files.
+    pub came: Option<Expected>,
     pub why: Option<String>,
     pub judgement: Option<Judgement<'p>>,
 }
@@ -71,16 +72,16 @@ fn case(line: usize, text: &str) -> Result<Case, String> {
 }
 
 impl Case {
-    /// What these rules decide, without looking at any file: a relative path without `..` counts as inside.
+    /// What these rules decide, without looking at any file.
     pub(super) fn decide<'p>(&self, rules: &'p Rules) -> Decided<'p> {
-        let refused = |why: String| Decided { came: Expected::Refuse, why: Some(why), judgement: None };
+        let refused = |why: String| Decided { came: Some(Expected::Refuse), why: Some(why), judgement: None };
         let words = match words_of(&self.argv) {
             Ok(words) => words,
             Err(error) => return refused(error.to_string()),
         };
         let decided = decide(rules, &words);
         let Some(command) = words.first().and_then(|word| rules.get(word)) else { return decided };
-        if decided.came == Expected::Refuse {
+        if matches!(decided.came, None | Some(Expected::Refuse)) {
             return decided;
         }
         if self.has_input && !command.stdin {
@@ -103,10 +104,14 @@ pub(super) fn decide<'p>(rules: &'p Rules, words: &[String]) -> Decided<'p> {
     let name = words.first().map_or("", String::as_str);
     let Some(command) = rules.get(name) else {
         let why = Some(format!("no rule describes `{}`", name.escape_debug()));
-        return Decided { came: Expected::Refuse, why, judgement: None };
+        return Decided { came: Some(Expected::Refuse), why, judgement: None };
     };
-    let judgement = decide_example(command, words);
-    Decided { came: judgement.decision, why: judgement.refusal.clone(), judgement: Some(judgement) }
+    match decide_anywhere(command, words) {
+        Some(judgement) => {
+            Decided { came: Some(judgement.decision), why: judgement.refusal.clone(), judgement: Some(judgement) }
+        }
+        None => Decided { came: None, why: Some(UNTOLD.to_owned()), judgement: None },
+    }
 }
 
 fn is_inside(path: &str) -> bool {
@@ -157,7 +162,7 @@ mod tests {
     #[test]
     fn input_and_the_directory_count() {
         let rules = rules("version: 1\ncommands:\n  a: {stdin: true, cwd: {under: [src]}}\n  b: {}\n");
-        let came = |text: &str| parse(text).unwrap()[0].decide(&rules).came;
+        let came = |text: &str| parse(text).unwrap()[0].decide(&rules).came.unwrap();
         assert_eq!(came("{\"argv\":[\"a\"],\"expect\":\"allow\",\"cwd\":\"src/x\",\"input\":\"y\"}"), Expected::Allow);
         assert_eq!(came("{\"argv\":[\"a\"],\"expect\":\"allow\",\"cwd\":\"./src\"}"), Expected::Allow);
         for cwd in ["docs", "..", "src/..", "/src", "srcs", "."] {

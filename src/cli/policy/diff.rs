@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::super::error::CliError;
 use super::super::{Outcome, print, print_json};
-use super::{cases, explain, probes, recorded, rules_of};
+use super::{explain, probes, recorded, rules_of};
 use crate::config::Surroundings;
 use crate::policy::rules::{
-    Access, Arguments, CommandRule, EnvRule, Expected, Rules, SandboxWord, Takes, ValueType, words_of, written,
+    Access, Arguments, CommandRule, EnvRule, Expected, Rules, SandboxWord, Takes, ValueType, decide_readings, words_of,
+    written,
 };
 use crate::text::escape;
 
@@ -62,8 +63,8 @@ pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> R
     let changes: Vec<Change> = lines
         .into_iter()
         .filter_map(|(words, from)| {
-            let (old, new) = (cases::decide(&old_rules, &words).came, cases::decide(&new_rules, &words).came);
-            (old != new).then_some(Change { words, from, old, new })
+            let (old, new) = differing(readings(&old_rules, &words), readings(&new_rules, &words))?;
+            Some(Change { words, from, old, new })
         })
         .collect();
     let settings = settings(&old_rules, &new_rules);
@@ -84,6 +85,18 @@ pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> R
         print(&text(&changes, &settings, count, has_more))?;
     }
     Ok(if is_wider { Outcome::Bad } else { Outcome::Good })
+}
+
+/// What is decided for words, whether their paths lie inside, outside, or don't exist.
+fn readings(rules: &Rules, words: &[String]) -> [Expected; 4] {
+    let command = words.first().and_then(|name| rules.get(name));
+    command.map_or([Expected::Refuse; 4], |command| decide_readings(command, words))
+}
+
+/// The first two decisions of which the new one is wider, else the first two that differ.
+fn differing(old: [Expected; 4], new: [Expected; 4]) -> Option<(Expected, Expected)> {
+    let pairs = || old.into_iter().zip(new);
+    pairs().find(|(old, new)| rank(*new) > rank(*old)).or_else(|| pairs().find(|(old, new)| old != new))
 }
 
 fn text(changes: &[Change], settings: &[Setting], count: usize, has_more: bool) -> String {

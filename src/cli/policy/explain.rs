@@ -9,8 +9,8 @@ use super::{place, shown_place};
 use crate::config::Config;
 use crate::integrity::reach_of;
 use crate::policy::rules::{
-    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading, Role,
-    SandboxRule, SandboxWord, described, profile_describing, words_of,
+    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading,
+    Restriction, Role, SandboxRule, SandboxWord, ValueType, described, profile_describing, restricted, words_of,
 };
 use crate::policy::{Rule, quoted};
 use crate::server::Parts;
@@ -179,15 +179,23 @@ fn role<'p>(role: &Role<'p>) -> (&'static str, String, Option<&'p Origin>) {
         }
         Role::Value(option, value) => {
             let spelling = option.spellings.first().map_or("", String::as_str);
-            ("value", format!("the value of `{spelling}`: {}", described(value)), Some(&option.origin))
+            let what = value_text(value, &option.restrictions);
+            ("value", format!("the value of `{spelling}`: {what}"), Some(&option.origin))
         }
         Role::Operand(operand) => {
             let name = operand.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
-            ("operand", format!("{name}{}", described(&operand.value)), Some(&operand.origin))
+            let what = value_text(&operand.value, &operand.restrictions);
+            ("operand", format!("{name}{what}"), Some(&operand.origin))
         }
         Role::DoubleDash => ("double_dash", "the end of the options".to_owned(), None),
         Role::Anything => ("anything", "any argument".to_owned(), None),
     }
+}
+
+/// A type, with what is decided about single values of it.
+fn value_text(value: &ValueType, restrictions: &[Restriction]) -> String {
+    let described = described(value);
+    restricted(restrictions).map_or_else(|| described.clone(), |restricted| format!("{described}; {restricted}"))
 }
 
 impl Explained {

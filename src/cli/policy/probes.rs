@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::rules::{
-    Access, Arguments, CharSet, Form, Level, NUMBER_OPTION, Operand, OptionRule, Options, Order, Rules, Syntax, Takes,
-    ValuePlace, ValueType,
+    Access, Arguments, CharSet, Form, Level, NUMBER_OPTION, Operand, OptionRule, Options, Order, Restriction, Rules,
+    Syntax, Takes, ValuePlace, ValueType,
 };
 
 /// The most command lines that are made.
@@ -33,16 +33,17 @@ pub(super) fn probes(old: &Rules, new: &Rules) -> (BTreeSet<Vec<String>>, bool) 
 
 fn collect(level: &Level, samples: &mut Samples) {
     let Arguments::Described { options, forms, .. } = &level.arguments else { return };
-    let mut add = |spelling: &str, value: &ValueType| {
-        samples.entry((level.path.clone(), spelling.to_owned())).or_default().extend(values(value));
+    let mut add = |spelling: &str, value: &ValueType, restrictions: &[Restriction]| {
+        let all = std::iter::once(value).chain(restrictions.iter().map(|restriction| &restriction.value));
+        samples.entry((level.path.clone(), spelling.to_owned())).or_default().extend(all.flat_map(values));
     };
     for option in options.iter().chain(forms.iter().flat_map(|form| form.options.iter())) {
         if let Takes::Value { value, .. } = &option.takes {
-            option.spellings.iter().for_each(|spelling| add(spelling, value));
+            option.spellings.iter().for_each(|spelling| add(spelling, value, &option.restrictions));
         }
     }
     for operand in forms.iter().flat_map(|form| form.operands.iter().chain(form.after_double_dash.iter().flatten())) {
-        add("", &operand.value);
+        add("", &operand.value, &operand.restrictions);
     }
 }
 
@@ -68,7 +69,7 @@ fn values(value: &ValueType) -> Vec<String> {
         ValueType::Path(path) => {
             let mut found: Vec<String> =
                 ["a", "a/b", "/etc/x", "../x", ".git/x"].into_iter().map(str::to_owned).collect();
-            found.extend(path.under.iter().map(|under| format!("{under}/x")));
+            found.extend(path.under.iter().flat_map(|under| [under.clone(), format!("{under}/x")]));
             found.extend(path.except.iter().map(|except| format!("{except}/x")));
             if path.access == Access::Write {
                 found.push(".".to_owned());

@@ -187,7 +187,7 @@ mod tests {
         assert!(skipped.is_empty());
         let text = format!("version: 1\ncommands:\n{}", commands.values().cloned().collect::<String>());
         let rules = Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap();
-        let came = |line: &str| super::super::cases::decide(&rules, &shlex::split(line).unwrap()).came.name();
+        let came = |line: &str| super::super::cases::decide(&rules, &shlex::split(line).unwrap()).came.unwrap().name();
         for line in
             ["git log -n 7 main", "git log --oneline topic", "git status", "tool -v docs/x.rs", "tool --level=3 a"]
         {
@@ -225,8 +225,9 @@ mod tests {
             let text = format!("profiles: [git-readonly]\ncommands:\n{}", commands.into_values().collect::<String>());
             Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap()
         };
-        let came =
-            |rules: &Rules, line: &str| super::super::cases::decide(rules, &shlex::split(line).unwrap()).came.name();
+        let came = |rules: &Rules, line: &str| {
+            super::super::cases::decide(rules, &shlex::split(line).unwrap()).came.unwrap().name()
+        };
         let rules = load(commands);
         let before = known();
         for line in [

@@ -109,9 +109,10 @@ fn report(file: &str, cases: &[(&str, Case)]) -> Result<Report, CliError> {
 fn judge(rules: &Rules, case: &Case, at: (String, Option<usize>), used: &mut Used) -> Option<Wrong> {
     let decided = case.decide(rules);
     used.add(decided.judgement);
-    let (expected, came) = (case.expected, decided.came);
-    let line = case.argv.to_string();
-    (came != expected).then_some(Wrong { at, line, expected, came, why: decided.why })
+    let (expected, line) = (case.expected, case.argv.to_string());
+    // What can't be told is wrong for the reason alone.
+    let came = decided.came.unwrap_or(expected);
+    (decided.came != Some(expected)).then_some(Wrong { at, line, expected, came, why: decided.why })
 }
 
 fn key(option: &OptionRule) -> (Origin, String) {

@@ -1,9 +1,10 @@
 //! The examples of a policy: command lines and what must be decided for them. They are checked whenever a policy file is
 //! loaded.
 
+use super::by_text::ByText;
 use super::error::{PolicyError, Problem};
 use super::grammar::{CommandRule, Example, ExampleLine, Expected};
-use super::judge::{ByText, Judgement};
+use super::judge::Judgement;
 use crate::policy::{CommandLine, CommandLineError};
 
 /// The words of an example, split as a client's line is.
@@ -21,10 +22,28 @@ pub fn words_of(line: &ExampleLine) -> Result<Vec<String>, CommandLineError> {
     command.map(CommandLine::into_words)
 }
 
-/// What a rule decides for words, without asking the file system: a relative path without `..` counts as inside.
+/// What a rule decides for words, without asking the file system; see [`ByText`].
 pub fn decide_example<'p>(command: &'p CommandRule, words: &[String]) -> Judgement<'p> {
-    command.judge(words, &mut ByText)
+    command.judge(words, &mut { ByText::USUAL })
 }
+
+/// What a rule decides for words, if it is the same wherever the project lies; else `None`.
+pub(crate) fn decide_anywhere<'p>(command: &'p CommandRule, words: &[String]) -> Option<Judgement<'p>> {
+    let usual = decide_example(command, words);
+    let is_same = |mut reading: ByText| command.judge(words, &mut reading).decision == usual.decision;
+    ByText::OTHERS.into_iter().all(is_same).then_some(usual)
+}
+
+/// What is decided by each of the readings that a file system can make true: that a path lies outside, inside or around where its
+/// text does not tell, and that it is missing.
+pub(crate) fn decide_readings(command: &CommandRule, words: &[String]) -> [Expected; 4] {
+    let [inside, around] = ByText::OTHERS;
+    [ByText::USUAL, inside, around, ByText::MISSING].map(|mut reading| command.judge(words, &mut reading).decision)
+}
+
+/// Why an example can't be decided.
+pub(crate) const UNTOLD: &str = "whether a path of it lies under the directories that its type names can't be told without \
+    files; write the path relative to the project, or leave the example out";
 
 /// The result of running an example.
 #[derive(Debug)]
@@ -52,7 +71,10 @@ pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRu
     if words.first() != Some(&command.name) {
         return none(format!("it does not call `{}`", command.name), true);
     }
-    let judgement = decide_example(command, &words);
+    let Some(judgement) = decide_anywhere(command, &words) else {
+        let (came, why) = (example.expected, UNTOLD.to_owned());
+        return ExampleRun { came, why, is_as_expected: false, judgement: None };
+    };
     let came = judgement.decision;
     let by = judgement.matched.as_ref().and_then(|matched| matched.form).map(|form| &form.origin);
     let by = by.map_or_else(String::new, |origin| format!("the form in {origin} matches"));

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::grammar::{Access, Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, Takes, ValuePlace};
+use super::grammar::{
+    Arguments, CommandRule, Effect, EnvRule, Expected, Form, Level, Restriction, Takes, ValuePlace, ValueType,
+};
 use super::matcher::{self, Claim, Match};
 use super::reach::{HeldClaim, PathError};
 use super::refusal;
@@ -42,8 +44,9 @@ pub struct Judgement<'p> {
 impl CommandRule {
     /// Decides on the words of a call, of which the first is the command.
     ///
-    /// Every form is tried. Among the forms that match and whose paths lie where they must, deny beats ask and ask beats
-    /// allow, whatever their order. If there are none, the call is refused.
+    /// Every form is tried. A call runs only by a form that matches and whose paths lie where they must. Of all that the
+    /// matching forms and the types of their values decide, deny beats ask and ask beats allow, whatever their order. To ask
+    /// and to deny it is enough that a form or a value may be meant: what can't be found out never lets a call run.
     pub fn judge<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let judgement = self.judge_forms(words, paths);
         let shown = match &judgement.matched {
@@ -66,43 +69,67 @@ impl CommandRule {
                 return refused(failure.level, refusal::of_failure(&failure, words, &shown, &self.level));
             }
         };
-        let mut best: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
+        let mut runs: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
         let mut outside: Option<(usize, Match<'p>, String)> = None;
+        let mut strictest = Strictest { effect: Effect::Allow, reason: None, matched: None, is_certain: true };
         for matched in matches {
-            let (effect, _) = effect_of(&matched);
-            if best.as_ref().is_some_and(|(other, ..)| *other >= effect) {
+            let (effect, reason) = effect_of(&matched);
+            let restricted = matched.restricted(words);
+            let most = restricted.iter().map(|(_, _, restriction)| restriction.effect).fold(effect, Effect::max);
+            if runs.as_ref().is_some_and(|(other, ..)| *other >= effect) && strictest.effect >= most {
                 continue;
             }
-            match hold(&matched, words, paths, effect) {
-                Ok(claims) => best = Some((effect, matched, claims)),
-                Err((word, sentence)) => {
-                    let is_further = outside.as_ref().is_none_or(|(other, ..)| word > *other);
-                    if is_further && effect != Effect::Deny {
-                        outside = Some((word, matched, sentence));
-                    }
+            let held = hold(&matched, words, paths);
+            if let Err(Unheld { is_elsewhere: true, .. }) = held {
+                outside = further(outside, effect, matched, held);
+                continue;
+            }
+            if effect > strictest.effect {
+                let is_certain = held.is_ok();
+                strictest = Strictest { effect, reason, matched: Some(matched.clone()), is_certain };
+            }
+            for (word, text, restriction) in restricted {
+                let Restriction { effect, reason, .. } = restriction;
+                if *effect <= strictest.effect {
+                    continue;
                 }
+                if let Some(is_certain) = is_restricted(restriction, (word, text), paths) {
+                    let (reason, matched) = (reason.as_deref(), Some(matched.clone()));
+                    strictest = Strictest { effect: *effect, reason, matched, is_certain };
+                }
+            }
+            match held {
+                Ok(claims) if runs.as_ref().is_none_or(|(other, ..)| effect > *other) => {
+                    runs = Some((effect, matched, claims));
+                }
+                Ok(_) => {}
+                Err(_) => outside = further(outside, effect, matched, held),
             }
         }
         let denied = |level, reason| refusal::denied(level, words, &self.without_secrets(words), reason);
-        match (best, outside) {
-            (Some((_, matched, claims)), _) => {
-                let level = level_of(&matched, self);
-                let (effect, reason) = effect_of(&matched);
-                let narrowed = claims.iter().find_map(|claim| claim.narrowed.clone());
-                if let Some(sentence) = narrowed.filter(|_| effect == Effect::Ask) {
-                    return refused(level, refusal::with_hint(sentence, &matched, words));
-                }
-                let (decision, refusal) = match effect {
-                    Effect::Allow => (Expected::Allow, None),
-                    Effect::Ask => (Expected::Ask, Some(refusal::needs_a_person(level, reason))),
-                    Effect::Deny => (Expected::Refuse, Some(denied(level, reason))),
-                };
-                Judgement { decision, matched: Some(matched), level, refusal, reason, claims, shown: Vec::new() }
-            }
-            (None, Some((_, matched, sentence))) => {
+        let judged = |decision, refusal, reason, matched: Match<'p>, claims| {
+            let level = level_of(&matched, self);
+            Judgement { decision, matched: Some(matched), level, refusal, reason, claims, shown: Vec::new() }
+        };
+        match (strictest, runs, outside) {
+            (Strictest { effect: Effect::Deny, is_certain: false, .. }, None, Some((_, matched, sentence))) => {
                 refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
             }
-            (None, None) => refused(&self.level, denied(&self.level, None)),
+            (Strictest { effect: Effect::Deny, reason, matched: Some(matched), .. }, _, _) => {
+                let refusal = Some(denied(level_of(&matched, self), reason));
+                judged(Expected::Refuse, refusal, reason, matched, Vec::new())
+            }
+            (Strictest { effect: Effect::Ask, reason, .. }, Some((_, matched, claims)), _) => {
+                let refusal = Some(refusal::needs_a_person(level_of(&matched, self), reason));
+                judged(Expected::Ask, refusal, reason, matched, claims)
+            }
+            (Strictest { reason, .. }, Some((_, matched, claims)), _) => {
+                judged(Expected::Allow, None, reason, matched, claims)
+            }
+            (_, None, Some((_, matched, sentence))) => {
+                refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
+            }
+            (_, None, None) => refused(&self.level, denied(&self.level, None)),
         }
     }
 
@@ -249,28 +276,81 @@ pub(crate) fn without_values(sentence: String, words: &[String], shown: &[String
     if values.are_none() { sentence } else { values.hide(&sentence).into_owned() }
 }
 
-/// Checks the paths of a form.
-///
-/// A form that denies counts unless one of its paths is known to lie elsewhere: if that can't be found out, the call is refused.
-fn hold(
-    matched: &Match<'_>,
-    words: &[String],
-    paths: &mut dyn PathJudge,
+/// The strictest of what the forms and the types of the values decide.
+struct Strictest<'p> {
     effect: Effect,
-) -> Result<Vec<HeldClaim>, (usize, String)> {
+    reason: Option<&'p str>,
+    /// The form by which it was decided; `None` for [`Effect::Allow`].
+    matched: Option<Match<'p>>,
+    /// Whether it is certain that the form or the value is meant.
+    is_certain: bool,
+}
+
+/// Why the paths of a form don't all lie where they must.
+struct Unheld {
+    /// The first word that does not.
+    word: usize,
+    /// The sentence about it.
+    sentence: String,
+    /// Whether it is certain that the form does not mean the call.
+    is_elsewhere: bool,
+}
+
+/// Checks the paths of a form.
+fn hold(matched: &Match<'_>, words: &[String], paths: &mut dyn PathJudge) -> Result<Vec<HeldClaim>, Unheld> {
     let mut held = Vec::new();
+    let mut unheld = None;
     for claim in matched.claims(words) {
         match paths.judge(&claim) {
-            // The other effects are measured without the client's roots, so that these take nothing out of them.
-            Ok(HeldClaim { narrowed: Some(sentence), .. }) if effect == Effect::Allow => {
-                return Err((claim.word, sentence));
+            // The rule means it, but the client's roots don't let the call run.
+            Ok(HeldClaim { narrowed: Some(sentence), .. }) => {
+                unheld.get_or_insert(Unheld { word: claim.word, sentence, is_elsewhere: false });
             }
             Ok(claim) => held.push(claim),
-            Err(error) if effect == Effect::Deny && !error.is_elsewhere() => {}
-            Err(error) => return Err((claim.word, error.sentence(claim.text, claim.path.access))),
+            Err(error) => {
+                let is_elsewhere = error.is_elsewhere();
+                let sentence = || error.sentence(claim.text, claim.path.access);
+                let found =
+                    unheld.get_or_insert_with(|| Unheld { word: claim.word, sentence: sentence(), is_elsewhere });
+                if is_elsewhere {
+                    found.is_elsewhere = true;
+                    break;
+                }
+            }
         }
     }
-    Ok(held)
+    unheld.map_or(Ok(held), Err)
+}
+
+/// The form that got further of those whose paths don't lie where they must. One that denies says nothing about what is allowed.
+fn further<'p>(
+    one: Option<(usize, Match<'p>, String)>,
+    effect: Effect,
+    matched: Match<'p>,
+    held: Result<Vec<HeldClaim>, Unheld>,
+) -> Option<(usize, Match<'p>, String)> {
+    match held {
+        Err(Unheld { word, sentence, .. })
+            if effect != Effect::Deny && one.as_ref().is_none_or(|(other, ..)| word > *other) =>
+        {
+            Some((word, matched, sentence))
+        }
+        Ok(_) | Err(_) => one,
+    }
+}
+
+/// Whether a value is one of those that are asked for or denied: `None` if it is not, else whether that is certain.
+fn is_restricted(restriction: &Restriction, (word, text): (usize, &str), paths: &mut dyn PathJudge) -> Option<bool> {
+    if !matcher::fits(&restriction.value, text) {
+        return None;
+    }
+    match &restriction.value {
+        ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_) => Some(true),
+        ValueType::Path(path) => match paths.judge(&Claim { word, text, path }) {
+            Ok(_) => Some(true),
+            Err(error) => (!error.is_elsewhere()).then_some(false),
+        },
+    }
 }
 
 fn level_of<'p>(matched: &Match<'p>, rule: &'p CommandRule) -> &'p Level {
@@ -326,40 +406,5 @@ impl Match<'_> {
             }
         }
         shown
-    }
-}
-
-/// The judge for examples, which does not ask the file system: a relative path without `..` lies inside.
-#[derive(Debug, Default)]
-pub(super) struct ByText;
-
-impl PathJudge for ByText {
-    fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError> {
-        use std::path::{Component, Path};
-        let path = Path::new(claim.text);
-        let mut parts = Vec::new();
-        for component in path.components() {
-            match component {
-                Component::Normal(name) => parts.push(name.to_string_lossy()),
-                Component::CurDir => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(PathError::Outside { allowed: Vec::new() });
-                }
-            }
-        }
-        let is_beneath = |under: &String| Path::new(claim.text).strip_prefix("./").unwrap_or(path).starts_with(under);
-        let is_project = |under: &String| under == "." || under.is_empty();
-        if !claim.path.under.is_empty() && !claim.path.under.iter().any(|under| is_project(under) || is_beneath(under))
-        {
-            return Err(PathError::Outside { allowed: Vec::new() });
-        }
-        let is_excepted = |except: &&String| parts.iter().any(|part| part.eq_ignore_ascii_case(except));
-        if let Some(except) = claim.path.except.iter().find(is_excepted) {
-            return Err(PathError::Except { name: except.clone() });
-        }
-        if claim.path.access == Access::Write && parts.is_empty() {
-            return Err(PathError::Root);
-        }
-        Ok(HeldClaim { access: claim.path.access, reached: None, narrowed: None })
     }
 }

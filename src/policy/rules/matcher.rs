@@ -45,6 +45,7 @@ use super::grammar::{
     ValueType,
 };
 use crate::policy::MOST_WORDS;
+pub(super) use value::fits;
 use value::{Position, is_of};
 
 /// Finds the forms that match the words, of which the first is the command.

@@ -8,12 +8,14 @@
 //! - `yaml`, `load`, `error`: from text to rules, or to a mistake and its line
 //! - `matcher`: whether words match a form; pure
 //! - `judge`: the decision: which forms match, where their paths lead, and which form counts
+//! - `by_text`: where the paths of examples lead, as far as their text tells
 //! - `reach`: where the paths of a call lead, by handles
 //! - `refusal`: why a call is refused, in words for a model
 //! - `synopsis`: what a command takes, in one line
 //! - `profiles`: the policies that are shipped with the binary
 //! - `examples`: the command lines in a policy that say what it must decide
 
+mod by_text;
 mod error;
 mod examples;
 mod grammar;
@@ -27,6 +29,9 @@ mod profiles;
 mod properties;
 mod reach;
 mod refusal;
+#[cfg(test)]
+#[cfg(unix)]
+mod restrictions;
 mod synopsis;
 #[cfg(test)]
 #[cfg(unix)]
@@ -37,12 +42,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use error::{PolicyError, PolicyWarning, Problem};
-pub(crate) use examples::{ExampleRun, run_example};
+pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, run_example};
 pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
-    NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, SandboxRule, SandboxWord,
-    Syntax, Takes, TextType, ValuePlace, ValueType,
+    NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, Restriction, SandboxRule,
+    SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
 };
 pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};
@@ -53,7 +58,7 @@ use profiles::Profile;
 pub use profiles::{names as profile_names, text as profile_text};
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER};
-pub use refusal::{described, written};
+pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};
 pub use yaml::LARGEST as LARGEST_POLICY;
 

@@ -1,7 +1,7 @@
 //! Where the paths of a call lead. Links are followed part by part, through handles, and directories are compared with the
 //! allowed ones by identity. Without a sandbox a path is only checked: the program opens it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -54,6 +54,8 @@ pub enum PathError {
     Except {
         /// The name.
         name: String,
+        /// Whether the place that it leads to has such a part, spelled exactly so, and not only its text.
+        is_certain: bool,
     },
     /// It is to be written, and is an allowed directory itself.
     Root,
@@ -71,10 +73,13 @@ pub enum PathError {
 }
 
 impl PathError {
-    /// Whether it is certain that the rule does not mean this path.
+    /// Whether it is certain that a form or a type which asks or denies does not mean this path. It does mean the directories
+    /// that it names, and those around them.
     pub(super) fn is_elsewhere(&self) -> bool {
         match self {
-            Self::Outside { .. } | Self::Except { .. } => true,
+            Self::Outside { .. } => true,
+            // This name is excepted by default, so that it takes nothing out of what is asked for or denied.
+            Self::Except { name, is_certain } => *is_certain && name != REPOSITORY,
             // To move or remove a directory is to change all that lies in it.
             Self::Root | Self::PerhapsOutside { .. } | Self::Unmeasured => false,
             Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
@@ -97,7 +102,7 @@ impl PathError {
                 "{text} can't be {done}: a client's roots allow no paths, and the operator named no directory; ask the \
                  operator to {ADVICE}"
             ),
-            Self::Except { name } => format!("{text} lies in `{name}`, where nothing may be {done}"),
+            Self::Except { name, .. } => format!("{text} lies in `{name}`, where nothing may be {done}"),
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
             Self::Missing => format!("{text} does not exist"),
             Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
@@ -119,6 +124,8 @@ pub struct OnDisk<'a> {
     regions: BTreeMap<Vec<String>, Arc<Vec<Region>>>,
     /// What the client's roots narrow the operator's directories to; `None` until a path is checked.
     of_client: Option<Arc<Option<Region>>>,
+    /// Where the paths lead that were walked, since several forms and types look at the same one.
+    reached: HashMap<String, Reached>,
     /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
     /// that no other directory gets the identity of one meanwhile.
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
@@ -128,9 +135,9 @@ pub struct OnDisk<'a> {
 impl<'a> OnDisk<'a> {
     /// Judges the paths of a call that runs in `directory`.
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
-        let (regions, around) = (BTreeMap::new(), BTreeMap::new());
+        let (regions, reached, around) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         let steps = Steps::new(MOST_STEPS, directories.steps());
-        Self { directories, directory, regions, of_client: None, around, steps }
+        Self { directories, directory, regions, of_client: None, reached, around, steps }
     }
 
     /// The regions that a path of this type must lie in.
@@ -151,6 +158,16 @@ impl<'a> OnDisk<'a> {
         let of_client = self.of_client.get_or_insert_with(|| Arc::new(self.directories.region_of_client()));
         let region = Option::as_ref(of_client)?;
         (region.place(reached, ancestry) != Place::Within).then(|| PathError::Outside { allowed: shown([region]) })
+    }
+
+    /// Walks a path once for all forms and types that look at it.
+    fn walk(&mut self, text: &str) -> Result<Reached, NotReached> {
+        if let Some(reached) = self.reached.get(text) {
+            return Ok(reached.clone());
+        }
+        let reached = Reached::from(self.directory.held(), Path::new(text), &mut self.steps)?;
+        self.reached.insert(text.to_owned(), reached.clone());
+        Ok(reached)
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
@@ -193,22 +210,21 @@ impl PathJudge for OnDisk<'_> {
             return Err(PathError::Unmeasured);
         }
         let regions = self.regions(path);
-        let reached =
-            Reached::from(self.directory.held(), Path::new(text), &mut self.steps).map_err(|error| match error {
-                NotReached::Special => PathError::PerhapsOutside { allowed: Vec::new() },
-                NotReached::TooLong => PathError::TooLong,
-                // A client must learn nothing else about what lies outside.
-                NotReached::Failed { directory, source } => {
-                    let ancestry = self.ancestry(&directory);
-                    let here = itself(&directory);
-                    let is_hidden = self.narrowed(path, &here, &ancestry).is_some();
-                    match lies_in(&here, &ancestry, &regions) {
-                        Ok(()) if !is_hidden => PathError::Failed { why: source.to_string() },
-                        Ok(()) => PathError::PerhapsOutside { allowed: Vec::new() },
-                        Err(_) => PathError::PerhapsOutside { allowed: shown(&*regions) },
-                    }
+        let reached = self.walk(text).map_err(|error| match error {
+            NotReached::Special => PathError::PerhapsOutside { allowed: Vec::new() },
+            NotReached::TooLong => PathError::TooLong,
+            // A client must learn nothing else about what lies outside.
+            NotReached::Failed { directory, source } => {
+                let ancestry = self.ancestry(&directory);
+                let here = itself(&directory);
+                let is_hidden = self.narrowed(path, &here, &ancestry).is_some();
+                match lies_in(&here, &ancestry, &regions) {
+                    Ok(()) if !is_hidden => PathError::Failed { why: source.to_string() },
+                    Ok(()) => PathError::PerhapsOutside { allowed: Vec::new() },
+                    Err(_) => PathError::PerhapsOutside { allowed: shown(&*regions) },
                 }
-            })?;
+            }
+        })?;
         // A directory counts as lying in itself, a file in its directory.
         let place = match &reached {
             Reached::There { held, is_directory: true, .. } => held,
@@ -218,8 +234,8 @@ impl PathJudge for OnDisk<'_> {
         lies_in(&reached, &ancestry, &regions)?;
         let roots: Vec<&Arc<Held>> =
             regions.iter().flat_map(Region::directories).filter(|root| ancestry.lies_in(root)).collect();
-        if let Some(name) = forbidden(path, Path::new(text), &reached.path(), &roots) {
-            return Err(PathError::Except { name });
+        if let Some((name, is_certain)) = forbidden(path, Path::new(text), &reached.path(), &roots) {
+            return Err(PathError::Except { name, is_certain });
         }
         let narrowed = self.narrowed(path, &reached, &ancestry).map(|error| error.sentence(text, path.access));
         match (&reached, path.access) {
@@ -239,10 +255,11 @@ impl PathJudge for OnDisk<'_> {
     }
 }
 
-/// The name among `except` that a part of a path has: of the path as it was given, or of what it leads to.
+/// The name among `except` that a part of a path has: of the path as it was given, or of what it leads to; and whether it is a
+/// part of the latter, spelled exactly so.
 ///
 /// A repository's own directory counts wherever it is. Other names count beneath the outermost of the operator's directories.
-fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -> Option<String> {
+fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -> Option<(String, bool)> {
     let beneath = roots
         .iter()
         .filter_map(|root| real.strip_prefix(root.path_now()).ok().map(Path::to_owned))
@@ -256,5 +273,6 @@ fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -
     };
     let is_forbidden =
         |name: &&String| has(given, name) || has(&beneath, name) || (*name == REPOSITORY && has(real, name));
-    path.except.iter().find(is_forbidden).cloned()
+    let is_part = |name: &str| beneath.components().any(|part| matches!(part, Component::Normal(part) if part == name));
+    path.except.iter().find(is_forbidden).map(|name| (name.clone(), is_part(name)))
 }

@@ -1,7 +1,9 @@
 //! Why a rule refuses a call, in words for the model that made it: the word, the command and what it takes instead. The texts
 //! never show a way around the rule, and nothing about the file system.
 
-use super::grammar::{Access, Arguments, CharSet, Level, OptionRule, Syntax, Takes, TextType, ValuePlace, ValueType};
+use super::grammar::{
+    Access, Arguments, CharSet, Effect, Level, OptionRule, Restriction, Syntax, Takes, TextType, ValuePlace, ValueType,
+};
 use super::matcher::{Failure, Match, Mismatch};
 use super::synopsis;
 use crate::policy::{MOST_WORDS, quoted};
@@ -268,6 +270,16 @@ pub fn described(value: &ValueType) -> String {
             if path.under.is_empty() { what.to_owned() } else { format!("{what} under {}", path.under.join(", ")) }
         }
     }
+}
+
+/// For which values a person is asked, and which are denied, as part of a sentence; `None` if there are none.
+pub fn restricted(restrictions: &[Restriction]) -> Option<String> {
+    let parts = restrictions.iter().map(|restriction| match restriction.effect {
+        Effect::Ask => format!("a person approves {}", described(&restriction.value)),
+        Effect::Allow | Effect::Deny => format!("never {}", described(&restriction.value)),
+    });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn described_text(text: &TextType) -> String {

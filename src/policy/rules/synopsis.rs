@@ -4,6 +4,7 @@
 use super::grammar::{
     Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType,
 };
+use super::refusal;
 
 /// The command in one line: what it takes, or its subcommands.
 pub fn synopsis(command: &CommandRule) -> String {
@@ -32,7 +33,7 @@ fn lines_of(level: &Level) -> Vec<String> {
         Arguments::Any { effect, .. } => vec![format!("{} …{}", level.title(), marked(*effect))],
         Arguments::Described { forms, .. } => {
             let shown = forms.iter().filter(|form| form.effect != Effect::Deny);
-            shown.map(|form| format!("{}{}", of_form(level, form), marked(form.effect))).collect()
+            shown.map(|form| format!("{}{}{}", of_form(level, form), marked(form.effect), restricted(form))).collect()
         }
     }
 }
@@ -43,6 +44,19 @@ fn marked(effect: Effect) -> &'static str {
         Effect::Ask => "  (a person approves it)",
         Effect::Deny => "  (denied)",
     }
+}
+
+/// The values that are denied, or that a person approves: `  (BRANCH: never `main`)`.
+fn restricted(form: &Form) -> String {
+    let of_options = form.options.iter().filter_map(|option| {
+        let spelling = option.spellings.last()?;
+        refusal::restricted(&option.restrictions).map(|what| format!("  ({spelling}: {what})"))
+    });
+    let of_operands = form.all_operands().filter_map(|operand| {
+        let name = operand.name.clone().unwrap_or_else(|| placeholder(&operand.value));
+        refusal::restricted(&operand.restrictions).map(|what| format!("  ({name}: {what})"))
+    });
+    of_options.chain(of_operands).collect()
 }
 
 /// One form: `git log [--oneline] [-n N] [REVISION...] [-- PATH...]`.

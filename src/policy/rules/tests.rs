@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::policy::CommandLine;
 
-fn load(text: &str) -> Result<Rules, PolicyError> {
+pub(super) fn load(text: &str) -> Result<Rules, PolicyError> {
     let text = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
     Rules::load(&[text], &[], &[])
 }
@@ -19,7 +19,7 @@ fn decide(rules: &Rules, line: &str) -> (Expected, String) {
 }
 
 /// Each line begins with `+` (allowed), `?` (a person decides) or `-` (refused).
-fn check(policy: &str, lines: &str) {
+pub(super) fn check(policy: &str, lines: &str) {
     let rules = load(policy).unwrap_or_else(|error| panic!("{error}"));
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (mark, line) = line.split_at(1);
@@ -34,7 +34,7 @@ fn check(policy: &str, lines: &str) {
     }
 }
 
-fn refusal(policy: &str, line: &str) -> String {
+pub(super) fn refusal(policy: &str, line: &str) -> String {
     let (decision, why) = decide(&load(policy).unwrap(), line);
     assert_ne!(decision, Expected::Allow, "{line}");
     why

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Arguments, Effect, Example, Level, Origin};
+use super::{Arguments, Effect, Example, Level, Origin, Restriction};
 
 /// The rule for a command: its arguments, and the settings for all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +73,12 @@ impl CommandRule {
 
     /// Whether a person has to approve some of its calls.
     pub fn asks(&self) -> bool {
+        let asks = |restriction: &Restriction| restriction.effect == Effect::Ask;
         self.level.levels().into_iter().any(|level| match &level.arguments {
             Arguments::Any { effect, .. } => *effect == Effect::Ask,
-            Arguments::Described { forms, .. } => forms.iter().any(|form| form.effect == Effect::Ask),
+            Arguments::Described { forms, .. } => {
+                forms.iter().any(|form| form.effect == Effect::Ask) || level.restrictions().any(asks)
+            }
         })
     }
 

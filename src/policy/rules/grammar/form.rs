@@ -1,6 +1,6 @@
 //! One way to call a command: its options and operands.
 
-use super::{Effect, Options, Origin, ValueType};
+use super::{Effect, Options, Origin, Restriction, ValueType};
 
 /// One way to call a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Operand {
     pub origin: Origin,
     /// Its type.
     pub value: ValueType,
+    /// Values for which something stricter is decided.
+    pub restrictions: Vec<Restriction>,
     /// The fewest words.
     pub least: usize,
     /// The most words; `None` for any number.

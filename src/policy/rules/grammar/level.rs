@@ -1,6 +1,6 @@
 //! A command or a subcommand: how its program reads words, and what may follow.
 
-use super::{EnvRule, Form, OptionRule, Options, Origin, Takes, ValueType};
+use super::{EnvRule, Form, OptionRule, Options, Origin, Restriction, Takes, ValueType};
 
 /// What is decided if a form matches. They are ordered by precedence: deny beats ask, and ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -66,10 +66,11 @@ impl Level {
     pub fn has_paths(&self) -> bool {
         let is_path = |value: &ValueType| matches!(value, ValueType::Path(_));
         self.levels().into_iter().any(|level| {
+            let is_restricted = level.restrictions().any(|restriction| is_path(&restriction.value));
             let takes_path =
                 |option: &OptionRule| matches!(&option.takes, Takes::Value { value, .. } if is_path(value));
             let mut operands = level.forms().iter().flat_map(Form::all_operands);
-            level.all_options().any(takes_path) || operands.any(|operand| is_path(&operand.value))
+            is_restricted || level.all_options().any(takes_path) || operands.any(|operand| is_path(&operand.value))
         })
     }
 
@@ -89,6 +90,14 @@ impl Level {
         };
         let of_forms = self.forms().iter().map(|form| &form.options);
         own.into_iter().chain(of_forms).flat_map(Options::iter).map(|option| &**option)
+    }
+
+    /// The decisions about single values of this level's options and operands.
+    pub(crate) fn restrictions(&self) -> impl Iterator<Item = &Restriction> {
+        let operands = self.forms().iter().flat_map(Form::all_operands);
+        self.all_options()
+            .flat_map(|option| &option.restrictions)
+            .chain(operands.flat_map(|operand| &operand.restrictions))
     }
 
     /// This level, and all levels below it.

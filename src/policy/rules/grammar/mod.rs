@@ -8,6 +8,7 @@
 //! - `form`: one way to call it
 //! - `option`: options by their spelling
 //! - `value`: the types of values
+//! - `restriction`: decisions about single values
 //! - `example`: command lines, and what must be decided for them
 //! - `source`: where something is described: the file and the line
 
@@ -16,6 +17,7 @@ mod example;
 mod form;
 mod level;
 mod option;
+mod restriction;
 mod source;
 mod value;
 
@@ -24,5 +26,6 @@ pub use example::{Example, ExampleLine, Expected};
 pub use form::{Form, Operand};
 pub use level::{Arguments, Effect, Level, Order, Syntax};
 pub use option::{NUMBER_OPTION, OptionRule, Options, Takes, ValuePlace};
+pub use restriction::Restriction;
 pub use source::{Origin, PolicySource};
 pub use value::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Origin, ValueType};
+use super::{Origin, Restriction, ValueType};
 
 /// Options, found by their spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,6 +82,8 @@ pub struct OptionRule {
     pub origin: Origin,
     /// What it takes.
     pub takes: Takes,
+    /// Values for which something stricter is decided.
+    pub restrictions: Vec<Restriction>,
     /// What its value is called in messages; `None` for a name that follows from its type.
     pub value_name: Option<String>,
     /// Whether a form matches only if the option is there.

@@ -118,7 +118,7 @@ static POLICY_KEYS: &[Key] = &[
 ];
 
 /// A type with a name of its own.
-pub(super) static TYPE: Keys = Keys { kinds: Kinds::One, ..Keys::new("type", &[KINDS]) };
+pub(super) static TYPE: Keys = Keys { kinds: Kinds::One, ..Keys::new("type", &[KINDS, RESTRICTIONS]) };
 /// The keys that give a value its type.
 pub(super) static KINDS: &[Key] = &[
     key("integer", Range, "A whole number: the lowest and the highest, such as `[1, 1000]`."),
@@ -131,6 +131,19 @@ pub(super) static KINDS: &[Key] = &[
     ),
     key("type", Text, "The name of a type from `types`, or `text`."),
 ];
+
+/// The keys that decide about single values.
+static RESTRICTIONS: &[Key] = &[
+    key("ask", STRICTER, "The values that a person must approve, whatever else the call is."),
+    key("deny", STRICTER, "The values that make a call refused, whatever else it is."),
+    REASON,
+];
+const STRICTER: Takes = Any(&[Text, Takes::Keys(&RESTRICTION)]);
+const REASON: Key = key("reason", Text, "Why, for whoever is asked or refused.");
+
+/// Values that are asked for or denied.
+pub(super) static RESTRICTION: Keys =
+    Keys { kinds: Kinds::One, ..Keys::new("restriction", &[KINDS, std::slice::from_ref(&REASON)]) };
 
 /// The bounds of a text.
 pub(super) static TEXT: Keys = Keys::new("text", &[TEXT_KEYS]);
@@ -159,7 +172,8 @@ static PATH_KEYS: &[Key] = &[
 const OPTIONS: Takes = Named("", &Any(&[Text, Takes::Keys(&OPTION)]));
 
 /// An option that is more than `flag` or the name of a type.
-pub(super) static OPTION: Keys = Keys { kinds: Kinds::AtMostOne, ..Keys::new("option", &[KINDS, OPTION_KEYS]) };
+pub(super) static OPTION: Keys =
+    Keys { kinds: Kinds::AtMostOne, ..Keys::new("option", &[KINDS, RESTRICTIONS, OPTION_KEYS]) };
 static OPTION_KEYS: &[Key] = &[
     key("name", Text, "What messages call its value."),
     key("optional", Boolean, "Whether the value may be missing; then it is written in the option's own word."),
@@ -171,7 +185,8 @@ static OPTION_KEYS: &[Key] = &[
 ];
 
 /// An operand.
-pub(super) static OPERAND: Keys = Keys { kinds: Kinds::One, ..Keys::new("operand", &[KINDS, OPERAND_KEYS]) };
+pub(super) static OPERAND: Keys =
+    Keys { kinds: Kinds::One, ..Keys::new("operand", &[KINDS, RESTRICTIONS, OPERAND_KEYS]) };
 static OPERAND_KEYS: &[Key] = &[
     key("name", Text, "What messages call it."),
     key("count", Count, "How often it occurs: `1`, `\"0..1\"`, `\"0..\"` or `\"1..\"`."),

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::{PolicyError, PolicyWarning, Problem};
-use super::grammar::{CommandRule, Effect, OptionRule, Origin, PolicySource, Syntax, ValueType};
+use super::grammar::{CommandRule, Effect, OptionRule, Origin, PolicySource, Syntax};
 use super::profiles::{self, Profile};
 use super::yaml::{self, Key, Node};
 use super::{DescribedBy, Rules, examples};
@@ -65,7 +65,7 @@ pub(super) struct Context<'n> {
     types: &'n [(Key, Node)],
     sets: &'n [(Key, Node)],
     /// The types that were read so far, by name.
-    known_types: RefCell<HashMap<&'n str, ValueType>>,
+    known_types: RefCell<HashMap<&'n str, types::Typed>>,
     /// The sets that were read so far, since many forms use the same one.
     known_sets: RefCell<KnownSets<'n>>,
     /// How many options all forms have so far.

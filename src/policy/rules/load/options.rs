@@ -63,6 +63,7 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
         spellings,
         origin: context.origin(key.line),
         takes: Takes::Flag,
+        restrictions: Vec::new(),
         value_name: None,
         is_required: false,
         is_leading: false,
@@ -77,8 +78,9 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
             return Err(context.value(node, &what, "`flag` or a type"));
         }
         if text != "flag" {
-            let value = types::named(text, node.line, context)?;
-            option.takes = Takes::Value { value, place: ValuePlace::Anywhere };
+            let typed = types::named(text, node.line, context)?;
+            option.takes = Takes::Value { value: typed.value, place: ValuePlace::Anywhere };
+            option.restrictions = typed.restrictions;
         }
     } else {
         let fields = Fields::new(node, what, &keys::OPTION, context)?;
@@ -95,8 +97,8 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
                 return Err(attribute("flag", "next to a type"));
             }
             None => {
-                let meaningless =
-                    ["optional", "attached", "secret", "name"].into_iter().find(|key| fields.get(key).is_some());
+                let of_values = ["optional", "attached", "secret", "name", "ask", "deny", "reason"];
+                let meaningless = of_values.into_iter().find(|key| fields.get(key).is_some());
                 if let Some(key) = meaningless {
                     return Err(attribute(key, "with a flag, which has no value"));
                 }
@@ -107,7 +109,9 @@ fn option(key: &Key, node: &Node, syntax: Option<Syntax>, context: &Context<'_>)
                     (false, true) => ValuePlace::Attached,
                     (false, false) => ValuePlace::Anywhere,
                 };
-                option.takes = Takes::Value { value: types::of(kind, &fields, context)?, place };
+                let typed = types::of(kind, &fields, context)?;
+                option.takes = Takes::Value { value: typed.value, place };
+                option.restrictions = typed.restrictions;
             }
         }
     }
@@ -213,10 +217,12 @@ fn operand(node: &Node, context: &Context<'_>) -> Result<Operand, PolicyError> {
     if is_on("required")? && least == 0 {
         return Err(attribute("required", "with a count that may be 0"));
     }
+    let typed = types::of(kind, &fields, context)?;
     Ok(Operand {
         name: name.map(str::to_owned),
         origin: context.origin(node.line),
-        value: types::of(kind, &fields, context)?,
+        value: typed.value,
+        restrictions: typed.restrictions,
         least,
         most,
         is_secret: is_on("secret")?,

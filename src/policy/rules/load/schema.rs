@@ -181,6 +181,7 @@ pub(super) mod tests {
             ("type", "types: {t: {zzz: 1}}"),
             ("text", "types: {t: {text: {zzz: 1}}}"),
             ("path", "types: {t: {path: {zzz: 1}}}"),
+            ("restriction", "types: {t: {text: {}, deny: {zzz: 1}}}"),
             ("option", "sets: {s: {--a: {zzz: 1}}}"),
             ("command", "commands: {x: {zzz: 1}}"),
             ("subcommand", "commands: {x: {subcommands: {y: {zzz: 1}}}}"),

@@ -177,7 +177,7 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
     options("-n: number", "4: unknown type `number`; declare it under `types`");
     options(
         "-n: {kind: flag}",
-        "4: unknown key `kind` of option `-n`; the known keys are integer, one_of, text, path, type, name, optional, attached, required, secret, flag",
+        "4: unknown key `kind` of option `-n`; the known keys are integer, one_of, text, path, type, ask, deny, reason, name, optional, attached, required, secret, flag",
     );
     options(
         "-n: {integer: [1, 2], text: {}}",
@@ -225,7 +225,10 @@ fn a_type_is_declared_once_and_means_something() {
     declared("{}", "2: type `t`: expected one of `integer`, `one_of`, `text`, `path`, found a mapping");
     declared("{type: t}", "2: type `t` is defined by itself");
     declared("{type: u}\n  u: {type: t}", "2: type `t` is defined by itself");
-    declared("{regex: x}", "2: unknown key `regex` of type `t`; the known keys are integer, one_of, text, path, type");
+    declared(
+        "{regex: x}",
+        "2: unknown key `regex` of type `t`; the known keys are integer, one_of, text, path, type, ask, deny, reason",
+    );
     declared(
         "{integer: [1]}",
         "2: `integer` of type `t`: expected the lowest and the highest number, such as `[1, 1000]`, found a list",
@@ -318,7 +321,7 @@ fn operands_have_a_type_and_one_variable_number() {
     );
     operands(
         "[{text: {}, attached: true}]",
-        "3: unknown key `attached` of an operand; the known keys are integer, one_of, text, path, type, name, count, optional, required, secret",
+        "3: unknown key `attached` of an operand; the known keys are integer, one_of, text, path, type, ask, deny, reason, name, count, optional, required, secret",
     );
     operands(
         "[{name: A, text: {}, count: \"0..\"},\n      {text: {}, count: \"0..1\"}]",

@@ -1,18 +1,25 @@
 //! Reads the types of values: those that a policy declares, and those that are written out where they are used.
 
 use super::super::error::{PolicyError, Problem};
-use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, PathType, TextType, ValueType};
+use super::super::grammar::{Access, CharSet, DEFAULT_LENGTH, Effect, PathType, Restriction, TextType, ValueType};
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, integer, items, one_or_more, text, texts};
 use super::keys;
 use crate::text::nearest;
 
+/// A type, and what is decided about single values of it.
+#[derive(Clone)]
+pub(super) struct Typed {
+    pub value: ValueType,
+    pub restrictions: Vec<Restriction>,
+}
+
 /// How many names may refer to each other before a type.
 const DEEPEST: usize = 32;
 
 /// The type of this name.
-pub(super) fn named(name: &str, line: usize, context: &Context<'_>) -> Result<ValueType, PolicyError> {
+pub(super) fn named(name: &str, line: usize, context: &Context<'_>) -> Result<Typed, PolicyError> {
     if let Some(known) = context.known_types.borrow().get(name) {
         return Ok(known.clone());
     }
@@ -24,10 +31,10 @@ fn follow<'c>(
     line: usize,
     context: &'c Context<'_>,
     seen: &mut Vec<&'c str>,
-) -> Result<ValueType, PolicyError> {
+) -> Result<Typed, PolicyError> {
     let Some((key, node)) = context.types.iter().find(|(key, _)| key.text == name) else {
         if name == "text" {
-            return Ok(ValueType::Text(TextType::default()));
+            return Ok(Typed { value: ValueType::Text(TextType::default()), restrictions: Vec::new() });
         }
         let nearest = nearest(name, context.types.iter().map(|(key, _)| key.text.clone()));
         return Err(context.error(line, Problem::UnknownType { name: name.to_owned(), nearest }));
@@ -43,7 +50,8 @@ fn follow<'c>(
     let fields = Fields::new(node, what, &keys::TYPE, context)?;
     match kind(&fields, context)? {
         Some(kind) => {
-            let found = read(kind, &fields, context, seen)?;
+            let found = restricted(kind, &fields, context, seen)?;
+            seen.pop();
             context.known_types.borrow_mut().insert(&key.text, found.clone());
             Ok(found)
         }
@@ -64,32 +72,109 @@ pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Opt
 }
 
 /// The type that this key of a mapping gives.
-pub(super) fn of(kind: &'static str, fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {
-    read(kind, fields, context, &mut Vec::new())
+pub(super) fn of(kind: &'static str, fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Typed, PolicyError> {
+    restricted(kind, fields, context, &mut Vec::new())
 }
 
 fn read<'c>(
     kind: &'static str,
-    fields: &Fields<'_, '_>,
+    fields: &Fields<'c, '_>,
     context: &'c Context<'_>,
     seen: &mut Vec<&'c str>,
-) -> Result<ValueType, PolicyError> {
+) -> Result<Typed, PolicyError> {
     let what = fields.what(kind);
-    let Some(node) = fields.get(kind) else { return Ok(ValueType::Text(TextType::default())) };
+    let mut typed = Typed { value: ValueType::Text(TextType::default()), restrictions: Vec::new() };
+    let Some(node) = fields.get(kind) else { return Ok(typed) };
     match kind {
-        "integer" => integers(node, &what, context),
+        "integer" => typed.value = integers(node, &what, context)?,
         "one_of" => {
             let words = texts(node, &what, context)?;
             if words.is_empty() {
                 return Err(context.value(node, &what, "at least one word"));
             }
-            Ok(ValueType::OneOf(words))
+            typed.value = ValueType::OneOf(words);
         }
-        "text" => text_type(node, what, context).map(ValueType::Text),
-        "path" => path_type(node, what, context).map(ValueType::Path),
-        _ if seen.is_empty() => named(text(node, &what, context)?, node.line, context),
-        _ => follow(text(node, &what, context)?, node.line, context, seen),
+        "text" => typed.value = ValueType::Text(text_type(node, what, context)?),
+        "path" => typed.value = ValueType::Path(path_type(node, what, context)?),
+        _ if seen.is_empty() => typed = named(text(node, &what, context)?, node.line, context)?,
+        _ => typed = follow(text(node, &what, context)?, node.line, context, seen)?,
     }
+    Ok(typed)
+}
+
+/// A type with what its keys `ask` and `deny` decide about single values.
+fn restricted<'c>(
+    kind: &'static str,
+    fields: &Fields<'c, '_>,
+    context: &'c Context<'_>,
+    seen: &mut Vec<&'c str>,
+) -> Result<Typed, PolicyError> {
+    let mut typed = read(kind, fields, context, seen)?;
+    let reason = fields.read("reason", text, context)?;
+    let inherited = typed.restrictions.len();
+    for (key, effect) in [("ask", Effect::Ask), ("deny", Effect::Deny)] {
+        if let Some(node) = fields.get(key) {
+            typed.restrictions.push(restriction(
+                effect,
+                (node, &fields.what(key)),
+                &typed.value,
+                reason,
+                context,
+                seen,
+            )?);
+        }
+    }
+    if reason.is_some() && typed.restrictions.len() == inherited {
+        let (what, why) = (fields.of.to_string(), "without `ask` or `deny`".to_owned());
+        return Err(context.error(fields.line_of("reason"), Problem::Attribute { what, attribute: "reason", why }));
+    }
+    Ok(typed)
+}
+
+/// Reads the values of a type for which something stricter is decided. `reason` is that of the type, and counts if the restriction
+/// has none of its own.
+fn restriction<'c>(
+    effect: Effect,
+    (node, what): (&'c Node, &What<'_>),
+    of: &ValueType,
+    reason: Option<&str>,
+    context: &'c Context<'_>,
+    seen: &mut Vec<&'c str>,
+) -> Result<Restriction, PolicyError> {
+    let mut own = None;
+    let typed = match &node.kind {
+        Kind::Scalar { .. } => follow(text(node, what, context)?, node.line, context, seen)?,
+        Kind::Map(_) | Kind::List(_) => {
+            let fields = Fields::new(node, *what, &keys::RESTRICTION, context)?;
+            own = fields.read("reason", text, context)?;
+            let kind = kind(&fields, context)?
+                .ok_or_else(|| context.value(node, what, "a type, such as `{one_of: [main]}` or the name of one"))?;
+            read(kind, &fields, context, seen)?
+        }
+    };
+    if !typed.restrictions.is_empty() {
+        return Err(context.value(node, what, "a type without `ask` and `deny` of its own"));
+    }
+    // Another spelling of the same path or number would get past a comparison of texts.
+    let is_comparable = match (of, &typed.value) {
+        (ValueType::Path(_), ValueType::Path(_)) => true,
+        (ValueType::Path(_), ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_)) => false,
+        (ValueType::Text(_), ValueType::Integer { .. }) => false,
+        (ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_), _) => true,
+    };
+    if !is_comparable {
+        let expected = match of {
+            ValueType::Path(_) => {
+                "a path, such as `{path: {access: read, under: [private]}}`, since a file has many names"
+            }
+            ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_) => {
+                "no `integer`, since a text spells a number in many ways; make the type itself an `integer`"
+            }
+        };
+        return Err(context.value(node, what, expected));
+    }
+    let reason = own.or(reason).map(str::to_owned);
+    Ok(Restriction { effect, value: typed.value, reason, origin: context.origin(node.line) })
 }
 
 fn integers(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<ValueType, PolicyError> {

@@ -1,6 +1,6 @@
 //! What the matcher finds: what each word is, or which word is wrong and why.
 
-use crate::policy::rules::grammar::{Form, Level, Operand, OptionRule, PathType, ValueType};
+use crate::policy::rules::grammar::{Form, Level, Operand, OptionRule, PathType, Restriction, ValueType};
 
 /// What a word is, or the rest of a word from some byte.
 #[derive(Debug, Clone)]
@@ -52,7 +52,28 @@ pub struct Claim<'p, 'w> {
     pub path: &'p PathType,
 }
 
+impl<'p> Reading<'p> {
+    /// The values for which something stricter is decided; empty if this is no value.
+    fn restrictions(&self) -> &'p [Restriction] {
+        match &self.role {
+            Role::Value(option, _) => &option.restrictions,
+            Role::Operand(operand) => &operand.restrictions,
+            Role::Name(_) | Role::Option(_) | Role::DoubleDash | Role::Anything => &[],
+        }
+    }
+}
+
 impl<'p> Match<'p> {
+    /// The values among the words for which something stricter may be decided, each with its word.
+    pub fn restricted<'w>(&self, words: &'w [String]) -> Vec<(usize, &'w str, &'p Restriction)> {
+        let of_reading = |reading: &Reading<'p>| {
+            let text = words.get(reading.word).and_then(|word| word.get(reading.from..)).unwrap_or_default();
+            let word = reading.word;
+            reading.restrictions().iter().map(move |restriction| (word, text, restriction))
+        };
+        self.readings.iter().flat_map(of_reading).collect()
+    }
+
     /// The paths among the words.
     pub fn claims<'w>(&self, words: &'w [String]) -> Vec<Claim<'p, 'w>> {
         let claim = |reading: &Reading<'p>| {

@@ -1,6 +1,6 @@
 //! Whether a word, or a part of one, is of a type.
 
-use crate::policy::rules::grammar::{DEFAULT_LENGTH, TextType, ValueType};
+use crate::policy::rules::grammar::{CharSet, DEFAULT_LENGTH, TextType, ValueType};
 
 /// Where a value is, which decides what it may begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,23 @@ pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
                 && text != "-"
                 && text.len() <= DEFAULT_LENGTH
                 && may_begin(text, "", position)
-                && of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))
+                && holds_all(of.chars.as_ref(), text)
         }
     }
+}
+
+/// Whether the text of a value fits a type that asks or denies. A length and a first character don't let a value escape: they
+/// say what a call may hold, not what the value means. Where a path leads is judged elsewhere.
+pub(in crate::policy::rules) fn fits(value: &ValueType, text: &str) -> bool {
+    match value {
+        ValueType::Integer { .. } | ValueType::OneOf(_) => is_of(value, text, Position::Alone),
+        ValueType::Text(of) => is_text(text, &TextType { max_length: usize::MAX, ..of.clone() }),
+        ValueType::Path(of) => holds_all(of.chars.as_ref(), text),
+    }
+}
+
+fn holds_all(set: Option<&CharSet>, text: &str) -> bool {
+    set.is_none_or(|set| text.chars().all(|character| set.holds(character)))
 }
 
 fn may_begin(text: &str, first: &str, position: Position) -> bool {
@@ -41,7 +55,7 @@ fn may_begin(text: &str, first: &str, position: Position) -> bool {
 fn is_text(text: &str, of: &TextType) -> bool {
     let is_relative = || !text.starts_with(is_slash) && !text.split(is_slash).any(|part| part == "..");
     text.chars().count() <= of.max_length
-        && of.chars.as_ref().is_none_or(|set| text.chars().all(|character| set.holds(character)))
+        && holds_all(of.chars.as_ref(), text)
         && (!of.relative || is_relative())
         && (of.must_begin.is_empty() || of.must_begin.iter().any(|beginning| text.starts_with(beginning.as_str())))
 }
