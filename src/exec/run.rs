@@ -216,8 +216,8 @@ impl Processes {
     }
 
     /// The sandbox of the commands.
-    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
-        self.sandbox.as_deref()
+    pub(crate) fn sandbox(&self) -> Option<&Arc<Sandbox>> {
+        self.sandbox.as_ref()
     }
 
     /// Opens and checks the program, where something is demanded of it. Then it is executed by its handle where that is

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Domain, Enforcement, Executed, Grant, Kernel, Level, Network, SandboxError};
+use super::{Access, Domain, Enforcement, Executed, Grant, Kernel, Level, Network, SandboxError};
 use crate::files::{Held, Places};
 use crate::integrity::CommandPaths;
 
@@ -163,6 +163,26 @@ impl Sandbox {
     pub fn grants(&self) -> Vec<Grant> {
         let system = self.system.get_or_init(|| super::system_grants(self.settings.level, &self.settings.writable));
         system.iter().cloned().chain(super::own_grants(&self.settings)).collect()
+    }
+
+    /// Whether an access to a path is granted, links followed as far as the path exists. For hints: what is decided, the
+    /// kernel decides.
+    pub fn allows(&self, path: &Path, access: Access) -> bool {
+        let Some(place) = path.ancestors().find_map(|there| {
+            let behind = path.strip_prefix(there).ok()?;
+            Some(std::fs::canonicalize(there).ok()?.join(behind))
+        }) else {
+            return false;
+        };
+        let includes = |granted: Access| match access {
+            Access::Read => true,
+            Access::ReadAndExecute => matches!(granted, Access::ReadAndExecute | Access::WriteAndExecute),
+            Access::Write | Access::Device => {
+                matches!(granted, Access::Write | Access::WriteAndExecute | Access::Device)
+            }
+            Access::WriteAndExecute => granted == Access::WriteAndExecute,
+        };
+        self.grants().iter().any(|grant| includes(grant.access) && place.starts_with(grant.held.path()))
     }
 
     /// Does in advance what confining the first thread would have to wait for.

@@ -89,7 +89,7 @@ pub(super) fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> End
         (ended.stdout, ended.stderr) = (stdout.clone(), stderr.clone());
     }
     match how {
-        HowEnded::Ran { end, elapsed } => {
+        HowEnded::Ran { end, elapsed, .. } => {
             ended.duration_ms = milliseconds(*elapsed);
             match end {
                 End::Exited(code) => ended.exit_code = Some(*code),

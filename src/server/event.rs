@@ -110,7 +110,7 @@ pub(crate) struct EndOfCommand {
 #[derive(Debug)]
 pub(crate) enum HowEnded {
     /// The command ran to an end.
-    Ran { end: End, elapsed: Duration },
+    Ran { end: End, elapsed: Duration, hint: Option<String> },
     /// The command could not be run, or was lost.
     Failed(String),
 }

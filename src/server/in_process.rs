@@ -141,11 +141,11 @@ impl Parts {
             on_start: None,
         };
         let own = invocation.command.rule().and_then(|rule| self.executor.for_rule(rule));
-        let report = report_of(self.report, &**own.as_ref().unwrap_or(&self.executor), invocation.command.rule());
+        let report = report_of(&self.report, &**own.as_ref().unwrap_or(&self.executor), invocation.command.rule());
         let outcome = self.run(invocation, own);
         let seen = outcome.as_ref().map_or_else(CommandOutcome::Failed, CommandOutcome::Ran);
         observe_end(&*self.observer, call, seen);
-        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, report))
+        Ok(execute_result(outcome?, decision.explanation.literal_pattern, &success, &report))
     }
 }
 

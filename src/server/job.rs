@@ -16,7 +16,7 @@ use crate::mcp::{CallToolResult, Revision};
 use crate::policy::rules::CommandRule;
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
 use crate::sandbox::Network;
-use crate::tools::{NetworkGrant, ReportSettings, execute_result};
+use crate::tools::{ConfinedBy, NetworkGrant, ReportSettings, execute_hint, execute_result};
 
 /// A call that runs one process.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Job {
     pub(super) fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
-        let report = report_of(with.report, &*with.executor, command.rule());
+        let report = report_of(&with.report, &*with.executor, command.rule());
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
@@ -136,7 +136,8 @@ impl Ending {
         let (result, how) = match outcome {
             Ok(Ok(output)) => {
                 let Output { end, elapsed, .. } = output;
-                (execute_result(output, literal_pattern, &success, report), HowEnded::Ran { end, elapsed })
+                let hint = execute_hint(&output, literal_pattern, &success, &report);
+                (execute_result(output, literal_pattern, &success, &report), HowEnded::Ran { end, elapsed, hint })
             }
             Ok(Err(error)) => (failure(&word, &error), HowEnded::Failed(error.to_string())),
             Err(_) => {
@@ -150,21 +151,21 @@ impl Ending {
 
 /// The settings for a command that this executor runs: its rule may confine it in another way than all others.
 pub(super) fn report_of(
-    report: ReportSettings,
+    report: &ReportSettings,
     executor: &dyn Executor,
     rule: Option<&Arc<CommandRule>>,
 ) -> ReportSettings {
-    let Some(processes) = executor.as_processes() else { return report };
+    let Some(processes) = executor.as_processes() else { return report.clone() };
     let sandbox = processes.sandbox();
-    // What its rule takes from it no grant of the operator's gives back.
-    let is_confined = sandbox.is_some() && !rule.is_some_and(|rule| rule.sandbox.writes_nothing());
     let enforced = sandbox.and_then(|sandbox| sandbox.enforcement().ok());
     let network = match enforced.map(|enforced| enforced.network) {
         Some(Network::None) if rule.is_some_and(|rule| rule.sandbox.network == Some(false)) => NetworkGrant::OfRule,
         Some(Network::None) => NetworkGrant::OfServer,
         Some(Network::Full) | None => NetworkGrant::None,
     };
-    ReportSettings { is_confined, network, ..report }
+    let writes_nothing = rule.is_some_and(|rule| rule.sandbox.writes_nothing());
+    let confined = sandbox.map(|sandbox| ConfinedBy { sandbox: Arc::clone(sandbox), network, writes_nothing });
+    ReportSettings { confined, ..report.clone() }
 }
 
 /// Takes the start that the loop has not been told about.

@@ -82,11 +82,12 @@ impl KeptCalls {
         let Some(call) = self.calls.get_mut(&key) else { return };
         call.elapsed = Some(call.started.elapsed());
         call.state = match how {
-            HowEnded::Ran { end: End::Stopped, .. } => {
+            HowEnded::Ran { end: End::Stopped, hint, .. } => {
                 let of_reason = StopReason::OF_CLIENTS.into_iter().find(|(reason, _)| Some(*reason) == call.stopped);
-                CallState::Ended(of_reason.map_or(End::Stopped, |(_, signal)| End::Signaled(signal)))
+                let end = of_reason.map_or(End::Stopped, |(_, signal)| End::Signaled(signal));
+                CallState::Ended { end, hint: hint.clone() }
             }
-            HowEnded::Ran { end, .. } => CallState::Ended(*end),
+            HowEnded::Ran { end, hint, .. } => CallState::Ended { end: *end, hint: hint.clone() },
             HowEnded::Failed(why) => CallState::Failed(self.secrets.hide(why).into_owned()),
         };
         call.spool.finish();

@@ -25,7 +25,7 @@ use crate::sandbox::Sandbox;
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
 use crate::text::Secrets;
-use crate::tools::{BackgroundSettings, NetworkGrant, ReportSettings, ToolSettings, Toolbox};
+use crate::tools::{BackgroundSettings, ConfinedBy, NetworkGrant, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, all made only from the configuration.
 pub struct Parts {
@@ -166,7 +166,7 @@ impl Parts {
             policy: Policy::new(allow, directories, programs)
                 .with_guard(guard)
                 .with_line_env(config.line_env.value.clone()),
-            executor: Arc::new(match sandbox {
+            executor: Arc::new(match sandbox.clone() {
                 Some(sandbox) => processes.with_sandbox(sandbox),
                 None => processes,
             }),
@@ -180,8 +180,10 @@ impl Parts {
             report: ReportSettings {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
-                is_confined: confinement.is_on() || confinement.confines_rules(),
-                network: if confinement.lacks_network() { NetworkGrant::OfServer } else { NetworkGrant::None },
+                confined: sandbox.filter(|sandbox| sandbox.is_on()).map(|sandbox| {
+                    let network = if confinement.lacks_network() { NetworkGrant::OfServer } else { NetworkGrant::None };
+                    ConfinedBy { sandbox, network, writes_nothing: false }
+                }),
                 kept_as: None,
             },
             max_concurrent: config.max_concurrent.value,

@@ -64,7 +64,7 @@ pub(super) fn serve(
                 state: kept.state.clone(),
                 elapsed: kept.elapsed(),
             });
-            let result = list_result(calls.collect(), parts.report);
+            let result = list_result(calls.collect(), &parts.report);
             Effect::Answer(reply, result.encode(tool_call.context.revision)).into()
         }
     }
@@ -97,7 +97,7 @@ fn write_to(
     if is_news {
         requests.feed(call);
     }
-    Ok(stop_result(call, &kept.state, parts.report))
+    Ok(stop_result(call, &kept.state, &parts.report))
 }
 
 /// Begins to hand over a call that is still running: its output so far is read, for the answer.
@@ -115,7 +115,7 @@ pub(super) fn hand_over(parts: &Parts, (requests, background): (&mut Requests, &
             return effects;
         }
     }
-    let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report);
+    let (spool, most, report) = (Arc::clone(&call.spool), parts.limits.max_output, parts.report.clone());
     let runs_in = if call.lane == LaneName::Shell { RunsIn::Shell } else { RunsIn::Process };
     let mut effects = Effects::default();
     if let Err(error) = background.reads.give(ReadJob::SoFar { key, spool, most, report, revision, runs_in }) {
@@ -189,7 +189,7 @@ fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background),
         if call.state.is_running() && !reading.is_due {
             return Effects::default();
         }
-        let result = stop_result(reading.read.call, &call.state, parts.report);
+        let result = stop_result(reading.read.call, &call.state, &parts.report);
         return answer(requests, key, result.encode(revision));
     }
     // Called before the look, so that nothing is missed in between.
@@ -203,7 +203,7 @@ fn look(parts: &Parts, (requests, background): (&mut Requests, &mut Background),
         looked_at: reading.looked_at,
         is_due: reading.is_due,
         most: parts.limits.max_output,
-        report: parts.report,
+        report: parts.report.clone(),
         revision,
     };
     match background.reads.give(ReadJob::Look(look)) {

@@ -69,7 +69,7 @@ impl Reads {
                 let look = match job {
                     ReadJob::Look(look) => look,
                     ReadJob::SoFar { key, spool, most, report, revision, runs_in } => {
-                        let result = running_result(key, so_far(&spool, most), report, runs_in).encode(revision);
+                        let result = running_result(key, so_far(&spool, most), &report, runs_in).encode(revision);
                         if !events.send(Event::SoFar { key, result }) {
                             return;
                         }
@@ -101,7 +101,7 @@ fn so_far(spool: &Spool, most: u64) -> [Captured; 2] {
 
 fn see(look: &Look, read: &ReadOutput) -> Seen {
     let part = (&look.spool.part(read.stream), look.spool.length(read.stream.other()));
-    match read_output(read, part, &look.state, (look.looked_at, look.is_due), look.most, look.report) {
+    match read_output(read, part, &look.state, (look.looked_at, look.is_due), look.most, &look.report) {
         ReadOutcome::Done(result) => Seen::Result(result.encode(look.revision)),
         ReadOutcome::Waits { looked_at } => Seen::Waits { looked_at },
     }

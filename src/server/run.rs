@@ -110,7 +110,8 @@ impl<'o> Server<'o> {
             None => ShellRunner::default(),
             Some(made) => {
                 let (start, observer) = (made.policy.directories().base(), Arc::clone(&made.observer));
-                let shell = ShellRunner::start(made.shell.clone(), start, made.report, observer, events.clone());
+                let shell =
+                    ShellRunner::start(made.shell.clone(), start, made.report.clone(), observer, events.clone());
                 shell.unwrap_or_else(|error| {
                     log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
                     ShellRunner::default()
@@ -120,7 +121,7 @@ impl<'o> Server<'o> {
         let made = parts.shared();
         let with = move || RunsWith {
             executor: Arc::clone(&made.executor),
-            report: made.report,
+            report: made.report.clone(),
             observer: Arc::clone(&made.observer),
         };
         let workers = Workers::new(with, events.clone());

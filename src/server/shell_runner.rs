@@ -16,7 +16,7 @@ use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
 use crate::shell::dialect::{Change, current as dialect};
 use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
-use crate::tools::{ReportSettings, ShellCommandFacts, shell_result};
+use crate::tools::{ReportSettings, ShellCommandFacts, shell_hint, shell_result};
 
 /// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
 const MOST_CHANGES: usize = 16 * 1024;
@@ -91,10 +91,10 @@ struct Maker {
 impl Maker {
     /// Starts a shell, whose first answer gives the `reason`.
     fn make(&self, directory: Base, reason: Option<String>) -> io::Result<Shell<CallContext>> {
-        let (report, observer, events) = (self.report, Arc::clone(&self.observer), self.events.clone());
+        let (report, observer, events) = (self.report.clone(), Arc::clone(&self.observer), self.events.clone());
         Shell::start(self.settings.clone(), directory, reason, move |finished| {
             // If the loop is gone, nobody is waiting for the answer.
-            events.send(Event::Ended(ended(finished, &*observer, report)));
+            events.send(Event::Ended(ended(finished, &*observer, report.clone())));
         })
     }
 }
@@ -269,7 +269,7 @@ impl ShellRunner {
         match shell.begin(job) {
             First::Finished(finished) => {
                 self.spare = Some((stop, signal));
-                Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report)))
+                Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report.clone())))
             }
             First::Work(work) => {
                 let heartbeat = wants_progress.then(|| heartbeat(key, maker.events.clone()));
@@ -351,7 +351,8 @@ fn ended(finished: Finished<CallContext>, observer: &dyn Observer, report: Repor
             let Output { end, elapsed, .. } = answer.output;
             let (restarted, directory) = (answer.restarted.clone(), Some(answer.directory.clone()));
             let shell = ShellState { host, shell: number, restarted, directory };
-            (shell_result(answer, &facts, report), HowEnded::Ran { end, elapsed }, shell)
+            let hint = shell_hint(&answer, &facts, &report);
+            (shell_result(answer, &facts, &report), HowEnded::Ran { end, elapsed, hint }, shell)
         }
         Err(why) => {
             let shell = ShellState { host, shell: number, restarted: None, directory };

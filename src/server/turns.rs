@@ -93,7 +93,7 @@ pub(super) fn start(
                         (None, _) => {}
                     }
                     if let Some(reply) = requests.run_in_background(key, pending, stop, false) {
-                        let result = running_result(key, Default::default(), parts.report, RunsIn::Process);
+                        let result = running_result(key, Default::default(), &parts.report, RunsIn::Process);
                         effects.push(Effect::Answer(reply, result.encode(revision)));
                     }
                 }
@@ -209,7 +209,7 @@ fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runne
 
 fn describe_end(fields: Fields, how: &HowEnded) -> Fields {
     match how {
-        HowEnded::Ran { end, elapsed } => {
+        HowEnded::Ran { end, elapsed, .. } => {
             let fields = match end {
                 End::Exited(code) => fields.ours("exit", code),
                 End::Signaled(number) => fields.ours("signal", number),

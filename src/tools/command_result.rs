@@ -52,7 +52,7 @@ pub(super) fn result(
     end: End,
     limit: Option<Limit>,
     streams: [Captured; 2],
-    settings: ReportSettings,
+    settings: &ReportSettings,
     own: &impl Own,
 ) -> CallToolResult {
     result_within(MOST, end, limit, streams, settings, own)
@@ -63,7 +63,7 @@ fn result_within(
     end: End,
     limit: Option<Limit>,
     [stdout, stderr]: [Captured; 2],
-    settings: ReportSettings,
+    settings: &ReportSettings,
     own: &impl Own,
 ) -> CallToolResult {
     fit(most, stdout, stderr, |stdout, stderr| {
@@ -71,28 +71,39 @@ fn result_within(
     })
 }
 
+/// The hint of a result for a command that ended in this way.
+pub(super) fn hint(end: End, streams: [&Captured; 2], settings: &ReportSettings, own: &impl Own) -> Option<String> {
+    let [stdout, stderr] = streams.map(Text::new);
+    hint_for(end, [&stdout, &stderr], settings, own)
+}
+
+fn hint_for(end: End, [stdout, stderr]: [&Text<'_>; 2], settings: &ReportSettings, own: &impl Own) -> Option<String> {
+    let denial = |code| {
+        let confined = settings.confined.as_ref().filter(|_| !own.is_success(code))?;
+        denial::hint([&stderr.text, &stdout.text], confined)
+    };
+    match end {
+        // It may have tried again and again.
+        End::TimedOut(timeout) => Some(match denial(exit_code_of(end).0) {
+            Some(denial) => format!("{}; {denial}", timeout_hint(timeout)),
+            None => timeout_hint(timeout),
+        }),
+        End::Exited(code) => denial(code).or_else(|| own.hint(code)),
+        End::Signaled(_) | End::Stopped => None,
+    }
+}
+
 impl<'a> CommandResult<'a> {
     fn new(
         end: End,
         limit: Option<Limit>,
         streams: [&'a Captured; 2],
-        settings: ReportSettings,
+        settings: &ReportSettings,
         own: &impl Own,
     ) -> Self {
         let (exit_code, signal) = exit_code_of(end);
         let [stdout, stderr] = streams.map(Text::new);
-        let denial = |code| {
-            denial::hint(&stderr.text, settings.network).filter(|_| settings.is_confined && !own.is_success(code))
-        };
-        let hint = match end {
-            // It may have tried again and again.
-            End::TimedOut(timeout) => Some(match denial(exit_code) {
-                Some(denial) => format!("{}; {denial}", timeout_hint(timeout)),
-                None => timeout_hint(timeout),
-            }),
-            End::Exited(code) => denial(code).or_else(|| own.hint(code)),
-            End::Signaled(_) | End::Stopped => None,
-        };
+        let hint = hint_for(end, [&stdout, &stderr], settings, own);
         Self {
             exit_code,
             limit,
@@ -105,7 +116,7 @@ impl<'a> CommandResult<'a> {
         }
     }
 
-    fn to_result(&self, settings: ReportSettings, own: &impl Own) -> CallToolResult {
+    fn to_result(&self, settings: &ReportSettings, own: &impl Own) -> CallToolResult {
         let failed = self.timed_out || self.signal.is_some();
         let is_error = failed || (settings.exit_error && !own.is_success(self.exit_code));
         CallToolResult {
@@ -229,7 +240,7 @@ pub enum RunsIn {
 pub fn running_result(
     call: u64,
     [stdout, stderr]: [Captured; 2],
-    settings: ReportSettings,
+    settings: &ReportSettings,
     runs_in: RunsIn,
 ) -> CallToolResult {
     fit(MOST, stdout, stderr, |stdout, stderr| {
@@ -406,7 +417,7 @@ mod tests {
             let head = unit.repeat(most / unit.len()).into_bytes();
             let whole = Captured { head, ..Captured::default() };
             let settings = ReportSettings { structured, ..ReportSettings::default() };
-            let result = result_within(most, End::Exited(0), None, [whole.clone(), whole], settings, &Nothing);
+            let result = result_within(most, End::Exited(0), None, [whole.clone(), whole], &settings, &Nothing);
             let encoded = result.encode(crate::mcp::Revision::V2026_07_28);
             let envelope = 512;
             assert!(encoded.len() < most + envelope, "{} bytes for {unit:?}", encoded.len());

@@ -1,76 +1,257 @@
 //! The hint for a model if the sandbox has probably refused something: the grant that the operator would have to add, as
 //! far as the command's own error message says what the command wanted.
 
+mod said;
+
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use super::report::NetworkGrant;
-use crate::sandbox::Preset;
+use crate::sandbox::{Access, Preset, Sandbox};
+use said::{Line, is_secret};
 
 /// The longest path that a hint repeats, in bytes.
 const LONGEST: usize = 256;
-/// How many lines above the error are searched for a path: some programs name the file first and the error below.
-const ABOVE: usize = 3;
+/// How many lines around the error are searched for a path: some programs name the file above the error, or below.
+const AROUND: usize = 3;
 /// How many bytes at the end of the output are searched: a program that fails prints its error last.
 const LOOKED_AT: usize = 16 * 1024;
+/// The directory of shared memory, which programs use without naming it.
+const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The hint for a confined command that failed and printed this; `None` if nothing in it looks like a refusal. Without
-/// a network, what looks like a failing one is the sandbox's refusal, too.
-pub(super) fn hint(stderr: &str, network: NetworkGrant) -> Option<String> {
-    let mut start = stderr.len().saturating_sub(LOOKED_AT);
-    while !stderr.is_char_boundary(start) {
+/// The sandbox of a command, as far as hints depend on it.
+#[derive(Debug, Clone)]
+pub struct ConfinedBy {
+    /// The sandbox.
+    pub sandbox: Arc<Sandbox>,
+    /// What would give the command a network.
+    pub network: NetworkGrant,
+    /// Whether its rule lets it write nothing, so that no grant of paths helps.
+    pub writes_nothing: bool,
+}
+
+/// What lies at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing, and not even the first of its directories: it is no path.
+    NoPath,
+    /// Nothing, so a command that was not allowed to open it wanted to make it: reading it fails in another way.
+    Nothing,
+    /// A file that nobody can execute.
+    Data,
+    /// Something else, or what can't be seen.
+    Other,
+}
+
+/// What the hint depends on beside the output.
+trait Surroundings {
+    fn network(&self) -> NetworkGrant;
+    fn writes_nothing(&self) -> bool;
+    /// Whether the access is granted, so that something else has refused it.
+    fn grants(&self, path: &Path, access: Access) -> bool;
+    /// What lies there.
+    fn look(&self, path: &Path) -> Found;
+}
+
+impl Surroundings for ConfinedBy {
+    fn network(&self) -> NetworkGrant {
+        self.network
+    }
+
+    fn writes_nothing(&self) -> bool {
+        self.writes_nothing
+    }
+
+    fn grants(&self, path: &Path, access: Access) -> bool {
+        self.sandbox.allows(path, access)
+    }
+
+    fn look(&self, path: &Path) -> Found {
+        let first: PathBuf = path.components().take(2).collect();
+        match path.metadata() {
+            Ok(metadata) if metadata.is_file() && !is_executable(&metadata) => Found::Data,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if first != path && first.is_dir() {
+                    Found::Nothing
+                } else {
+                    Found::NoPath
+                }
+            }
+            Ok(_) | Err(_) => Found::Other,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_metadata: &Metadata) -> bool {
+    true
+}
+
+/// The hint for a confined command that failed and printed this to its standard error and its standard output; `None`
+/// if nothing in it looks like a refusal of the sandbox. Standard output counts only if standard error says nothing.
+pub(super) fn hint([stderr, stdout]: [&str; 2], confined: &ConfinedBy) -> Option<String> {
+    hint_of(stderr, confined).or_else(|| hint_of(stdout, confined))
+}
+
+fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
+    let mut start = output.len().saturating_sub(LOOKED_AT);
+    while !output.is_char_boundary(start) {
         start += 1;
     }
-    let lines: Vec<&str> = stderr.get(start..)?.lines().collect();
-    let denied: Vec<usize> =
-        (0..lines.len()).filter(|&place| lines.get(place).is_some_and(|line| is_denial(line))).collect();
+    let lines: Vec<Line<'_>> = output.get(start..)?.lines().map(Line).collect();
+    let has_network = surroundings.network() == NetworkGrant::None;
+    let denied: Vec<usize> = places(&lines, |line| line.is_denial());
     // A failure after the last refusal is the one that ended the command.
-    let failure = lines.iter().rposition(|line| fails_to_connect(line)).filter(|_| network != NetworkGrant::None);
+    let failure = lines.iter().rposition(|line| line.fails_to_connect()).filter(|_| !has_network);
     if failure.is_some_and(|failure| denied.last().is_none_or(|last| *last < failure)) {
-        return Some(sentence(of_network(network)));
+        return Some(sentence(of_network(surroundings.network())));
     }
-    // The words around a path say what was to be done with it; words inside the path say nothing about that. Frames of a traceback
-    // name code.
-    let of_line = |place: usize| {
-        let around = (place.saturating_sub(ABOVE)..=place).rev();
-        around.filter_map(|place| lines.get(place)).filter(|line| !is_frame(line)).find_map(|line| {
-            let path = path_in(line)?;
-            Some((line.split_once(path)?, path))
-        })
-    };
-    let without_path = |place: usize| {
-        let line = lines.get(place).copied().unwrap_or_default();
-        path_in(line).filter(|path| !path.starts_with("/dev/")).map_or(line.to_owned(), |path| line.replace(path, ""))
-    };
-    let is_in_socket = |place: usize| {
-        let is_without_path = lines.get(place).is_some_and(|line| path_in(line).is_none());
-        is_without_path && traceback(&lines, place).iter().any(|line| is_frame(line) && line.contains("/socket.py\""))
-    };
-    if denied.iter().any(|&place| is_of_network(&without_path(place)) || is_in_socket(place)) {
-        return Some(sentence(of_network(network)));
+    let denials: Vec<Denial<'_>> = denied.iter().map(|&place| Denial::of(&lines, place, surroundings)).collect();
+    let (of_network_itself, denials): (Vec<_>, Vec<_>) = denials.into_iter().partition(|denial| denial.is_of_network);
+    if !of_network_itself.is_empty() && !has_network {
+        return Some(sentence(of_network(surroundings.network())));
     }
-    let Some((place, ((before, behind), path))) = denied.iter().find_map(|&place| Some((place, of_line(place)?)))
-    else {
-        let grants =
-            if is_write(lines.get(*denied.first()?)?) { "`--write`" } else { "`--read`, `--write` or `--exec`" };
-        return Some(sentence(&format!("{grants} of the path that is needed")));
-    };
-    // Another line about the same path may say more: cargo fails to write a file, because it failed to open it. Python's
-    // error says only which path, and the traceback what for.
-    let traceback = traceback(&lines, place);
-    let is_write = is_write(before)
-        || lines.iter().any(|line| line.contains(path) && is_write(&line.replace(path, "")))
-        || traceback.iter().any(|line| is_written_by(line));
-    let is_started = traceback.iter().any(|line| is_frame(line) && line.contains("/subprocess.py\""));
-    if let Some(preset) = Preset::ALL.into_iter().find(|preset| !is_write && concerns(*preset, path)) {
-        return Some(sentence(&format!("`--grant {}`", preset.name())));
+    // The error's own line names what was refused better than those around it.
+    let named = denials.iter().filter(|denial| denial.path.is_some());
+    let own = named.clone().filter(|denial| denial.is_own);
+    if let Some(denial) = own.chain(named).find(|denial| !denial.is_granted(surroundings)) {
+        return Some(denial.hint(surroundings));
     }
-    let flag = match (is_write, is_started || is_execution(before, behind)) {
-        (true, _) => "write",
-        (false, true) => "exec",
-        (false, false) => "read",
-    };
-    // A path that was cut would not be a valid grant.
-    let path = if path.len() > LONGEST { "PATH" } else { path };
-    Some(sentence(&format!("`--{flag} {path}`")))
+    // Something names a path, and all that it names is granted: the ordinary permissions have refused it.
+    let unnamed = denials.iter().find(|denial| denial.path.is_none())?;
+    Some(match (unnamed.is_write, surroundings.writes_nothing()) {
+        (true, true) => sentence(OF_RULE),
+        (true, false) => sentence("`--write` of the path that is needed"),
+        (false, _) => sentence("`--read`, `--write` or `--exec` of the path that is needed"),
+    })
 }
+
+/// A refusal that a program tells of.
+struct Denial<'a> {
+    /// What it was about.
+    path: Option<&'a str>,
+    /// Whether the error's own line names it.
+    is_own: bool,
+    is_write: bool,
+    is_execution: bool,
+    is_of_network: bool,
+}
+
+impl<'a> Denial<'a> {
+    fn of(lines: &[Line<'a>], place: usize, surroundings: &impl Surroundings) -> Self {
+        let line = lines.get(place).copied().unwrap_or(Line(""));
+        let is_possible = |path: &&str| surroundings.look(Path::new(path)) != Found::NoPath;
+        let above = lines.get(place.saturating_sub(2 * AROUND)..place).unwrap_or_default();
+        let below = lines.get(place + 1..).unwrap_or_default();
+        let code = traceback(lines, place);
+        // Its own line says of what it speaks, even if that is nowhere on this machine.
+        let mut own = line.path().filter(|path| !said::is_pattern(path) || is_possible(path));
+        if line.is_of_shared_memory() || code.iter().chain(above).any(Line::is_of_shared_memory) {
+            own = own.filter(|path| path.starts_with(SHARED_MEMORY)).or(Some(SHARED_MEMORY));
+        }
+        // A line that names something else that it was about leaves nothing to be looked for.
+        let around = || {
+            let above = above.iter().rev().take(AROUND).filter(|line| line.may_name_a_file());
+            let below = below.iter().take(AROUND).filter(|line| line.labels_a_path());
+            let mut paths = below.chain(above).filter_map(|line| Some((*line, line.path()?)));
+            paths.find(|(_, path)| is_possible(path))
+        };
+        let found = match own {
+            Some(path) => Some((line, path)),
+            None if line.names_something() => None,
+            None => around(),
+        };
+        let path = found.map(|(_, path)| path);
+        let (before, behind) = found.and_then(|(line, path)| line.0.split_once(path)).unwrap_or((line.0, ""));
+        // The words around a path say what was to be done with it; words inside the path say nothing about that. Another
+        // line about the same path may say more: cargo fails to write a file, because it failed to open it.
+        let lies_there = path.map(|path| surroundings.look(Path::new(path)));
+        let is_execution =
+            code.iter().any(|line| line.is_frame_in("subprocess.py")) || said::is_execution(before, behind);
+        let about = |other: &&Line<'_>| path.is_some_and(|path| other.0.contains(path));
+        let without = |line: &Line<'_>| path.map_or_else(|| line.0.to_owned(), |path| line.0.replace(path, ""));
+        let says_write = |line: &Line<'_>| said::is_write(&without(line));
+        let calls = lines.get(place.saturating_sub(AROUND)..(place + 1 + AROUND).min(lines.len())).unwrap_or_default();
+        let calls = || calls.iter().filter(|line| line.0.contains("syscall"));
+        let is_called = |name: &str| calls().any(|line| line.0.contains(name));
+        Self {
+            path,
+            is_own: own.is_some(),
+            is_write: said::is_write(before)
+                || (said::is_opened(before, behind) || is_called("open")) && lies_there == Some(Found::Nothing)
+                || is_execution && matches!(lies_there, Some(Found::Data | Found::Nothing))
+                || lines.iter().filter(about).any(says_write)
+                || calls().any(says_write)
+                || path.is_none() && says_write(&line)
+                || path.is_some_and(|path| path.starts_with(SHARED_MEMORY))
+                || code.iter().any(Line::opens_to_write),
+            is_execution,
+            is_of_network: said::is_of_network(&without_file(line))
+                || line.path().is_none()
+                    && code
+                        .iter()
+                        .chain(above)
+                        .chain(below.iter().take(AROUND))
+                        .any(|line| line.is_frame_in("socket.py")),
+        }
+    }
+
+    fn access(&self) -> Access {
+        match (self.is_write, self.is_execution) {
+            (true, _) => Access::Write,
+            (false, true) => Access::ReadAndExecute,
+            (false, false) => Access::Read,
+        }
+    }
+
+    fn is_granted(&self, surroundings: &impl Surroundings) -> bool {
+        let may = !(self.is_write && surroundings.writes_nothing());
+        may && self.path.is_some_and(|path| surroundings.grants(Path::new(path), self.access()))
+    }
+
+    fn hint(&self, surroundings: &impl Surroundings) -> String {
+        let path = self.path.unwrap_or_default();
+        if is_secret(path) {
+            return format!("{REFUSED}; work inside the allowed directories");
+        }
+        if self.is_write && surroundings.writes_nothing() {
+            return sentence(OF_RULE);
+        }
+        if let Some(preset) = Preset::ALL.into_iter().find(|preset| !self.is_write && concerns(*preset, path)) {
+            return sentence(&format!("`--grant {}`", preset.name()));
+        }
+        let flag = match self.access() {
+            Access::Write | Access::WriteAndExecute | Access::Device => "write",
+            Access::ReadAndExecute => "exec",
+            Access::Read => "read",
+        };
+        let path = if path.starts_with(SHARED_MEMORY) { SHARED_MEMORY } else { path };
+        // A path that was cut would not be a valid grant.
+        let path = if path.len() > LONGEST { "PATH" } else { path };
+        sentence(&format!("`--{flag} {path}`"))
+    }
+}
+
+fn places(lines: &[Line<'_>], is: impl Fn(&Line<'_>) -> bool) -> Vec<usize> {
+    (0..lines.len()).filter(|&place| lines.get(place).is_some_and(&is)).collect()
+}
+
+/// The line without the path of an ordinary file, whose words say nothing.
+fn without_file(line: Line<'_>) -> String {
+    let path = line.path().filter(|path| !path.starts_with("/dev/tcp/") && !path.starts_with("/dev/udp/"));
+    path.map_or(line.0.to_owned(), |path| line.0.replace(path, ""))
+}
+
+/// What gives the commands of a rule back what it takes from them.
+const OF_RULE: &str = "`write: full` to the `sandbox` of its rule";
 
 fn of_network(network: NetworkGrant) -> &'static str {
     match network {
@@ -79,87 +260,18 @@ fn of_network(network: NetworkGrant) -> &'static str {
     }
 }
 
+const REFUSED: &str = "the sandbox has probably refused this";
+
 fn sentence(grant: &str) -> String {
-    format!(
-        "the sandbox has probably refused this; work inside the allowed directories, or ask the operator to add {grant}"
-    )
+    format!("{REFUSED}; work inside the allowed directories, or ask the operator to add {grant}")
 }
 
-/// Whether a line is one of a Python traceback: where the code stands that was running.
-fn is_frame(line: &str) -> bool {
-    line.trim_start().starts_with("File \"") && line.contains("\", line ")
-}
-
-/// The lines of the traceback that ends in front of this one.
-fn traceback<'a>(lines: &'a [&'a str], end: usize) -> &'a [&'a str] {
+/// The lines of the traceback that ends in front of this one: Python's own, or the code that pytest shows.
+fn traceback<'a, 'b>(lines: &'a [Line<'b>], end: usize) -> &'a [Line<'b>] {
     let above = lines.get(..end).unwrap_or_default();
-    let start = above.iter().rposition(|line| !line.starts_with("  ")).map_or(0, |other| other + 1);
+    let is_code = |line: &Line<'_>| line.0.starts_with("  ") || line.0.starts_with('>') || line.0.trim().is_empty();
+    let start = above.iter().rposition(|line| !is_code(line)).map_or(0, |other| other + 1);
     above.get(start..).unwrap_or_default()
-}
-
-/// Whether a line of a traceback opens a file to write it, or calls what changes one.
-fn is_written_by(line: &str) -> bool {
-    let calls = ["mkdir", "makedirs", "write_text", "write_bytes", "unlink", "rename", "rmdir", "os.remove"];
-    let modes =
-        ["'w", "\"w", "'a", "\"a", "'x", "\"x"].iter().any(|mode| line.contains("open(") && line.contains(mode));
-    modes || calls.iter().any(|call| line.contains(call))
-}
-
-/// Whether a line says that another machine could not be found or reached.
-fn fails_to_connect(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    [
-        "resolve host",
-        "name resolution",
-        "failure resolving",
-        "name or service not known",
-        "no such host",
-        "eai_again",
-        "enotfound",
-        "couldn't connect",
-        "failed to connect",
-        "network is unreachable",
-    ]
-    .iter()
-    .any(|words| line.contains(words))
-}
-
-fn is_denial(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    ["permission denied", "operation not permitted", "eacces", "eperm"].iter().any(|words| line.contains(words))
-}
-
-fn is_of_network(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    ["socket", "connect", "network", "resolve", "/dev/tcp/"].iter().any(|words| line.contains(words))
-}
-
-fn is_write(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    ["create", "write", "writing", "mkdir", "touch", "unlink", "remove", "rename", "delete", "truncate"]
-        .iter()
-        .any(|words| line.contains(words))
-}
-
-/// Whether a program could not be started: shells print only the path, and other programs mention executing or spawning.
-fn is_execution(before: &str, behind: &str) -> bool {
-    let before = before.to_ascii_lowercase();
-    let is_shells = ["sh: ", "bash: ", "dash: "].iter().any(|shell| before.starts_with(shell));
-    let says_more = before.contains("open") || behind.to_ascii_lowercase().contains("directory");
-    (is_shells && !says_more) || ["exec", "spawn", "cannot run"].iter().any(|words| before.contains(words))
-}
-
-/// The absolute path that a line names: the last one in quotes, else the last word that begins with `/`.
-fn path_in(line: &str) -> Option<&str> {
-    let mut quoted = line.match_indices(['\'', '"', '`', '‘']).filter_map(|(place, quote)| {
-        let inner = line.get(place + quote.len()..)?;
-        let end = inner.find(if quote == "‘" { "’" } else { quote })?;
-        inner.get(..end).filter(|inner| inner.starts_with('/'))
-    });
-    let is_path = |word: &&str| word.starts_with('/') && word.len() > 1;
-    let words = line.split([' ', '\t', '(', ')', '[', ']', '\'', '"', '`', ',', ';']);
-    let mut words = words.map(|word| word.trim_end_matches([':', '.'])).filter(is_path);
-    quoted.rfind(is_path).or(words.next_back())
 }
 
 /// Whether the path is in some home directory, at a place that the preset grants.
@@ -175,134 +287,4 @@ fn concerns(preset: Preset, path: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(stderr: &str, grant: Option<&str>) {
-        assert_eq!(hint(stderr, NetworkGrant::None), grant.map(sentence), "{stderr}");
-    }
-
-    #[test]
-    fn a_network_that_the_sandbox_refuses_is_named_whatever_the_program_says() {
-        for (stderr, is_named) in [
-            ("curl: (6) Could not resolve host: example.com\n", true),
-            ("curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server\n", true),
-            ("fatal: unable to access 'http://127.0.0.1:9/x/': Failed to connect to 127.0.0.1 port 9", true),
-            ("ssh: Could not resolve hostname a: Temporary failure in name resolution\r\n", true),
-            ("socket.gaierror: [Errno -3] Temporary failure in name resolution\n", true),
-            ("npm error code EAI_AGAIN\nnpm error request to https://registry.npmjs.org/x failed\n", true),
-            (
-                "warning: unable to access '/root/.gitconfig': Permission denied\nfatal: Could not resolve host: a\n",
-                true,
-            ),
-            ("cat: a: No such file or directory\n", false),
-        ] {
-            assert_eq!(
-                hint(stderr, NetworkGrant::OfServer),
-                is_named.then(|| sentence("`--network full`")),
-                "{stderr}"
-            );
-        }
-        let of_rule = hint("curl: (6) Could not resolve host: example.com\n", NetworkGrant::OfRule);
-        assert_eq!(of_rule, Some(sentence("`network: full` to the `sandbox` of its rule")));
-        // With a network it is a failure like others.
-        assert_eq!(hint("curl: (6) Could not resolve host: example.com\n", NetworkGrant::None), None);
-        // What ends the command is refused behind it.
-        let then_denied = "curl: (6) Could not resolve host: a\ncat: /srv/x: Permission denied\n";
-        assert_eq!(hint(then_denied, NetworkGrant::OfServer), Some(sentence("`--read /srv/x`")));
-    }
-
-    #[test]
-    fn a_traceback_of_python_says_what_was_refused_and_not_where_the_code_stands() {
-        let library = "/usr/lib/python3.11";
-        let begin = "Traceback (most recent call last):\n  File \"/srv/run.py\", line 1, in <module>\n";
-        for (frames, error, grant) in [
-            (
-                format!(
-                    "  File \"{library}/socket.py\", line 232, in __init__\n    _socket.socket.__init__(self, family)\n"
-                ),
-                "PermissionError: [Errno 13] Permission denied",
-                "`--network full`",
-            ),
-            (
-                format!(
-                    "  File \"{library}/subprocess.py\", line 1901, in _execute_child\n    raise child_exception\n"
-                ),
-                "PermissionError: [Errno 13] Permission denied: '/usr/bin/id'",
-                "`--exec /usr/bin/id`",
-            ),
-            (
-                format!(
-                    "  File \"{library}/shutil.py\", line 258, in copyfile\n    with open(dst, 'wb') as fdst:\n         ^^^\n"
-                ),
-                "PermissionError: [Errno 13] Permission denied: '/etc/q'",
-                "`--write /etc/q`",
-            ),
-            (
-                format!("  File \"{library}/pathlib.py\", line 1045, in open\n    return io.open(self, mode)\n"),
-                "PermissionError: [Errno 13] Permission denied: '/srv/data'",
-                "`--read /srv/data`",
-            ),
-            (
-                String::new(),
-                "PermissionError: [Errno 1] Operation not permitted",
-                "`--read`, `--write` or `--exec` of the path that is needed",
-            ),
-        ] {
-            check(&format!("{begin}{frames}{error}\n"), Some(grant));
-        }
-    }
-
-    #[test]
-    fn the_grant_is_read_off_what_the_program_says() {
-        for (stderr, grant) in [
-            ("cat: /srv/data.csv: Permission denied\n", "`--read /srv/data.csv`"),
-            ("ls: cannot open directory '/srv/my data': Permission denied\n", "`--read /srv/my data`"),
-            ("sh: 1: cannot create /etc/x: Permission denied\n", "`--write /etc/x`"),
-            ("mkdir: cannot create directory ‘/srv/x’: Permission denied\n", "`--write /srv/x`"),
-            ("sh: 1: /usr/bin/touch: Permission denied\n", "`--exec /usr/bin/touch`"),
-            ("bash: line 1: /opt/tool: Operation not permitted", "`--exec /opt/tool`"),
-            ("PermissionError: [Errno 13] Permission denied: '/srv/x.py'", "`--read /srv/x.py`"),
-            ("Error: EACCES: permission denied, open '/home/me/.npmrc'", "`--grant node`"),
-            ("warning: unable to access '/root/.config/git/attributes': Permission denied", "`--grant git`"),
-            ("warning: unable to access '/root/.gitconfig': Permission denied\nfatal: unknown error", "`--grant git`"),
-            (
-                "error: could not read `/h/.cargo/config.toml`\n\nCaused by:\n  Permission denied (os error 13)",
-                "`--grant rust`",
-            ),
-            (
-                "error: failed to write /p/Cargo.lock\n\nCaused by:\n  failed to open: /p/Cargo.lock\n\nCaused by:\n  \
-                 Permission denied (os error 13)",
-                "`--write /p/Cargo.lock`",
-            ),
-            ("socket: Operation not permitted\n", "`--network full`"),
-            ("curl: (7) Couldn't connect to server: Permission denied", "`--network full`"),
-            ("cat: /srv/socket.txt: Permission denied", "`--read /srv/socket.txt`"),
-            ("bash: /dev/tcp/127.0.0.1/80: Operation not permitted", "`--network full`"),
-            ("touch: permission denied", "`--write` of the path that is needed"),
-            ("npm error EPERM", "`--read`, `--write` or `--exec` of the path that is needed"),
-            // A preset never lets commands write.
-            (
-                "mkdir: cannot create directory '/root/.npm/_cacache': Permission denied",
-                "`--write /root/.npm/_cacache`",
-            ),
-            // The name of a file that only looks like one of a preset's.
-            ("cat: /srv/x.gitconfig: Permission denied", "`--read /srv/x.gitconfig`"),
-            ("cat: /root/.gitconfig.bak: Permission denied", "`--read /root/.gitconfig.bak`"),
-        ] {
-            check(stderr, Some(grant));
-        }
-        for nothing in ["", "cat: /srv/x: No such file or directory", "denied"] {
-            check(nothing, None);
-        }
-    }
-
-    #[test]
-    fn a_hint_stays_short_whatever_was_printed() {
-        let long = format!("cat: /{}: Permission denied", "é".repeat(10_000));
-        assert!(hint(&long, NetworkGrant::OfServer).is_some_and(|hint| hint.len() < LONGEST + 200));
-        let denial = "cat: /srv/x: Permission denied\n";
-        assert_eq!(hint(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), NetworkGrant::OfServer), None);
-        assert!(hint(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), NetworkGrant::OfServer).is_some());
-    }
-}
+mod tests;

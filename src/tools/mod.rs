@@ -22,12 +22,13 @@ pub(crate) use calls::{
     list_result, read_output, stop_result,
 };
 pub(crate) use command_result::{RunsIn, running_result, signal_name};
+pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
-pub use report::{NetworkGrant, ReportSettings, execute_result};
+pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};
 pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
-pub(crate) use shell_report::{ShellCommandFacts, shell_result};
+pub(crate) use shell_report::{ShellCommandFacts, shell_hint, shell_result};
 
 use std::sync::OnceLock;
 use std::time::Duration;

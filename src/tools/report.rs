@@ -4,8 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::command_result::{self, CommandResult, Own};
+use super::denial::ConfinedBy;
 use super::yaml::write_text;
-use crate::exec::Output;
+use crate::exec::{End, Output};
 use crate::mcp::CallToolResult;
 
 /// What would give a command a network.
@@ -21,18 +22,30 @@ pub enum NetworkGrant {
 }
 
 /// The settings that shape a result.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReportSettings {
     /// Whether results carry structured content in addition to the text.
     pub structured: bool,
     /// Whether a non-zero exit is an error.
     pub exit_error: bool,
-    /// Whether a sandbox confines commands, so a denial probably comes from it.
-    pub is_confined: bool,
-    /// Whether the sandbox leaves the command no network, so that a failing one is its doing, and what would grant one.
-    pub network: NetworkGrant,
+    /// The sandbox that confines the command, from which a denial probably comes; `None` if nothing confines it.
+    pub confined: Option<ConfinedBy>,
     /// The number by which the whole output can be read; `None` if it is not kept.
     pub kept_as: Option<u64>,
+}
+
+/// The hint of the result of an output, if it has one.
+pub fn execute_hint(
+    output: &Output,
+    literal_pattern: Option<&'static str>,
+    success: &[i32],
+    settings: &ReportSettings,
+) -> Option<String> {
+    let own = Execute { literal_pattern, success };
+    if matches!(output.end, End::Exited(code) if own.is_success(code)) {
+        return None;
+    }
+    command_result::hint(output.end, [&output.stdout, &output.stderr], settings, &own)
 }
 
 /// Makes the result of an output. `literal_pattern` is what a shell would have expanded in the command line. `success`
@@ -43,7 +56,7 @@ pub fn execute_result(
     output: Output,
     literal_pattern: Option<&'static str>,
     success: &[i32],
-    settings: ReportSettings,
+    settings: &ReportSettings,
 ) -> CallToolResult {
     let Output { end, stdout, stderr, limit, .. } = output;
     command_result::result(end, limit, [stdout, stderr], settings, &Execute { literal_pattern, success })
@@ -90,7 +103,7 @@ mod tests {
     }
 
     fn check(output: Output, pattern: Option<&'static str>, is_error: bool, expected: &str) {
-        let result = execute_result(output, pattern, &[], ReportSettings::default());
+        let result = execute_result(output, pattern, &[], &ReportSettings::default());
         assert_eq!((result.text.as_str(), result.is_error), (expected, is_error));
     }
 
@@ -138,14 +151,14 @@ mod tests {
         check(limited(End::Exited(1)), None, false, "exit_code: 1\nlimit: processes\nstdout: x\nstderr: ''\n");
         let settings = ReportSettings { structured: true, ..ReportSettings::default() };
         let expected = json!({"exit_code": 1, "limit": "processes", "stdout": "x", "stderr": ""});
-        assert_eq!(execute_result(limited(End::Exited(1)), None, &[], settings).structured_content, Some(expected));
+        assert_eq!(execute_result(limited(End::Exited(1)), None, &[], &settings).structured_content, Some(expected));
     }
 
     #[test]
     fn structured_content_says_what_the_text_says_and_is_left_out_of_errors() {
         let settings = ReportSettings { structured: true, exit_error: true, ..ReportSettings::default() };
         let result = |code| {
-            execute_result(output(End::Exited(code), captured(b"a\xff"), Captured::default()), None, &[], settings)
+            execute_result(output(End::Exited(code), captured(b"a\xff"), Captured::default()), None, &[], &settings)
         };
         let expected = json!({"exit_code": 0, "stdout": "a\u{fffd}", "stderr": "", "lossy": ["stdout"]});
         assert_eq!(result(0).structured_content, Some(expected));

@@ -24,8 +24,15 @@ pub struct ShellCommandFacts {
     pub success: Vec<i32>,
 }
 
+/// The hint of the result of an answer of the shell, if it has one.
+pub fn shell_hint(answer: &Answer, facts: &ShellCommandFacts, settings: &ReportSettings) -> Option<String> {
+    let Answer { output: Output { end, stdout, stderr, .. }, directory, .. } = answer;
+    let own = InShell { facts, directory: &directory.path, restarted: None };
+    command_result::hint(*end, [stdout, stderr], settings, &own)
+}
+
 /// Makes the result of an answer of the shell.
-pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: ReportSettings) -> CallToolResult {
+pub fn shell_result(answer: Answer, facts: &ShellCommandFacts, settings: &ReportSettings) -> CallToolResult {
     let Answer { output: Output { end, stdout, stderr, limit, .. }, directory, restarted } = answer;
     command_result::result(
         end,
@@ -98,7 +105,7 @@ mod tests {
     #[test]
     fn the_standard_error_stands_behind_the_output_and_apart_for_programs() {
         let settings = ReportSettings { structured: true, ..ReportSettings::default() };
-        let result = shell_result(answer(End::Exited(2), b"a", b"b\n"), &facts("x", None), settings);
+        let result = shell_result(answer(End::Exited(2), b"a", b"b\n"), &facts("x", None), &settings);
         assert_eq!(result.text, "exit_code: 2\noutput: |\n  a\n  b\ncwd: /w\n");
         let expected = json!({"exit_code": 2, "output": "a\nb\n", "cwd": "/w", "stdout": "a", "stderr": "b\n"});
         assert_eq!(result.structured_content, Some(expected));
@@ -111,12 +118,12 @@ mod tests {
         let cut = || Captured { head: b"a".to_vec(), tail: b"z\n".to_vec(), left_out: 5, sha256: None };
         let mut long = answer(End::Exited(0), b"", b"e");
         long.output.stdout = cut();
-        let result = shell_result(long, &facts("x", None), settings);
+        let result = shell_result(long, &facts("x", None), &settings);
         assert!(result.text.starts_with("exit_code: 0\ncall: 7\ntruncated: {stdout: 5}\noutput: |"), "{}", result.text);
         let content = result.structured_content.unwrap();
         assert_eq!((&content["call"], content["stderr"].as_str()), (&json!(7), Some("e")));
         let err = Captured { head: b"e".to_vec(), ..Captured::default() };
-        let result = running_result(7, [cut(), err], settings, RunsIn::Shell);
+        let result = running_result(7, [cut(), err], &settings, RunsIn::Shell);
         assert!(
             result.text.starts_with("running: true\ncall: 7\ntruncated: {stdout: 5}\noutput: |"),
             "{}",
@@ -129,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_with_the_command_or_the_shell_is_said() {
-        let text = |answer: Answer, pattern| shell_result(answer, &facts("lx", pattern), ReportSettings::default());
+        let text = |answer: Answer, pattern| shell_result(answer, &facts("lx", pattern), &ReportSettings::default());
         let restarted = Answer { restarted: Some("it died".into()), ..answer(End::Signaled(9), b"", b"") };
         let result = text(restarted, None);
         assert_eq!(result.text, "exit_code: 137\nsignal: SIGKILL\nshell_restarted: it died\noutput: ''\ncwd: /w\n");

@@ -101,7 +101,7 @@ fn work(part: &str, count: usize) {
                 limit: None,
             };
             repeat(count, || {
-                let result = execute_result(black_box(&output).clone(), None, &[], ReportSettings::default());
+                let result = execute_result(black_box(&output).clone(), None, &[], &ReportSettings::default());
                 encode::result(&7.into(), result.encode(Revision::V2025_06_18)).len() > 1000
             });
         }

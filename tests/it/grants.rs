@@ -262,12 +262,40 @@ fn a_preset_lets_nothing_be_written_and_gives_no_credentials() {
             for secret in ["[base]/home/.cargo/credentials.toml", "[base]/home/.git-credentials"] {
                 let output = run(&format!("cat {secret}"));
                 assert!(!output.contains("secret-41"), "{user:?}, {level}: {output}");
-                assert!(output.contains(&world.fill(&format!("add `--read {secret}`"))), "{user:?}, {level}: {output}");
+                let named = output.contains("hint:")
+                    && output.lines().any(|line| {
+                        line.starts_with("hint:") && (line.contains("--read") || line.contains(&world.fill(secret)))
+                    });
+                assert!(
+                    output.contains("the sandbox has probably refused this") && !named,
+                    "{user:?}, {level}: {output}"
+                );
             }
             let output = run("cp file [base]/home/.cargo/registry/new");
             assert!(!world.base.join("home/.cargo/registry/new").exists(), "{user:?}, {level}: {output}");
             assert!(output.contains("add `--write "), "{user:?}, {level}: {output}");
         }
+    }
+}
+
+#[test]
+fn a_hint_comes_by_every_way_that_a_failure_is_read() {
+    let world = World::new();
+    let denial = "curl: (6) Could not resolve host: a";
+    let hint = "ask the operator to add `--network full`";
+    for stream in ["1", "2"] {
+        let line = format!("sh -c 'echo \"{denial}\" >&{stream}; exit 6'");
+        let mut server = world.server("strict", "sh", &[]);
+        let said = text(&server.call("execute_command", json!({"command": line})));
+        assert!(said.contains(hint), "{said}");
+        let begun = text(&server.call("execute_command", json!({"command": line, "background": true})));
+        let call: u64 = begun.lines().find_map(|line| line.strip_prefix("call: ")).unwrap().parse().unwrap();
+        let mut read =
+            |wait: u64| text(&server.call("read_output", json!({"call": call, "wait_ms": wait, "until": "nothing"})));
+        let said = read(20_000);
+        assert!(said.contains("exit_code: 6") && said.contains(hint), "{said}");
+        let list = text(&server.call("list_calls", json!({})));
+        assert!(list.contains(hint), "{list}");
     }
 }
 

@@ -334,8 +334,10 @@ fn a_rule_that_writes_nothing_reads_and_runs_as_before_with_any_sandbox_of_the_s
         "echo x > new; echo x >> a; rm src/b; mv out in; mkdir $TMPDIR/d; chmod 600 src/b; touch -d 2001-01-01 src/b; chown 1 src/b\necho x > /dev/null && echo devices\nread line < a; echo $line\n/bin/cat src/b\n",
     )
     .unwrap();
-    let rule =
-        |sandbox: &str| project.policy(&format!("commands:\n  sh: {{operands: [{{one_of: [run.sh]}}]{sandbox}}}\n"));
+    let rule = |sandbox: &str| {
+        let rule = |name: &str, word: &str| format!("  {name}: {{operands: [{{one_of: [{word}]}}]{sandbox}}}\n");
+        project.policy(&format!("commands:\n{}{}", rule("sh", "run.sh"), rule("touch", "new")))
+    };
     let before = fs::metadata(at("src/b")).unwrap();
     let is_untouched = || {
         let reads = |name: &str, text: &str| fs::read_to_string(at(name)).is_ok_and(|found| found == text);
@@ -353,7 +355,12 @@ fn a_rule_that_writes_nothing_reads_and_runs_as_before_with_any_sandbox_of_the_s
         assert!(said.contains("devices") && said.contains("text of a") && is_untouched(), "{level}: {said}");
         // At `strict` the shell may execute itself alone.
         assert_eq!(said.contains("text of b"), level != "strict", "{level}: {said}");
-        assert!(!said.contains("hint:") || level == "strict", "{level}: no grant lets it write: {said}");
+        // No grant lets it write.
+        let hints = said.lines().filter(|line| line.starts_with("hint:"));
+        assert!(hints.clone().all(|hint| !hint.contains("--write")), "{level}: {said}");
+        assert_eq!(said.contains("add `--exec /bin/cat`"), level == "strict", "{level}: {said}");
+        let written = project.call(&policy, &["--sandbox", level, "--cwd-root", "."], "touch new");
+        assert!(written.contains("add `write: full` to the `sandbox` of its rule"), "{level}: {written}");
     }
     for narrow in ["{level: strict, write: none}", "{level: workspace, write: none, network: none}"] {
         let said = project.call(&rule(&format!(", sandbox: {narrow}")), &["--cwd-root", "."], "sh run.sh");

@@ -23,7 +23,7 @@ pub struct ListedCall {
 }
 
 /// The answer of `list_calls`.
-pub fn list_result(calls: Vec<ListedCall>, settings: ReportSettings) -> CallToolResult {
+pub fn list_result(calls: Vec<ListedCall>, settings: &ReportSettings) -> CallToolResult {
     let mut yaml = String::from(if calls.is_empty() { "calls: []\n" } else { "calls:\n" });
     let mut list = Vec::new();
     for ListedCall { call, command, state, elapsed } in calls {
@@ -43,7 +43,7 @@ pub fn list_result(calls: Vec<ListedCall>, settings: ReportSettings) -> CallTool
 }
 
 /// The answer of `stop_call` and `write_input`.
-pub fn stop_result(call: u64, state: &CallState, settings: ReportSettings) -> CallToolResult {
+pub fn stop_result(call: u64, state: &CallState, settings: &ReportSettings) -> CallToolResult {
     let mut fields = vec![("call", number(call))];
     fields.extend(state.fields());
     of_fields(fields, settings)
@@ -54,7 +54,7 @@ pub(super) fn number(number: u64) -> Field {
 }
 
 /// The result of some fields, in their order.
-pub(super) fn of_fields(fields: Vec<(&'static str, Field)>, settings: ReportSettings) -> CallToolResult {
+pub(super) fn of_fields(fields: Vec<(&'static str, Field)>, settings: &ReportSettings) -> CallToolResult {
     let mut yaml = String::new();
     let mut content = Map::new();
     for (key, field) in fields {
@@ -92,12 +92,12 @@ mod tests {
             elapsed: Duration::from_millis(1500),
         };
         let calls = vec![
-            call(1, "echo 'a: b\nc' #", CallState::Ended(End::Exited(0))),
+            call(1, "echo 'a: b\nc' #", CallState::Ended { end: End::Exited(0), hint: None }),
             call(2, "sleep 5", CallState::Running),
             call(3, "yes", CallState::Failed("no: such".to_owned())),
         ];
         let settings = ReportSettings { structured: true, ..ReportSettings::default() };
-        let result = list_result(calls, settings);
+        let result = list_result(calls, &settings);
         let read: Value = serde_yaml::from_str(&result.text).unwrap();
         assert_eq!(result.structured_content.as_ref(), Some(&read), "{}", result.text);
         assert_eq!(
@@ -105,6 +105,6 @@ mod tests {
             json!({"call": 1, "command": "echo 'a: b\nc' #", "running": false, "exit_code": 0, "elapsed_ms": 1500})
         );
         assert_eq!(read["calls"][2]["failed"], json!("no: such"));
-        assert_eq!(list_result(Vec::new(), settings).text, "calls: []\n");
+        assert_eq!(list_result(Vec::new(), &settings).text, "calls: []\n");
     }
 }

@@ -71,7 +71,12 @@ pub enum CallState {
     /// Its command runs.
     Running,
     /// Its command has ended.
-    Ended(End),
+    Ended {
+        /// How.
+        end: End,
+        /// What to do better next time.
+        hint: Option<String>,
+    },
     /// Its command could not be started, or was lost.
     Failed(String),
 }
@@ -87,11 +92,12 @@ impl CallState {
         let mut fields = vec![("running", Field::Flag(self.is_running()))];
         match self {
             Self::Running => {}
-            Self::Ended(end) => {
+            Self::Ended { end, hint } => {
                 let (code, signal) = exit_code_of(*end);
                 fields.push(("exit_code", Field::Number(i64::from(code))));
                 fields.extend(signal.map(|signal| ("signal", Field::Text(signal))));
                 fields.extend(matches!(end, End::TimedOut(_)).then_some(("timed_out", Field::Flag(true))));
+                fields.extend(hint.clone().map(|hint| ("hint", Field::Text(hint))));
             }
             Self::Failed(why) => fields.push(("failed", Field::Text(why.clone()))),
         }

@@ -44,7 +44,7 @@ pub fn read_output(
     state: &CallState,
     (looked_at, is_due): (u64, bool),
     most: u64,
-    settings: ReportSettings,
+    settings: &ReportSettings,
 ) -> ReadOutcome {
     let call = read.call;
     if part.is_gone() {
@@ -66,7 +66,7 @@ fn outcome(
     state: &CallState,
     (looked_at, is_due): (u64, bool),
     most: u64,
-    settings: ReportSettings,
+    settings: &ReportSettings,
 ) -> io::Result<ReadOutcome> {
     let start = start(read, part)?;
     let mut found = None;
@@ -97,7 +97,7 @@ fn result(
     state: &CallState,
     text: Text,
     found: Option<bool>,
-    settings: ReportSettings,
+    settings: &ReportSettings,
 ) -> io::Result<CallToolResult> {
     let Text { text, is_lossy, next_byte } = text;
     let mut fields = vec![("call", number(read.call))];

@@ -27,7 +27,7 @@ fn read() -> ReadOutput {
 
 fn answer(spool: &Spool, state: &CallState, read: &ReadOutput) -> Value {
     let settings = ReportSettings { structured: true, ..ReportSettings::default() };
-    match read_output(read, (&spool.part(StreamName::Stdout), 0), state, (0, true), MOST, settings) {
+    match read_output(read, (&spool.part(StreamName::Stdout), 0), state, (0, true), MOST, &settings) {
         ReadOutcome::Done(result) => result.structured_content.unwrap(),
         ReadOutcome::Waits { .. } => panic!("nothing is waited for"),
     }
@@ -96,7 +96,7 @@ proptest! {
         for ends in cuts.windows(2) {
             spool.push(StreamName::Stdout, &printed.as_bytes()[ends[0]..ends[1]]);
             // Until there is no more, and once again at the end.
-            for state in [CallState::Running, CallState::Ended(End::Exited(0))] {
+            for state in [CallState::Running, CallState::Ended { end: End::Exited(0), hint: None }] {
                 if !state.is_running() && ends[1] < printed.len() {
                     continue;
                 }
@@ -127,7 +127,7 @@ proptest! {
     ) {
         let (spool, _directory) = spool();
         spool.push(StreamName::Stdout, printed.as_bytes());
-        let ended = CallState::Ended(End::Exited(0));
+        let ended = CallState::Ended { end: End::Exited(0), hint: None };
         let all: Vec<&str> = printed.split_inclusive('\n').collect();
         let wanted = usize::try_from(lines).unwrap();
         let first = usize::try_from(line).unwrap() - 1;

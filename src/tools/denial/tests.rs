@@ -1,0 +1,360 @@
+//! The hints for what real tools print.
+
+use super::*;
+
+/// A strict sandbox that grants `/usr` and `/etc` to be read and `/srv/project` to be written.
+#[derive(Clone, Copy)]
+struct Fake {
+    network: NetworkGrant,
+    writes_nothing: bool,
+}
+
+const STRICT: Fake = Fake { network: NetworkGrant::OfServer, writes_nothing: false };
+
+impl Surroundings for Fake {
+    fn network(&self) -> NetworkGrant {
+        self.network
+    }
+
+    fn writes_nothing(&self) -> bool {
+        self.writes_nothing
+    }
+
+    fn grants(&self, path: &Path, access: Access) -> bool {
+        match access {
+            Access::Read => ["/usr", "/etc", "/srv/project"].iter().any(|granted| path.starts_with(granted)),
+            _ => path.starts_with("/srv/project"),
+        }
+    }
+
+    fn look(&self, path: &Path) -> Found {
+        let first = path.components().nth(1).map(|part| part.as_os_str().to_owned()).unwrap_or_default();
+        if !["usr", "etc", "srv", "root", "home", "opt", "var", "dev", "tmp"].iter().any(|there| first == *there) {
+            Found::NoPath
+        } else if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("new")) {
+            Found::Nothing
+        } else if path.extension().is_some_and(|end| end == "txt" || end == "conf") {
+            Found::Data
+        } else {
+            Found::Other
+        }
+    }
+}
+
+fn check(fake: Fake, output: &str, grant: Option<&str>) {
+    assert_eq!(hint_of(output, &fake), grant.map(sentence), "{output}");
+}
+
+const ANY: &str = "`--read`, `--write` or `--exec` of the path that is needed";
+const NETWORK: &str = "`--network full`";
+
+/// What real tools printed in a sandbox, without the lines in between that say nothing, and the grant that helps.
+const FAILURES: &[(&str, Option<&str>)] = &[
+    (r#"cat: /srv/data.csv: Permission denied"#, Some("`--read /srv/data.csv`")),
+    (r#"ls: cannot open directory '/srv/my data': Permission denied"#, Some("`--read /srv/my data`")),
+    (r#"touch: cannot touch '/etc/new': Permission denied"#, Some("`--write /etc/new`")),
+    (r#"touch: cannot touch 'x': Permission denied"#, Some("`--write` of the path that is needed")),
+    (r#"cp: cannot create regular file '/srv/new': Permission denied"#, Some("`--write /srv/new`")),
+    (r#"mv: cannot move 'a.py' to '/srv/b.txt': Permission denied"#, Some("`--write /srv/b.txt`")),
+    (r#"mkdir: cannot create directory ‘/srv/x’: Permission denied"#, Some("`--write /srv/x`")),
+    (
+        r#"tar: /srv/new.tar: Cannot open: Permission denied
+tar: Error is not recoverable: exiting now"#,
+        Some("`--write /srv/new.tar`"),
+    ),
+    (r#"sh: 1: cannot create /etc/x: Permission denied"#, Some("`--write /etc/x`")),
+    (r#"/bin/sh: 1: cannot create x: Permission denied"#, Some("`--write` of the path that is needed")),
+    (r#"sh: 1: /usr/bin/gcc: Permission denied"#, Some("`--exec /usr/bin/gcc`")),
+    (r#"bash: line 1: /opt/tool: Operation not permitted"#, Some("`--exec /opt/tool`")),
+    (r#"/bin/bash: line 1: /opt/tool: Permission denied"#, Some("`--exec /opt/tool`")),
+    (r#"bash: line 1: /etc/hosts.conf: Permission denied"#, Some("`--write /etc/hosts.conf`")),
+    (
+        r#"bash: socket: Permission denied
+bash: line 1: /dev/tcp/127.0.0.1/9: Permission denied"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"gcc: fatal error: cannot execute ‘/usr/lib/gcc/x86_64-linux-gnu/12/cc1’: execv: Permission denied
+compilation terminated."#,
+        Some("`--exec /usr/lib/gcc/x86_64-linux-gnu/12/cc1`"),
+    ),
+    (r#"cannot open /etc/new: Permission denied at -e line 1."#, Some("`--write /etc/new`")),
+    (r#"curl: (6) Could not resolve host: example.com"#, Some(NETWORK)),
+    (r#"curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server"#, Some(NETWORK)),
+    (
+        r#"Resolving example.com (example.com)... failed: Temporary failure in name resolution.
+wget: unable to resolve host address ‘example.com’"#,
+        Some(NETWORK),
+    ),
+    (r#"ssh: Could not resolve hostname a: Temporary failure in name resolution"#, Some(NETWORK)),
+    (
+        r#"warning: unable to access '/root/.gitconfig': Permission denied
+fatal: unable to access 'http://127.0.0.1:9/x/': Failed to connect to 127.0.0.1 port 9"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"warning: unable to access '/root/.gitconfig': Permission denied
+fatal: unknown error occurred while reading the configuration files"#,
+        Some("`--grant git`"),
+    ),
+    (
+        r#"npm error code EAI_AGAIN
+npm error request to https://registry.npmjs.org/x failed"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"npm error code EACCES
+npm error syscall mkdir
+npm error path /root/.npm/_cacache
+npm error errno -13
+npm error Error: EACCES: permission denied, mkdir '/root/.npm/_cacache'"#,
+        Some("`--write /root/.npm/_cacache`"),
+    ),
+    (
+        r#"npm error code EACCES
+npm error syscall open
+npm error path /root/.npm/_cacache/new
+npm error errno EACCES
+npm error
+npm error Your cache folder contains root-owned files"#,
+        Some("`--write /root/.npm/_cacache/new`"),
+    ),
+    (r#"npm error code EPERM"#, Some(ANY)),
+    (
+        r#"Error: listen EACCES: permission denied 0.0.0.0:3000
+    at Server.setupListenHandle [as _listen2] (node:net:1886:21)
+    at Object.<anonymous> (/srv/project/l.js:1:32)
+  code: 'EACCES',
+  syscall: 'listen',"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"node:fs:2380
+    return binding.writeFileUtf8(
+                   ^
+
+Error: EACCES: permission denied, open '/etc/new'
+    at Object.writeFileSync (node:fs:2380:20)
+    at Object.<anonymous> (/srv/project/w.js:1:15) {
+  errno: -13,
+  code: 'EACCES',
+  syscall: 'open',
+  path: '/etc/new'
+}"#,
+        Some("`--write /etc/new`"),
+    ),
+    (
+        r#"<ref *1> Error: spawnSync /opt/tool EACCES
+    at Object.spawnSync (node:internal/child_process:1123:20)
+  errno: -13,
+  code: 'EACCES',
+  syscall: 'spawnSync /opt/tool',
+  path: '/opt/tool',"#,
+        Some("`--exec /opt/tool`"),
+    ),
+    (
+        r#"Error: getaddrinfo EAI_AGAIN example.com
+    at GetAddrInfoReqWrap.onlookup [as oncomplete] (node:dns:111:26) {"#,
+        Some(NETWORK),
+    ),
+    (r#"Error: getaddrinfo ENOTFOUND registry.npmjs.org"#, Some(NETWORK)),
+    (
+        r#"Error: Cannot find module 'nosuch'
+Require stack:
+- /srv/project/m.js
+  code: 'MODULE_NOT_FOUND',"#,
+        None,
+    ),
+    (r#"Error: EACCES: permission denied, open '/home/me/.npmrc'"#, Some("`--grant node`")),
+    (
+        r#"/srv/project/x.js:3
+  return text.replace(/abc/g, '') // strip
+              ^
+
+Error: EPERM: operation not permitted"#,
+        Some(ANY),
+    ),
+    (
+        r#"Traceback (most recent call last):
+  File "/srv/run.py", line 1, in <module>
+    import requests
+ModuleNotFoundError: No module named 'requests'"#,
+        None,
+    ),
+    (
+        r#"Traceback (most recent call last):
+  File "/srv/run.py", line 8, in <module>
+    import socket; socket.socket()
+  File "/usr/lib/python3.11/socket.py", line 232, in __init__
+    _socket.socket.__init__(self, family, type, proto, fileno)
+PermissionError: [Errno 13] Permission denied"#,
+        Some(NETWORK),
+    ),
+    (r#"socket.gaierror: [Errno -3] Temporary failure in name resolution"#, Some(NETWORK)),
+    (
+        r#"  File "/usr/lib/python3.11/multiprocessing/synchronize.py", line 57, in __init__
+    sl = self._semlock = _multiprocessing.SemLock(
+                         ^^^^^^^^^^^^^^^^^^^^^^^^
+PermissionError: [Errno 13] Permission denied"#,
+        Some("`--write /dev/shm`"),
+    ),
+    (
+        r#"  File "/usr/lib/python3.11/multiprocessing/shared_memory.py", line 93, in __init__
+    self._fd = _posixshmem.shm_open(
+               ^^^^^^^^^^^^^^^^^^^^^
+PermissionError: [Errno 13] Permission denied: '/psm_8c4297a7'"#,
+        Some("`--write /dev/shm`"),
+    ),
+    (
+        r#"[ERROR:platform_shared_memory_region_posix.cc(214)] Creating shared memory in /dev/shm/.org.chromium.x failed: Permission denied (13)"#,
+        Some("`--write /dev/shm`"),
+    ),
+    (
+        r#"Traceback (most recent call last):
+  File "/srv/run.py", line 18, in <module>
+    import subprocess; subprocess.run(["/opt/tool"])
+  File "/usr/lib/python3.11/subprocess.py", line 1901, in _execute_child
+    raise child_exception_type(errno_num, err_msg, err_filename)
+PermissionError: [Errno 13] Permission denied: '/opt/tool'"#,
+        Some("`--exec /opt/tool`"),
+    ),
+    (
+        r#"Traceback (most recent call last):
+  File "/usr/lib/python3.11/shutil.py", line 258, in copyfile
+    with open(dst, 'wb') as fdst:
+         ^^^
+PermissionError: [Errno 13] Permission denied: '/etc/q'"#,
+        Some("`--write /etc/q`"),
+    ),
+    (
+        r#"Traceback (most recent call last):
+  File "/usr/lib/python3.11/pathlib.py", line 1045, in open
+    return io.open(self, mode)
+PermissionError: [Errno 13] Permission denied: '/srv/data'"#,
+        Some("`--read /srv/data`"),
+    ),
+    (
+        r#"    def test_w():
+>       open("/etc/q39", "w")
+E       PermissionError: [Errno 13] Permission denied: '/etc/q39'
+
+test_a.py:2: PermissionError"#,
+        Some("`--write /etc/q39`"),
+    ),
+    (
+        r#"    def __init__(self, family=-1, type=-1, proto=-1, fileno=None):
+>       _socket.socket.__init__(self, family, type, proto, fileno)
+E       PermissionError: [Errno 13] Permission denied
+
+/usr/lib/python3.11/socket.py:232: PermissionError"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"/usr/lib/ruby/3.1.0/socket.rb:201:in `bind': Permission denied - bind(2) for 127.0.0.1:3000 (Errno::EACCES)"#,
+        Some(NETWORK),
+    ),
+    (
+        r#"/usr/lib/ruby/3.1.0/fileutils.rb:243:in `mkdir': Permission denied @ dir_s_mkdir - /srv/new (Errno::EACCES)"#,
+        Some("`--write /srv/new`"),
+    ),
+    (
+        r#"error: could not read `/root/.cargo/config.toml`
+
+Caused by:
+  Permission denied (os error 13)"#,
+        Some("`--grant rust`"),
+    ),
+    (
+        r#"error: failed to write /srv/p/Cargo.lock
+
+Caused by:
+  failed to open: /srv/p/Cargo.lock
+
+Caused by:
+  Permission denied (os error 13)"#,
+        Some("`--write /srv/p/Cargo.lock`"),
+    ),
+    (r#"open /root/.config/go/telemetry/new: permission denied"#, Some("`--write /root/.config/go/telemetry/new`")),
+    (r#"listen tcp 127.0.0.1:8080: socket: operation not permitted"#, Some(NETWORK)),
+    (r#"cat: socket.txt: Permission denied"#, Some(ANY)),
+    (r#"socket: Operation not permitted"#, Some(NETWORK)),
+    (r#"cat: /srv/x: No such file or directory"#, None),
+    (r#"denied"#, None),
+    (r#""#, None),
+];
+
+#[test]
+fn of_the_failures_of_real_tools_the_hint_names_what_was_refused() {
+    assert!(FAILURES.len() >= 30);
+    for (output, grant) in FAILURES {
+        check(STRICT, output, *grant);
+        // In front of and behind what else is printed, too.
+        check(STRICT, &format!("> build\n\n{output}\n\nnpm notice\n"), *grant);
+    }
+}
+
+#[test]
+fn what_is_granted_already_is_never_named() {
+    let online = Fake { network: NetworkGrant::None, ..STRICT };
+    for (output, grant) in FAILURES {
+        let said = hint_of(output, &online).unwrap_or_default();
+        assert!(!said.contains("--network"), "{output}\n{said}");
+        if !grant.is_some_and(|grant| grant == NETWORK) {
+            check(online, output, *grant);
+        }
+    }
+    for granted in [
+        "cat: /usr/share/x: Permission denied",
+        "cp: cannot create regular file '/srv/project/x': Permission denied",
+        "sh: 1: /srv/project/run: Permission denied",
+    ] {
+        check(STRICT, granted, None);
+    }
+}
+
+#[test]
+fn a_rule_that_takes_something_is_named() {
+    let rule = Fake { network: NetworkGrant::OfRule, writes_nothing: true };
+    let network = Some("`network: full` to the `sandbox` of its rule");
+    check(rule, "curl: (6) Could not resolve host: example.com", network);
+    check(rule, "Error: listen EACCES: permission denied 0.0.0.0:3000", network);
+    for path in ["/srv/project/new", "/etc/new", "new"] {
+        let touch = format!("touch: cannot touch '{path}': Permission denied");
+        check(rule, &touch, Some("`write: full` to the `sandbox` of its rule"));
+    }
+    check(rule, "cat: /srv/x: Permission denied", Some("`--read /srv/x`"));
+}
+
+#[test]
+fn a_place_of_secrets_is_never_named() {
+    for path in [
+        "/root/.ssh/id_ed25519",
+        "/home/me/.aws/credentials",
+        "/home/me/.gnupg/x",
+        "/home/me/.netrc",
+        "/etc/shadow",
+        "/home/me/.config/gcloud/x",
+        "/home/me/.local/share/keyrings/login",
+        "/home/me/.kube/config",
+        "/srv/tls.key",
+        "/home/me/.git-credentials",
+        "/home/me/.docker/config.json",
+        "/home/me/.cargo/credentials.toml",
+    ] {
+        for error in
+            [format!("cat: {path}: Permission denied"), format!("touch: cannot touch '{path}': Permission denied")]
+        {
+            let said = hint_of(&error, &STRICT).unwrap_or_default();
+            assert!(!said.contains(path) && !said.contains("--"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_hint_stays_short_whatever_was_printed() {
+    let long = format!("cat: /srv/{}: Permission denied", "é".repeat(10_000));
+    assert!(hint_of(&long, &STRICT).is_some_and(|hint| hint.len() < LONGEST + 200));
+    let denial = "cat: /srv/x: Permission denied\n";
+    assert_eq!(hint_of(&format!("{denial}{}", "é\n".repeat(LOOKED_AT)), &STRICT), None);
+    assert!(hint_of(&format!("{}{denial}", "é\n".repeat(LOOKED_AT)), &STRICT).is_some());
+}
