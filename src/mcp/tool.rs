@@ -52,7 +52,10 @@ impl Tool {
             members.insert("title".into(), json!(self.title));
         }
         if revision.has_annotations() {
-            members.insert("annotations".into(), self.annotations.to_value(&self.title));
+            members.insert(
+                "annotations".into(),
+                self.annotations.to_value((!revision.has_titles()).then_some(&self.title)),
+            );
         }
         if let (Some(characters), true) = (self.max_result_chars, revision.has_titles()) {
             members.insert("_meta".into(), json!({MAX_RESULT_CHARS: characters}));
@@ -68,14 +71,18 @@ impl Tool {
 }
 
 impl ToolAnnotations {
-    fn to_value(self, title: &str) -> Value {
-        json!({
-            "title": title,
+    /// The title is only here in a revision whose tools have none of their own.
+    fn to_value(self, title: Option<&String>) -> Value {
+        let mut hints = json!({
             "readOnlyHint": self.read_only,
             "destructiveHint": self.destructive,
             "idempotentHint": self.idempotent,
             "openWorldHint": self.open_world,
-        })
+        });
+        if let (Some(hints), Some(title)) = (hints.as_object_mut(), title) {
+            hints.insert("title".into(), json!(title));
+        }
+        hints
     }
 }
 

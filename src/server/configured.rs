@@ -63,7 +63,9 @@ pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
         forms: forms_of(rule),
         examples: allowed_examples(rule),
     };
-    allow.rules().iter().filter(is_told).map(command).collect()
+    let mut rules: Vec<&Arc<CommandRule>> = allow.rules().iter().filter(is_told).collect();
+    rules.sort_by_key(|rule| rule.origin.is_shipped());
+    rules.into_iter().map(command).collect()
 }
 
 /// The commands that change nothing, according to the operator's list or to their rules.

@@ -26,6 +26,9 @@ use temporary::{moved, temporary};
 pub(super) use warnings::directory_of_operators_programs;
 use warnings::{prepared, problems, unusable, without_effect};
 
+/// How many directories a model is told of.
+const MOST_PLACES: usize = 6;
+
 /// How commands are confined.
 #[derive(Debug)]
 pub struct Confinement {
@@ -43,6 +46,8 @@ pub struct Confinement {
     of_rules: Vec<SandboxError>,
     /// What each preset grants, as far as it exists.
     presets: Vec<Granted>,
+    /// Where confined commands may write, apart from the temporary directory.
+    writable: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -166,6 +171,7 @@ impl Confinement {
         if let Some(global) = &global {
             warnings.extend(global.warnings());
         }
+        let writable = opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
         let refused = opened.refused;
         (
             Self {
@@ -178,6 +184,7 @@ impl Confinement {
                 confines_rules: is_rule_confined,
                 of_rules,
                 presets,
+                writable,
             },
             global,
             rules,
@@ -197,6 +204,7 @@ impl Confinement {
             confines_rules: false,
             of_rules: Vec::new(),
             presets: Vec::new(),
+            writable: Vec::new(),
         }
     }
 
@@ -272,21 +280,27 @@ impl Confinement {
         format!("{}, as its rule says{}", level.name(), also.collect::<String>())
     }
 
-    /// What is enforced, for the models that call tools.
+    /// What a model has to know of the sandbox: where commands can write, and whether they have a network.
     pub(super) fn describe_for_models(&self) -> Option<String> {
-        let enforced = self.enforcement.as_ref().ok().filter(|enforcement| enforcement.is_any());
-        let consequence = match enforced.map(|enforcement| enforcement.network) {
-            None => "",
-            Some(Network::Full) => {
-                " Commands can write only in the working directories and in `$TMPDIR`; `Permission denied` elsewhere comes \
-                 from the sandbox."
-            }
-            Some(Network::None) => {
-                " Commands can write only in the working directories and in `$TMPDIR`, and have no network; `Permission \
-                 denied` elsewhere comes from the sandbox."
-            }
+        let enforced = self.enforcement.as_ref().ok().filter(|enforcement| enforcement.is_any() && self.is_on())?;
+        let mut places: Vec<String> =
+            self.writable.iter().take(MOST_PLACES).map(|path| format!("`{}`", path.display())).collect();
+        match self.writable.len() - places.len() {
+            0 => {}
+            more => places.push(format!("{more} more directories")),
+        }
+        places.push("`$TMPDIR`".to_owned());
+        let last = places.pop().unwrap_or_default();
+        let places = if places.is_empty() { last } else { format!("{} and {last}", places.join(", ")) };
+        let network = match enforced.network {
+            Network::Full => "",
+            Network::None => ", and have no network",
         };
-        self.describe().map(|sandbox| format!("Sandbox: {sandbox}.{consequence}"))
+        let reads =
+            if enforced.level == Level::Strict { "; they can read only these and the system's files" } else { "" };
+        Some(format!(
+            "Sandbox: commands can write only in {places}{network}{reads}. `Permission denied` elsewhere comes from the sandbox."
+        ))
     }
 
     /// The `TMPDIR` of the commands; `None` if only the commands of some rules are confined.

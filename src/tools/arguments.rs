@@ -66,6 +66,14 @@ pub enum ArgumentError {
         /// As the client wrote it.
         found: String,
     },
+    /// The command is not one that only reads.
+    #[error("`inspect_command` runs only what changes nothing: {known}; call {} with `execute_command`", quoted(.word))]
+    NotReadOnly {
+        /// The command, as the client wrote it.
+        word: String,
+        /// The commands that only read.
+        known: String,
+    },
     /// Two of them exclude each other.
     #[error("the arguments `{one}` and `{other}` exclude each other; leave one of them out")]
     Both {

@@ -20,30 +20,34 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
             }}),
             "command",
         ),
+        ExecuteTool::Inspect => (
+            "Inspect",
+            "Runs one allowed command line that changes nothing, as `execute_command` does, with the same rules and limits. \
+             Prefer it for such commands: it can be called at once and in parallel.",
+            json!({"command": {"type": "string", "description": "The command with its arguments, for example: ls -l src"}}),
+            "command",
+        ),
         ExecuteTool::Process => (
             "Execute process",
-            "Runs one allowed program with its arguments passed on exactly as they are, and returns its exit code, stdout \
-             and stderr as YAML. Prefer it if an argument contains quotes, blanks or line breaks.",
+            "Runs one allowed program with its arguments passed on exactly as they are, with the rules and limits of \
+             `execute_command`. Prefer it if an argument contains quotes, blanks or line breaks.",
             json!({
                 "file": {"type": "string", "description": "The allowed command, without arguments, for example: grep"},
                 "args": {
                     "type": "array",
                     "items": {"type": "string"},
-                    "description": "The arguments, one each, with no quoting: [\"-n\", \"two words\", \"file.txt\"]",
+                    "description": "The arguments, with no quoting: [\"-n\", \"two words\"]",
                 },
             }),
             "file",
         ),
     };
-    // Only if this holds for every allowed command.
-    let is_read_only = |entry: &String| settings.is_read_only(entry);
-    let allows_others = settings.allows_any || settings.allows_project;
-    let read_only = !allows_others && !settings.entries.is_empty() && settings.entries.iter().all(is_read_only);
+    let read_only = kind == ExecuteTool::Inspect || settings.only_reads();
     Tool {
         name: kind.name().to_owned(),
         title: title.to_owned(),
         description: description(kind, what, settings),
-        input_schema: input_schema(own_arguments, required, settings),
+        input_schema: input_schema(kind, own_arguments, required, settings),
         output_schema: settings.structured.then(|| command_result::output_schema(&json!({}), &[], settings)),
         annotations: ToolAnnotations { read_only, destructive: !read_only, idempotent: false, open_world: true },
         max_result_chars: settings.max_result_chars(),
@@ -52,17 +56,29 @@ pub fn tool(kind: ExecuteTool, settings: &ToolSettings) -> Tool {
 }
 
 fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String {
-    let syntax = match kind {
-        ExecuteTool::Command => {
-            "There is no shell: operators (&&, |, ;, >, $(...)), globs and variables do not work; quote such characters to \
-             pass them literally."
+    // The other tools have the same rules, which are said once.
+    match kind {
+        ExecuteTool::Command => {}
+        ExecuteTool::Process => {
+            return format!(
+                "{what}\n\
+                 ONLY for non-interactive commands. There is no shell: operators, globs and variables are ordinary characters.\n\
+                 Allowed commands: {}.",
+                shortened_list(&settings.allowed, MOST_NAMES_AGAIN, "see `list_commands`"),
+            );
         }
-        ExecuteTool::Process => "There is no shell: operators, globs and variables are ordinary characters.",
-    };
+        ExecuteTool::Inspect => {
+            return format!(
+                "{what}\nONLY for non-interactive commands; no shell.\nCommands: {}.",
+                shortened_list(&settings.read_only.join(", "), MOST_NAMES_AGAIN, "see `list_commands`"),
+            );
+        }
+    }
     format!(
         "{what}\n\
          ONLY for non-interactive commands: interactive commands are not supported, and nobody can answer a prompt.\n\
-         {syntax} Choose the directory with `cwd`, not with cd.\n\
+         There is no shell: operators (&&, |, ;, >, $(...)), globs and variables do not work; quote such characters to \
+         pass them literally. Choose the directory with `cwd`, not with cd.\n\
          Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}{}\n\
          Allowed commands: {}.{}",
         duration(settings.timeout),
@@ -93,6 +109,8 @@ fn in_background(settings: &BackgroundSettings) -> String {
 /// How many bytes of a description can be names of commands. Some clients cut descriptions at 4,000 characters; with what
 /// comes before the names, and the arguments after them, a description stays below that.
 const MOST_NAMES: usize = 1500;
+/// The same for the other tools.
+const MOST_NAMES_AGAIN: usize = 300;
 
 /// A list of names with commas between them, cut behind a name where it is longer than that.
 pub fn shortened_list(list: &str, most: usize, rest: &str) -> String {
@@ -126,21 +144,25 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
+/// The arguments that all these tools have.
+const COMMON: [&str; 4] = ["cwd", "input", "timeout_ms", "background"];
+
+fn input_schema(kind: ExecuteTool, own: Value, required: &str, settings: &ToolSettings) -> Value {
+    let is_first = kind == ExecuteTool::Command;
     let mut properties = own;
     if let Value::Object(members) = &mut properties {
         members.insert(
             "cwd".into(),
             json!({
                 "type": "string",
-                "description": "The directory to run in, absolute or relative to the default one; it must exist.",
+                "description": "The directory to run in; it must exist.",
             }),
         );
         members.insert(
             "input".into(),
             json!({
                 "type": "string",
-                "description": "The standard input of the command; empty if this is left out.",
+                "description": "The standard input of the command.",
             }),
         );
         let longest = settings.background.map(|background| background.max_background);
@@ -157,7 +179,7 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
                 "minimum": 1,
                 "maximum": in_millis(most),
                 "description": format!(
-                    "After this many milliseconds the command is ended with everything that it started.{in_background}"
+                    "When to end the command with all that it started.{in_background}"
                 ),
             }),
         );
@@ -166,9 +188,16 @@ fn input_schema(own: Value, required: &str, settings: &ToolSettings) -> Value {
                 "background".into(),
                 json!({
                     "type": "boolean",
-                    "description": "Return the number of the call, as `call`, immediately, and leave the command running.",
+                    "description": "Return the call's number at once, and leave the command running.",
                 }),
             );
+        }
+    }
+    // What the first of these tools says of an argument holds for the others.
+    let common = properties.as_object_mut().filter(|_| !is_first);
+    for (name, property) in common.into_iter().flatten() {
+        if let (Some(property), true) = (property.as_object_mut(), COMMON.contains(&name.as_str())) {
+            property.remove("description");
         }
     }
     json!({"type": "object", "properties": properties, "required": [required], "additionalProperties": false})

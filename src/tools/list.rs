@@ -21,10 +21,25 @@ pub struct DescribedCommand {
     pub examples: Vec<String>,
 }
 
+impl DescribedCommand {
+    /// What it says of these words: a command with its subcommand. If it has nothing about them, all that it says.
+    fn narrowed(&self, words: &str) -> Option<Self> {
+        let is_about =
+            |line: &&String| line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        let about = |lines: &[String]| lines.iter().filter(is_about).cloned().collect::<Vec<_>>();
+        let forms = about(&self.forms);
+        match (forms.is_empty(), words.starts_with(&format!("{} ", self.name))) {
+            (_, false) => None,
+            (true, true) => Some(self.clone()),
+            (false, true) => Some(Self { forms, examples: about(&self.examples), ..self.clone() }),
+        }
+    }
+}
+
 /// How many bytes of a description are at most about the commands' arguments.
-const MOST_DESCRIBED: usize = 1500;
+const MOST_DESCRIBED: usize = 1000;
 /// The longest line about arguments, in characters.
-const LONGEST_LINE: usize = 160;
+const LONGEST_LINE: usize = 130;
 
 /// The arguments of the commands, for a tool's description: a line each, as long as there is room; empty if no policy
 /// describes any.
@@ -53,7 +68,7 @@ pub(super) fn synopses(settings: &ToolSettings) -> String {
 /// The tool.
 pub(super) fn tool(settings: &ToolSettings) -> Tool {
     let properties = json!({
-        "command": {"type": "string", "description": "The command to describe; without it, all commands."},
+        "command": {"type": "string", "description": "The command to describe, also with its subcommand (`git log`); without it, all commands."},
     });
     let mut description = if settings.described.is_empty() {
         "Lists the commands that are allowed, the tool of each, and how they are matched. Runs nothing."
@@ -116,6 +131,16 @@ const MATCHING_ARGUMENTS: &str = " Where `arguments` tells of a command, its wor
 pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Result<CallToolResult, ArgumentError> {
     let mut arguments = Arguments::new(arguments, &["command"])?;
     let asked = arguments.string("command")?;
+    let (asked, subcommand) = match asked {
+        // `git log` is `git` with a subcommand.
+        Some(line) if !settings.entries.contains(&line) => match line.trim().split_once(' ') {
+            Some((command, _)) => {
+                (Some(command.to_owned()), Some(line.split_whitespace().collect::<Vec<_>>().join(" ")))
+            }
+            None => (Some(line), None),
+        },
+        asked => (asked, None),
+    };
     match asked {
         Some(command) if !settings.entries.contains(&command) && !settings.allows_any => {
             let command = quoted(&command);
@@ -127,7 +152,18 @@ pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Re
                 }
             }))
         }
-        asked => Ok(list(settings, asked.as_deref())),
+        asked => {
+            let narrowed;
+            let settings = match subcommand {
+                Some(line) => {
+                    let described = settings.described.iter().filter_map(|of| of.narrowed(&line)).collect();
+                    narrowed = ToolSettings { described, ..settings.clone() };
+                    &narrowed
+                }
+                None => settings,
+            };
+            Ok(list(settings, asked.as_deref()))
+        }
     }
 }
 

@@ -76,6 +76,18 @@ impl ToolSettings {
         self.read_only.iter().any(|name| name == entry)
     }
 
+    /// Whether every command that can be called only reads.
+    fn only_reads(&self) -> bool {
+        let allows_others = self.allows_any || self.allows_project;
+        !allows_others && !self.entries.is_empty() && self.entries.iter().all(|entry| self.is_read_only(entry))
+    }
+
+    /// Whether there is a tool of its own for the commands that only read: where others don't.
+    fn has_inspect(&self) -> bool {
+        let reads = |entry: &String| self.is_read_only(entry);
+        !self.only_reads() && (self.entries.iter().any(reads) || self.allows_any && !self.read_only.is_empty())
+    }
+
     /// How much of a result clients should show, if the operator has raised the bound of the output: both streams, and
     /// the indentation of their lines.
     fn max_result_chars(&self) -> Option<u64> {
@@ -118,6 +130,8 @@ pub enum ExecuteTool {
     Command,
     /// One program with its arguments as they are.
     Process,
+    /// One command line of a command that only reads.
+    Inspect,
 }
 
 /// A call whose arguments fit the tool's schema.
@@ -163,7 +177,8 @@ impl Toolbox {
     fn describe(settings: &ToolSettings) -> Vec<(ToolKind, Tool)> {
         let mut tools = Vec::new();
         if settings.which.has_execute() {
-            let both = [ExecuteTool::Command, ExecuteTool::Process];
+            let inspect = settings.has_inspect().then_some(ExecuteTool::Inspect);
+            let both = [ExecuteTool::Command, ExecuteTool::Process].into_iter().chain(inspect);
             tools.extend(both.map(|tool| (ToolKind::Execute(tool), describe::tool(tool, settings))));
         }
         if settings.which.has_shell() {
@@ -246,6 +261,16 @@ impl Toolbox {
                 let command = CommandLine::parse(&arguments.required_string("command")?);
                 common(&mut arguments, command)
             }
+            ToolKind::Execute(ExecuteTool::Inspect) => {
+                let mut arguments = Arguments::new(arguments, &known(&["command", "cwd", "input", "timeout_ms"]))?;
+                let command = CommandLine::parse(&arguments.required_string("command")?);
+                // Only the command's own rule counts, so it must be one plain command, whatever other tools run.
+                let word = command.as_ref().ok().and_then(|line| line.words().first().cloned());
+                match word.filter(|word| !self.settings.is_read_only(word)) {
+                    Some(word) => Err(ArgumentError::NotReadOnly { word, known: self.settings.read_only.join(", ") }),
+                    None => common(&mut arguments, command),
+                }
+            }
             ToolKind::Execute(ExecuteTool::Process) => {
                 let mut arguments = Arguments::new(arguments, &known(&["file", "args", "cwd", "input", "timeout_ms"]))?;
                 let file = arguments.required_string("file")?;
@@ -273,6 +298,7 @@ impl ExecuteTool {
         match self {
             Self::Command => "execute_command",
             Self::Process => "execute_process",
+            Self::Inspect => "inspect_command",
         }
     }
 }

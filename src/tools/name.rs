@@ -43,9 +43,9 @@ impl WhichTools {
     /// The names of the tools that do not come from the allow-list.
     pub fn own_names(self) -> &'static [&'static str] {
         match self {
-            Self::Execute => &["execute_command", "execute_process"],
+            Self::Execute => &["execute_command", "execute_process", "inspect_command"],
             Self::Shell => &["restart", "list_commands"],
-            Self::All => &["execute_command", "execute_process", "restart", "list_commands"],
+            Self::All => &["execute_command", "execute_process", "inspect_command", "restart", "list_commands"],
         }
     }
 }

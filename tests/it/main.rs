@@ -47,6 +47,7 @@ mod lock;
 mod log;
 mod mistakes;
 mod mock;
+mod model;
 mod moving;
 mod packaging;
 mod policy;

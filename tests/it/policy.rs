@@ -505,7 +505,8 @@ fn read_only_hints(args: &[&str]) -> Vec<(String, bool)> {
             assert_eq!(tool["annotations"]["destructiveHint"], json!(!read_only), "{tool}");
             (tool["name"].as_str().unwrap().to_owned(), read_only)
         };
-        let own = ["list_commands", "restart", "read_output", "write_input", "stop_call", "list_calls"];
+        let own =
+            ["list_commands", "restart", "read_output", "write_input", "stop_call", "list_calls", "inspect_command"];
         tools.as_array().unwrap().iter().map(hint).filter(|(name, _)| !own.contains(&name.as_str())).collect()
     };
     let legacy = hints(false);

@@ -19,7 +19,7 @@ pub fn forms_of(command: &CommandRule) -> Vec<String> {
 fn of_level(level: &Level) -> String {
     match &level.arguments {
         Arguments::Described { subcommands, .. } if !subcommands.is_empty() => {
-            let names: Vec<&str> = subcommands.iter().map(Level::name).collect();
+            let names: Vec<String> = subcommands.iter().map(with_words).collect();
             format!("{} {}", level.title(), names.join("|"))
         }
         Arguments::Any { .. } | Arguments::Described { .. } => {
@@ -27,6 +27,23 @@ fn of_level(level: &Level) -> String {
         }
     }
 }
+
+/// The name of a subcommand, with the words that it takes if it takes only these, as npm's `run` takes scripts.
+fn with_words(level: &Level) -> String {
+    let words = match &level.arguments {
+        Arguments::Described { forms, .. } => {
+            forms.iter().find_map(|form| match form.operands.first().map(|first| &first.value) {
+                Some(ValueType::OneOf(words)) if words.len() <= MOST_WORDS => Some(words.join("|")),
+                Some(_) | None => None,
+            })
+        }
+        Arguments::Any { .. } => None,
+    };
+    words.map_or_else(|| level.name().to_owned(), |words| format!("{} ({words})", level.name()))
+}
+
+/// The most words of a choice that are listed.
+const MOST_WORDS: usize = 12;
 
 fn lines_of(level: &Level) -> Vec<String> {
     match &level.arguments {
@@ -130,7 +147,7 @@ fn operand(operand: &Operand) -> String {
 fn placeholder(value: &ValueType) -> String {
     match value {
         ValueType::Integer { .. } => "N".to_owned(),
-        ValueType::OneOf(words) if words.len() <= 6 => words.join("|"),
+        ValueType::OneOf(words) if words.len() <= MOST_WORDS => words.join("|"),
         ValueType::OneOf(_) => "WORD".to_owned(),
         ValueType::Text(_) => "TEXT".to_owned(),
         ValueType::Path(_) => "PATH".to_owned(),

@@ -22,41 +22,39 @@ fn entry(tool: CallTool, settings: &ToolSettings) -> Tool {
     let (title, description, properties, required) = match tool {
         CallTool::ReadOutput => (
             "Read output",
-            "Reads the whole output of a call by its number, even while it runs, and returns YAML. Without other arguments it reads \
-             from the beginning; continue with `from_byte: NEXT_BYTE`, and read the end with `from_line: -20`.\n\
-             `search` finds a literal text and shows line numbers. `wait_ms` waits for the end of the call; with `from_line` \
-             or `from_byte`, for more output from there; with `until`, for that text. Nothing is run again.",
+            "Reads the whole output of a call, even while it runs: from the beginning, on with `from_byte: NEXT_BYTE`, the end \
+             with `from_line: -20`. `wait_ms` waits for the end of the call; with `from_line` or `from_byte` for more \
+             output, with `until` for a text.",
             read_properties(settings),
             vec!["call"],
         ),
         CallTool::WriteInput => (
             "Write input",
-            "Writes a text to the standard input of a call with `background: true`, for programs that read lines: end each line with \\n. \
-             There is NO terminal. The input stays open until `close: true`; a program that reads to the end waits for that.",
+            "Writes to the standard input of a call with `background: true`. End each line with \\n; there is NO terminal. A \
+             program that reads to the end waits for `close: true`.",
             json!({
                 "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
-                "text": {"type": "string", "description": "The text, passed on unchanged."},
+                "text": {"type": "string", "description": "The text."},
                 "close": {"type": "boolean", "description": "Close the input after this text."},
             }),
             vec!["call"],
         ),
         CallTool::StopCall => (
             "Stop call",
-            "Ends a running call with everything that it started, and returns after it has ended: by SIGTERM, and by SIGKILL if \
-             that is not enough. Its output can still be read.",
+            "Ends a running call with all that it started. Its output can still be read.",
             json!({
                 "call": {"type": "integer", "minimum": 0, "description": "The number of the call."},
                 "signal": {
                     "type": "string",
                     "enum": SIGNALS,
-                    "description": "The signal to send first, by default SIGTERM; SIGKILL gives the command no time to clean up.",
+                    "description": "By default SIGTERM, then SIGKILL.",
                 },
             }),
             vec!["call"],
         ),
         CallTool::ListCalls => (
             "List calls",
-            "Lists the running calls, in the background or not, and the last calls that have ended, each with its number.",
+            "Lists the running calls and the last ones that have ended, each with its number.",
             json!({}),
             vec![],
         ),
@@ -108,20 +106,20 @@ fn read_properties(settings: &ToolSettings) -> Value {
         "stream": {"type": "string", "enum": ["stdout", "stderr"], "description": "By default stdout."},
         "from_line": {
             "type": "integer",
-            "description": "The first line to read, from 1; -20 begins 20 lines before the end.",
+            "description": "From 1; -20 begins 20 lines before the end.",
         },
-        "from_byte": whole(0, "The first byte to read, from 0, instead of a line."),
-        "lines": whole(1, "The most lines to return, or the most hits of `search`."),
-        "bytes": whole(1, "The most bytes to return."),
-        "search": {"type": "string", "description": "A literal text; only lines that hold it are returned."},
+        "from_byte": whole(0, "From 0, instead of a line."),
+        "lines": whole(1, "The most lines, or hits of `search`."),
+        "bytes": whole(1, "The most bytes."),
+        "search": {"type": "string", "description": "Return only lines with this literal text."},
         "context": {
-            "type": "integer", "minimum": 0, "maximum": 100, "description": "Lines to show around each hit of `search`.",
+            "type": "integer", "minimum": 0, "maximum": 100, "description": "Lines around each hit.",
         },
         "wait_ms": {
             "type": "integer",
             "minimum": 0,
             "maximum": in_millis(max_wait),
-            "description": format!("How long to wait at most; by default 0, and with `until` {}.", in_millis(WAIT.min(max_wait))),
+            "description": format!("By default 0, and with `until` {}.", in_millis(WAIT.min(max_wait))),
         },
         "until": {"type": "string", "description": "A literal text to wait for, such as: listening on"},
     })

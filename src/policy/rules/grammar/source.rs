@@ -37,6 +37,13 @@ pub struct Origin {
     pub line: usize,
 }
 
+impl Origin {
+    /// Whether it is a profile that comes with the program.
+    pub fn is_shipped(&self) -> bool {
+        matches!(*self.source, PolicySource::Profile(_))
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line == 0 { write!(f, "{}", self.source) } else { write!(f, "{}:{}", self.source, self.line) }
