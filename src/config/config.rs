@@ -16,9 +16,9 @@ use super::variables::Surroundings;
 use super::words::{LogFormat, RootsMode};
 use crate::exec::{Limits, ResourceLimits};
 use crate::files::{Beneath, Sha256};
-use crate::integrity::Trust;
-use crate::policy::AllowList;
+use crate::integrity::{KnownPrograms, Trust};
 use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyText, Rules};
+use crate::policy::{AllowList, Programs, SearchPath};
 use crate::sandbox::{Level, Network, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
@@ -326,8 +326,13 @@ impl Config {
             let digest = |text: &PolicyText| (text.file.clone(), Sha256::of(&text.text));
             self.policy_digests = texts.iter().map(digest).collect();
         }
-        let rules = Rules::load(&texts, &self.profile.value, &entries)
-            .map_err(|source| ConfigError::Policy { source: Box::new(source) })?;
+        let of_policy = |source| ConfigError::Policy { source: Box::new(source) };
+        let mut rules = Rules::load(&texts, &self.profile.value, &entries).map_err(of_policy)?;
+        let search_path = SearchPath::new(self.surroundings.variable("PATH"));
+        let known = KnownPrograms::new(search_path.entries());
+        let programs = Programs::new(search_path, self.surroundings.directory.clone());
+        let name_of = |sought: &str| known.name_of(programs.find_listed(sought)?.path());
+        rules.check_programs(name_of).map_err(of_policy)?;
         // Asking about every call of an allowed command only narrows what may run.
         let is_narrower = |rule: &CommandRule| matches!(*rule.origin.source, PolicySource::Ask) && rule.asks_always();
         let twice = single.iter().filter_map(|entry| rules.get(entry)).find(|rule| !is_narrower(rule));

@@ -26,6 +26,7 @@ mod locking;
 #[cfg(unix)]
 mod needed;
 mod replaceable;
+mod stand_in;
 mod unclear;
 mod untrusted;
 mod wrappers;
@@ -39,6 +40,7 @@ pub(crate) use locking::{Locked, lock};
 #[cfg(target_os = "linux")]
 pub(crate) use needed::{Interpreters, Needed, needed_by};
 pub use replaceable::Replaceable;
+pub(crate) use stand_in::KnownPrograms;
 pub use unclear::Unclear;
 pub use untrusted::Untrusted;
 pub use wrappers::{Reach, reach_of};

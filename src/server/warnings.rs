@@ -4,7 +4,7 @@ use super::parts::{NOTHING_ALLOWED, Parts};
 use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
-use crate::integrity::reach_of;
+use crate::integrity::{KnownPrograms, reach_of};
 use crate::policy::{DirectoryError, Settable};
 use crate::shell::dialect::current as dialect;
 
@@ -39,9 +39,16 @@ impl Parts {
             ));
         }
         warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
+        let known = KnownPrograms::new(self.policy.programs().search_path().entries());
         for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
+            let other = || known.name_of(self.policy.programs().find_listed(name)?.path());
             if let Some(reach) = reach_of(name) {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
+            } else if let Some((reach, other)) = other().and_then(|other| Some((reach_of(&other)?, other))) {
+                warnings.push(format!(
+                    "`{name}` on the allow-list is `{other}` under another name, which {}",
+                    reach.meaning()
+                ));
             }
         }
         if self.shell.is_some() {

@@ -223,3 +223,60 @@ fn a_rule_for_one_of_many_programs_in_a_file_is_for_that_name() {
         assert_eq!(text.contains("it is basename"), runs, "{line}: {text}");
     }
 }
+
+#[test]
+fn an_interpreter_under_another_name_is_held_to_what_a_rule_for_it_must_say() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (_dir, base) = project();
+    let bin = base.join("bin");
+    fs::create_dir(&bin).unwrap();
+    symlink("/bin/sh", bin.join("linked")).unwrap();
+    symlink("linked", bin.join("twice")).unwrap();
+    crate::support::server::copy_program("/bin/sh", bin.join("copied"));
+    fs::hard_link(bin.join("copied"), bin.join("hard")).unwrap();
+    let script = |name: &str, text: &str| {
+        let _quiet = crate::support::server::spawning();
+        fs::write(bin.join(name), text).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("hands_on", "#!/bin/sh\nexec sh \"$@\"\n");
+    script("reads", "#!/bin/sh -s\n");
+    script("sedish", "#!/usr/bin/sed -f\np\n");
+    script("harmless", "#!/bin/sh\necho \"$@\"\n");
+    fs::copy("/bin/true", bin.join("plain")).unwrap();
+    fs::set_permissions(bin.join("plain"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let said = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(args).current_dir(&base).env_clear().env("PATH", &path);
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let policy = base.join("programs.yaml");
+    let policy = policy.to_str().unwrap();
+    for (name, is_known) in [
+        ("linked", true),
+        ("twice", true),
+        ("copied", true),
+        ("hard", true),
+        ("hands_on", true),
+        ("reads", true),
+        ("sedish", true),
+        ("harmless", false),
+        ("plain", false),
+    ] {
+        let of_other = format!("other: {{program: {}, operands: [{{text: {{}}}}]}}", bin.join(name).display());
+        for rule in [format!("{name}: {{operands: [{{text: {{}}}}]}}"), of_other] {
+            fs::write(policy, format!("commands:\n  {rule}\n")).unwrap();
+            let (starts, stderr) = said(&["--policy", policy]);
+            // Of a language for texts, as sed, a free operand is only warned of.
+            assert_eq!(starts, !is_known || name == "sedish", "{rule}: {stderr}");
+            assert_eq!(stderr.contains("does not limit it"), is_known, "{rule}: {stderr}");
+        }
+        fs::write(policy, format!("commands:\n  {name}: {{operands: [{{one_of: [run.sh]}}]}}\n")).unwrap();
+        let (starts, stderr) = said(&["--policy", policy]);
+        assert!(starts && stderr.contains("under another name") == is_known, "{name}: {stderr}");
+        let (starts, stderr) = said(&["--allow", name]);
+        assert!(starts && stderr.contains("under another name, which runs any code") == is_known, "{name}: {stderr}");
+    }
+}

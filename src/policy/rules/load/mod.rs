@@ -34,6 +34,7 @@ use super::grammar::{CommandRule, Effect, OptionRule, Origin, PolicySource, Synt
 use super::profiles::{self, Profile};
 use super::yaml::{self, Key, Node};
 use super::{DescribedBy, Rules, examples};
+use crate::integrity::reach_of;
 use crate::text::nearest;
 use fields::{Fields, What, entries, one_or_more, text};
 pub(crate) use schema::schema;
@@ -142,6 +143,25 @@ impl Rules {
             }
         }
         Ok(rules)
+    }
+
+    /// Checks the operator's own rules once more, for programs that are interpreters or wrappers under other names. `known` says
+    /// what the program is that a rule looks for, if its own name says nothing.
+    ///
+    /// # Errors
+    /// The first rule that does not limit what such a program runs.
+    pub(crate) fn check_programs(&mut self, known: impl Fn(&str) -> Option<String>) -> Result<(), PolicyError> {
+        let mut warnings = Vec::new();
+        for command in self.written().filter(|command| reach_of(command.sought()).is_none()) {
+            if let Some(name) = known(command.sought()) {
+                let text = format!("`{}` is `{name}` under another name", command.name);
+                warnings.push(PolicyWarning { origin: command.origin.clone(), text });
+                pinned::check_as(&name, command, &mut warnings)?;
+            }
+        }
+        warnings.retain(|warning| !self.warnings.contains(warning));
+        self.warnings.extend(warnings);
+        Ok(())
     }
 
     /// The same without checking the examples, for callers that report every example that fails.

@@ -8,38 +8,12 @@ use super::settings;
 use crate::integrity::{Reach, reach_of};
 
 /// Programs that run the program which their first operand names.
-const RUNNERS: [&str; 30] = [
-    "env",
-    "xargs",
-    "nice",
-    "nohup",
-    "timeout",
-    "time",
-    "setsid",
-    "stdbuf",
-    "sudo",
-    "doas",
-    "su",
-    "watch",
-    "ionice",
-    "chrt",
-    "taskset",
-    "flock",
-    "strace",
-    "ltrace",
-    "unshare",
-    "nsenter",
-    "chroot",
-    "script",
-    "setpriv",
-    "setarch",
-    "systemd-run",
-    "parallel",
-    "npx",
-    "bunx",
-    "uvx",
-    "busybox",
-];
+const RUNNERS: &str = "\
+    bunx busybox bwrap catchsegv choom chroot chrt cpulimit dbus-run-session doas dumb-init eatmydata env fakeroot \
+    firejail flock genv gnice gnohup gosu gstdbuf gtimeout gxargs i386 ionice linux32 linux64 ltrace multitime \
+    nice nohup npx nsenter numactl parallel pkexec pnpx proot proxychains proxychains4 rlwrap runcon runuser \
+    script sem setarch setpriv setsid stdbuf strace su su-exec sudo systemd-run taskset time timeout tini torify \
+    torsocks toybox trickle tsocks uclampset unbuffer unshare uvx valgrind watch x86_64 xargs xvfb-run";
 
 /// Interpreters whose code is mostly harmless, but can start programs.
 const LANGUAGES: [&str; 8] = ["sed", "awk", "gawk", "mawk", "nawk", "m4", "sqlite3", "psql"];
@@ -51,9 +25,21 @@ const CODE: [&str; 12] =
 /// Options of find that run programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
+fn is_runner(name: &str) -> bool {
+    RUNNERS.split(' ').any(|runner| runner == name)
+}
+
 /// Checks the rule of a command.
 pub(super) fn check(command: &CommandRule, warnings: &mut Vec<PolicyWarning>) -> Result<(), PolicyError> {
-    let name = command.program.as_deref().unwrap_or(&command.name);
+    check_as(command.sought(), command, warnings)
+}
+
+/// The same for a program that is known under another name.
+pub(super) fn check_as(
+    name: &str,
+    command: &CommandRule,
+    warnings: &mut Vec<PolicyWarning>,
+) -> Result<(), PolicyError> {
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let reach = reach_of(name);
     let escapes = Escapes::of(base);
@@ -116,7 +102,7 @@ fn pinned(
     form: &Form,
     warnings: &mut Vec<PolicyWarning>,
 ) -> Result<(), PolicyError> {
-    let is_runner = RUNNERS.contains(&base);
+    let is_runner = is_runner(base);
     let Some(reach) = reach.filter(|reach| is_runner || *reach == Reach::Interpreter) else { return Ok(()) };
     let is_language = LANGUAGES.contains(&base);
     if form.effect == Effect::Deny {
@@ -216,7 +202,7 @@ enum Runs {
 impl Runs {
     fn of(word: &str) -> Option<Self> {
         let base = word.rsplit(['/', '\\']).next().unwrap_or(word);
-        if RUNNERS.contains(&base) {
+        if is_runner(base) {
             return Some(Self::Programs(base.to_owned()));
         }
         reach_of(word).map(|reach| match reach {
