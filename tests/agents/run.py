@@ -4,7 +4,7 @@ usage: run.py KEPT ALLOWEXEC [--update]
 
 KEPT is the directory that run.sh installs into. `allowexec record` stands between an agent and the server, and `allowexec lint`
 checks each line, by the official schemas where MCP_SCHEMA_DIR names them. What was seen has to be what seen.json says, from which
-the table in README is made; --update writes it. Exits with 1 where anything failed, and with 0 where an agent is not installed.
+the table in spec/guide/tested.md is made; --update writes it. Exits with 1 where anything failed, and with 0 where an agent is not installed.
 """
 
 import ctypes

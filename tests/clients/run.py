@@ -2,7 +2,7 @@
 
 usage: run.py KEPT SERVER [--update]
 
-KEPT is the directory that run.sh installs into. What was seen has to be what seen.json says, from which the tables in README and
+KEPT is the directory that run.sh installs into. What was seen has to be what seen.json says, from which the tables in spec/guide/tested.md and
 spec/clients.md are made; --update writes it. Exits with 1 where anything failed: a client's own check, a line of the server
 that breaks the protocol, an end that was not in order, a process that was left.
 """

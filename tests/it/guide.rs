@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-const README: &str = include_str!("../../README.md");
+const CONNECT: &str = include_str!("../../spec/guide/connect.md");
 const RECIPES: &str = include_str!("../../spec/guide/recipes.md");
 const MIGRATING: &str = include_str!("../../spec/guide/migrating.md");
 const BACKGROUND: &str = include_str!("../../spec/guide/background.md");
@@ -84,7 +84,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("recipes.md", include_str!("guide.rs")),
 ];
 /// Pages without examples.
-const WITHOUT: [&str; 2] = ["SUMMARY.md", "reference.md"];
+const WITHOUT: [&str; 3] = ["SUMMARY.md", "reference.md", "tested.md"];
 
 /// Serves a client that calls these commands, with these settings.
 fn serve(reader: &Reader, settings: &[&str], commands: &[&str]) {
@@ -126,7 +126,7 @@ fn prepared(name: &str, page: &str, reader: &Reader) -> String {
         }
         "connect.md" => {
             fs::write(project.join("Cargo.toml"), "[package]\nname = \"x\"\n").unwrap();
-            fs::write(project.join("requests.jsonl"), blocks(page, "json")[0]).unwrap();
+            fs::write(project.join("requests.jsonl"), blocks(page, "json")[1]).unwrap();
         }
         "sandbox.md" => {
             fs::write(reader.home.join("secret"), "").unwrap();
@@ -296,9 +296,9 @@ fn each_recipe_is_sound_and_allows_and_refuses_what_it_says() {
 }
 
 #[test]
-fn the_flags_of_readmes_recipes_say_the_same() {
+fn the_flags_of_the_recipes_say_the_same() {
     let reader = Reader::new();
-    let (_, table) = README.split_once("| project | flags |\n|---|---|\n").unwrap();
+    let (_, table) = RECIPES.split_once("| project | flags |\n|---|---|\n").unwrap();
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 3);
     for row in rows {
@@ -311,9 +311,9 @@ fn the_flags_of_readmes_recipes_say_the_same() {
 }
 
 #[test]
-fn readmes_configuration_is_sound() {
+fn the_configuration_of_the_page_about_clients_is_sound() {
     let reader = Reader::new();
-    let block = blocks(README, "yaml").into_iter().find(|block| block.contains("cwd_root")).unwrap();
+    let block = blocks(CONNECT, "yaml").into_iter().find(|block| block.contains("cwd_root")).unwrap();
     let file = reader.home.join("project.yaml");
     fs::write(&file, reader.own(block)).unwrap();
     let settings = ["--config", file.to_str().unwrap()];

@@ -6,17 +6,18 @@ use std::process::Command;
 use serde_json::Value;
 
 const README: &str = include_str!("../../README.md");
+const CONNECT: &str = include_str!("../../spec/guide/connect.md");
 
-/// The fenced blocks of README in this language.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// The fenced blocks of a page in this language.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
-    README.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+    page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 
 /// Each command of the console examples, with the output that the page shows for it.
 fn examples() -> Vec<(&'static str, String)> {
     let mut examples: Vec<(&'static str, String)> = Vec::new();
-    for line in blocks("console").into_iter().flat_map(str::lines) {
+    for line in blocks(README, "console").into_iter().flat_map(str::lines) {
         match line.strip_prefix("$ ") {
             Some(command) => examples.push((command, String::new())),
             None => {
@@ -69,6 +70,21 @@ fn the_examples_print_what_readme_shows() {
 }
 
 #[test]
+fn it_is_read_in_two_minutes_and_sends_nobody_to_a_registry_that_has_no_package() {
+    assert!(README.lines().count() <= 160, "{} lines", README.lines().count());
+    let pages = [README, CONNECT, include_str!("../../spec/guide/install.md")];
+    for command in [
+        "cargo install allowexec",
+        "npx allowexec",
+        "npm install -g allowexec",
+        "pip install allowexec",
+        "uvx allowexec",
+    ] {
+        assert!(pages.iter().all(|page| !page.contains(command)), "{command}");
+    }
+}
+
+#[test]
 fn the_test_command_is_the_one_that_ci_calls() {
     let ci = include_str!("../../.ci/run");
     assert!(examples().iter().any(|(command, _)| *command == "cargo test"));
@@ -80,25 +96,17 @@ fn the_test_command_is_the_one_that_ci_calls() {
 
 #[test]
 fn the_configurations_start_the_server() {
-    let mut servers: Vec<Vec<String>> = Vec::new();
-    for block in blocks("json") {
-        let config: Value = serde_json::from_str(block).expect("README's JSON is JSON");
-        let entries = config.get("mcpServers").or(config.get("servers")).expect("a client's key for servers");
-        let server = &entries["allowexec"];
-        assert_eq!(server["command"], "allowexec");
-        let arguments = server["args"].as_array().expect("arguments").iter();
-        servers.push(arguments.map(|argument| argument.as_str().expect("a string").to_owned()).collect());
-    }
+    let [json, _requests] = blocks(CONNECT, "json")[..] else { panic!("the page has other JSON") };
+    let config: Value = serde_json::from_str(json).expect("JSON");
+    let server = &config["mcpServers"]["allowexec"];
+    assert_eq!(server["command"], "allowexec");
+    let arguments = server["args"].as_array().expect("arguments").iter();
+    let servers: [Vec<String>; 1] =
+        [arguments.map(|argument| argument.as_str().expect("a string").to_owned()).collect()];
     // The file that this one names is the example of YAML, which `guide.rs` runs.
-    for block in blocks("toml") {
-        let line = block.lines().find_map(|line| line.strip_prefix("args = ")).expect("arguments");
-        let arguments: Vec<String> = serde_json::from_str(line).expect("an array of strings");
-        assert_eq!(arguments[0], "--config");
-    }
-    let added =
-        examples().into_iter().find_map(|(command, _)| command.strip_prefix("claude mcp add allowexec -- allowexec "));
-    servers.push(shlex::split(added.expect("the example for Claude Code")).expect("balanced quotes"));
-    assert_eq!(servers.len(), 2);
+    let line = blocks(CONNECT, "toml")[0].lines().find_map(|line| line.strip_prefix("args = ")).expect("arguments");
+    let arguments: Vec<String> = serde_json::from_str(line).expect("an array of strings");
+    assert_eq!(arguments[0], "--config");
     for arguments in servers {
         let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         // Elsewhere the sandbox of the examples can't be enforced, and the server says so and does not start.

@@ -1,4 +1,4 @@
-//! What was tried with third-party clients and agents: the tables in README and `spec/clients.md` are made of what the runs of
+//! What was tried with third-party clients and agents: the tables in the guide and `spec/clients.md` are made of what the runs of
 //! `tests/clients` and `tests/agents` have seen. `INSTA_UPDATE=always` writes them.
 
 use std::collections::BTreeSet;
@@ -102,7 +102,7 @@ fn not_tried(modes: &[&Client]) -> String {
     if missing.is_empty() { "–".to_owned() } else { missing.join(", ") }
 }
 
-fn clients_of_readme() -> String {
+fn clients_of_guide() -> String {
     let clients = clients();
     let row = |modes: Vec<&Client>| {
         let revisions = joined(modes.iter().map(|mode| mode.revision.as_str()));
@@ -134,7 +134,7 @@ fn how(modes: &[&Agent], step: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn agents_of_readme() -> String {
+fn agents_of_guide() -> String {
     let agents = agents();
     let row = |modes: Vec<&Agent>| {
         let revisions = joined(modes.iter().map(|mode| mode.revision.as_str()));
@@ -159,8 +159,8 @@ fn agents_of_specification() -> String {
 
 #[test]
 fn the_tables_say_what_the_runs_have_seen() {
-    made::part("README.md", "agents", "tests/agents/run.sh", &agents_of_readme());
-    made::part("README.md", "clients", "tests/clients/run.sh", &clients_of_readme());
+    made::part("spec/guide/tested.md", "agents", "tests/agents/run.sh", &agents_of_guide());
+    made::part("spec/guide/tested.md", "clients", "tests/clients/run.sh", &clients_of_guide());
     made::part("spec/clients.md", "agents", "tests/agents/run.sh", &agents_of_specification());
     made::part("spec/clients.md", "clients", "tests/clients/run.sh", &clients_of_specification());
 }
@@ -191,19 +191,18 @@ fn the_runs_have_seen_the_versions_that_they_install() {
 }
 
 #[test]
-fn every_agent_made_the_calls_that_readme_speaks_of() {
+fn every_agent_made_the_calls_that_the_guide_speaks_of() {
     let agents = agents();
     for modes in grouped(&agents, |agent| agent.package.clone()) {
         for step in ["hello", "refusal", "timeout", "shell", "background", "interrupt", "setup"] {
             assert_eq!(how(&modes, step), "yes", "{}: {step}", modes[0].agent);
         }
     }
-    let (_, readme) = include_str!("../../README.md").split_once("## Tested with\n").unwrap();
-    let (claim, _) = readme.split_once("<!-- agents").unwrap();
+    let (claim, _) = include_str!("../../spec/guide/tested.md").split_once("<!-- agents").unwrap();
     let claim = claim.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in
         ["allowed calls", "refusals", "timeouts", "persistent shell", "background", "interrupt", "`allowexec setup`"]
     {
-        assert!(claim.contains(word), "README no longer says `{word}`: {claim}");
+        assert!(claim.contains(word), "the page no longer says `{word}`: {claim}");
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the picture of README, spec/report.png, as Chromium shows it: tests/report/draw.sh BINARY [FILE.png [WIDTH [FLAG...]]]
+# Makes the picture of a report, spec/report.png, as Chromium shows it: tests/report/draw.sh BINARY [FILE.png [WIDTH [FLAG...]]]
 set -euo pipefail
 binary=$(realpath "$1")
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes an audit log of a day's work that never was, the same one each time: example.py > audit.jsonl
 
-`tests/report/draw.sh` makes the picture of README from it.
+`tests/report/draw.sh` makes spec/report.png from it.
 """
 import hashlib
 import json
