@@ -5,6 +5,7 @@ use super::by_text::ByText;
 use super::error::{PolicyError, Problem};
 use super::grammar::{CommandRule, Example, ExampleLine, Expected};
 use super::judge::Judgement;
+use super::variations;
 use crate::policy::{CommandLine, CommandLineError};
 
 /// The words of an example, split as a client's line is.
@@ -76,6 +77,10 @@ pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRu
         return ExampleRun { came, why, is_as_expected: false, judgement: None };
     };
     let came = judgement.decision;
+    let is_meant = judgement.decision == example.expected;
+    if let Some(why) = variations::evading(command, &words, &judgement).filter(|_| is_meant) {
+        return ExampleRun { came: example.expected, why, is_as_expected: false, judgement: Some(judgement) };
+    }
     let by = judgement.matched.as_ref().and_then(|matched| matched.form).map(|form| &form.origin);
     let by = by.map_or_else(String::new, |origin| format!("the form in {origin} matches"));
     let why = judgement.refusal.clone().unwrap_or(by);

@@ -13,6 +13,7 @@
 //! - `refusal`: why a call is refused, in words for a model
 //! - `synopsis`: what a command takes, in one line
 //! - `profiles`: the policies that are shipped with the binary
+//! - `variations`: whether another shape of an example evades what it is decided by
 //! - `examples`: the command lines in a policy that say what it must decide
 
 mod by_text;
@@ -36,6 +37,7 @@ mod synopsis;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
+mod variations;
 mod yaml;
 
 use std::collections::HashMap;

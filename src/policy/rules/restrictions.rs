@@ -176,3 +176,104 @@ fn an_example_is_decided_as_the_call_would_be_or_is_a_mistake() {
         }
     }
 }
+
+#[test]
+fn a_form_that_asks_or_denies_holds_in_every_variation_of_its_examples() {
+    let forms = |forms: &str, examples: &str| {
+        load(&format!("commands: {{x: {{forms: [{forms}], examples: {{{examples}}}}}}}"))
+            .map_err(|error| error.to_string())
+    };
+    let origin = "operands: [{one_of: [origin]}, {one_of: [main]}]";
+    for (allows, stricter, examples, evades) in [
+        // An option that only the other form has, before and after.
+        (
+            "{options: {-f: flag}, operands: [{text: {}}]}",
+            "{decision: ask, operands: [{one_of: [a]}]}",
+            "ask: [x a]",
+            "x -f a",
+        ),
+        (
+            "{options: {--to: {integer: [3, 9]}}, operands: [{text: {}}]}",
+            "{decision: deny, operands: [{one_of: [a]}]}",
+            "refuse: [x a]",
+            "x --to 3 a",
+        ),
+        // An option twice, with another value.
+        (
+            "{options: {-n: {one_of: [prod, dev]}}}",
+            "{decision: ask, options: {-n: {one_of: [prod], required: true}}}",
+            "ask: [x -n prod]",
+            "x -n dev -n prod",
+        ),
+        // One more operand.
+        (
+            "{operands: [{path: write, count: \"1..\"}]}",
+            "{decision: ask, operands: [{path: {access: write, under: [p]}, count: \"1..\"}]}",
+            "ask: [x p/x]",
+            "x a p/x",
+        ),
+        (
+            "{operands: [{text: {}, count: \"0..\"}]}",
+            "{decision: deny, operands: [{one_of: [a]}]}",
+            "refuse: [x a]",
+            "x -- a",
+        ),
+        // Deny that is evaded by a form that asks.
+        (
+            "{decision: ask, options: {-f: flag}, operands: [{text: {}}]}",
+            "{decision: deny, operands: [{one_of: [a]}]}",
+            "refuse: [x a]",
+            "x -f a",
+        ),
+        // A value that only one of the forms restricts.
+        (
+            "{options: {-f: {flag: , required: true}}, operands: [{text: {}}]}",
+            "{operands: [{text: {}, deny: {one_of: [a]}}]}",
+            "refuse: [x a]",
+            "x -f a",
+        ),
+        // `--`, whose operands the other form describes.
+        (
+            "{operands: [{text: {}, count: \"0..\"}], after_double_dash: [{text: {}}]}",
+            "{decision: deny, operands: [{one_of: [a]}], after_double_dash: []}",
+            "refuse: [x a]",
+            "x -- a",
+        ),
+    ] {
+        for order in [format!("{allows}, {stricter}"), format!("{stricter}, {allows}")] {
+            let error = forms(&order, examples).unwrap_err();
+            assert!(error.starts_with("p.yaml:1: example `x ") && error.contains("evades it with"), "{order}: {error}");
+            assert!(error.contains("`x "), "{evades}");
+        }
+    }
+    for (allows, stricter, examples) in [
+        (
+            "{operands: [{one_of: [origin]}, {text: {}}]}",
+            format!("{{decision: deny, {origin}}}"),
+            "refuse: [x origin main]",
+        ),
+        (
+            "{options: {-f: flag}, operands: [{text: {}, deny: {one_of: [a]}}]}",
+            "{decision: ask, operands: [{one_of: [a]}]}".to_owned(),
+            "refuse: [x a, x -f a]",
+        ),
+        (
+            "{operands: [{path: write, count: \"1..\"}]}",
+            "{decision: ask, options: {-f: {flag: , required: true}}, operands: [{path: write, count: \"1..\"}]}"
+                .to_owned(),
+            "ask: [x -f a], allow: [x a]",
+        ),
+        (
+            "{operands: [{name: WHERE, text: {}}, {path: read, count: \"0..\"}]}",
+            "{decision: ask, operands: [{one_of: [prod]}, {path: read, count: \"0..\"}]}".to_owned(),
+            "ask: [x prod a], allow: [x dev a]",
+        ),
+        (
+            "{options: {-n: {one_of: [dev]}}, operands: [{text: {}, count: \"0..1\"}]}",
+            "{decision: ask, options: {-n: {one_of: [prod], required: true}}, operands: []}".to_owned(),
+            "ask: [x -n prod], allow: [x -n dev prod]",
+        ),
+    ] {
+        assert_eq!(forms(&format!("{allows}, {stricter}"), examples).map(|_| ()), Ok(()), "{allows}");
+    }
+}

@@ -136,6 +136,10 @@ pub(super) mod tests {
         "the options of all forms together",
         "a word without a dash has no value",
         "`-NUM`: expected",
+        "with another order of",
+        "a type without `ask` and `deny` of its own",
+        "since a file has many names",
+        "since a text spells a number in many ways",
     ];
 
     /// Compares the schema with the loader: what one accepts, the other accepts, and a mistake in the shape is refused by both.

@@ -177,7 +177,7 @@ fn an_option_is_spelled_as_its_syntax_has_it_and_stands_once() {
     options("-n: number", "4: unknown type `number`; declare it under `types`");
     options(
         "-n: {kind: flag}",
-        "4: unknown key `kind` of option `-n`; the known keys are integer, one_of, text, path, type, ask, deny, reason, name, optional, attached, required, secret, flag",
+        "4: unknown key `kind` of option `-n`; the known keys are integer, one_of, text, path, type, ask, deny, reason, name, optional, attached, required, leading, secret, flag",
     );
     options(
         "-n: {integer: [1, 2], text: {}}",
