@@ -25,9 +25,19 @@ fn profile(name: &str) -> Rules {
     Rules::load(&[], &[name.to_owned()], &[]).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn all() -> Rules {
-    let names: Vec<String> = profile_names().map(str::to_owned).collect();
-    Rules::load(&[], &names, &[]).unwrap_or_else(|error| panic!("{error}"))
+/// Those for work that changes the project; each extends others.
+fn writers() -> Vec<String> {
+    let writes = |name: &&str| name.ends_with("-develop") || *name == "git-commit";
+    profile_names().filter(writes).map(str::to_owned).collect()
+}
+
+fn readers() -> Vec<String> {
+    let writers = writers();
+    profile_names().map(str::to_owned).filter(|name| !writers.contains(name)).collect()
+}
+
+fn together(names: &[String]) -> Rules {
+    Rules::load(&[], names, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -47,7 +57,12 @@ fn every_command_of_a_profile_has_examples_of_what_runs_and_what_does_not_and_al
             "make-targets",
             "gh-readonly",
             "kubectl-readonly",
-            "docker-readonly"
+            "docker-readonly",
+            "git-commit",
+            "rust-develop",
+            "node-develop",
+            "python-develop",
+            "go-develop"
         ]
     );
     for name in names {
@@ -59,7 +74,10 @@ fn every_command_of_a_profile_has_examples_of_what_runs_and_what_does_not_and_al
             assert!(takes_anything || count(Expected::Refuse) > 0, "{name}: `{}` refuses no example", command.name);
         }
     }
-    assert_eq!(all().iter().count(), profile_names().map(|name| profile(name).iter().count()).sum::<usize>());
+    for names in [readers(), writers()] {
+        let each: usize = names.iter().map(|name| profile(name).iter().count()).sum();
+        assert_eq!(together(&names).iter().count(), each, "{names:?}");
+    }
 }
 
 /// The cases of a file beside the policy of the same name, as (line, words, expected).
@@ -105,8 +123,10 @@ fn the_case_sets_come_out_as_the_contract_says() {
 
 #[test]
 fn hostile_lines_are_refused_by_the_profiles_and_everyday_lines_run() {
-    let count = assert_cases("profiles", &all());
-    assert!(count >= 400, "{count} cases");
+    let count = assert_cases("profiles", &together(&readers()));
+    assert!(count >= 2400, "{count} cases");
+    let count = assert_cases("develop", &together(&writers()));
+    assert!(count >= 280, "{count} cases");
 }
 
 #[test]
@@ -494,6 +514,65 @@ fn git_itself_as_the_filter_of_a_hostile_repository_changes_nothing_in_the_sandb
         server.close_stdin();
         server.wait_exit();
     }
+}
+
+/// Commits, restores and switches in the sandbox of `git-commit`: the attributes of files count, and what they name is not started.
+#[test]
+fn git_commits_in_a_hostile_repository_without_starting_what_it_names() {
+    if !have(&["git"]) {
+        return;
+    }
+    let hostile = Hostile::new().with_repository();
+    // Otherwise the fixture shows nothing.
+    let plain =
+        hostile.command("git", &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "add", "new.rs"]);
+    let _ = { plain }.current_dir(hostile.path("project")).output().unwrap();
+    assert!(fs::read_to_string(hostile.path("hits")).unwrap().contains("clean"), "plain git runs the filter");
+    hostile.make("project", &["git", "-c", "core.fsmonitor=false", "reset", "-q", "--", "new.rs"]);
+    let _ = fs::remove_file(hostile.path("hits"));
+    hostile.write(
+        "policy.yaml",
+        "commands:\n  git:\n    extends: git-commit\n    env: {set: {GIT_AUTHOR_NAME: A, GIT_AUTHOR_EMAIL: a@x, GIT_COMMITTER_NAME: A, GIT_COMMITTER_EMAIL: a@x}}\n",
+    );
+    let policy = hostile.path("policy.yaml");
+    let mut server = Server::command(&["--policy", policy.to_str().unwrap(), "--project-dir", "."])
+        .dir(hostile.path("project"))
+        .start();
+    server.initialize("2025-11-25");
+    let mut run = |line: &[&str]| {
+        let result = server.call("execute_process", json!({"file": "git", "args": line}));
+        let hits = fs::read_to_string(hostile.path("hits")).unwrap_or_default();
+        assert!(hits.is_empty(), "{line:?} ran {hits}: {result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    for (line, is_success) in [
+        (&["add", "new.rs"][..], true),
+        (&["add", "--chmod=+x", "docs/d"], true),
+        (&["commit", "-m", "- one thing\n\nand @why"], true),
+        (&["commit", "--amend", "--no-edit", "--date=2024-01-01 12:00"], true),
+        (&["commit", "-a", "--fixup=HEAD"], true),
+        (&["log", "-1", "--format=%s"], true),
+        (&["restore", "--source=HEAD~1", "README.md"], true),
+        (&["restore", "--staged", "--worktree", "."], true),
+        (&["switch", "topic"], true),
+        (&["switch", "-"], true),
+        (&["switch", "-c", "feature/#12"], true),
+        // It conflicts, and no merge driver helps.
+        (&["stash", "pop"], false),
+        (&["restore", "--staged", "--worktree", "."], true),
+        (&["restore", "."], true),
+        (&["stash", "push", "-u", "-m", "before"], true),
+        (&["switch", "--detach", "v1.0"], true),
+        (&["commit"], false),
+        (&["push", "origin", "main"], false),
+    ] {
+        let said = run(line);
+        // Filters are not required here, so git goes on without them.
+        assert_eq!(said.contains("exit_code: 0"), is_success, "{line:?}: {said}");
+    }
+    assert!(run(&["log", "-3", "--all", "--format=%an %s"]).contains("A - one thing"));
+    server.close_stdin();
+    server.wait_exit();
 }
 
 #[test]

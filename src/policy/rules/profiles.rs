@@ -34,7 +34,7 @@ macro_rules! profiles {
 }
 
 /// The profiles, in the order in which they are listed.
-static PROFILES: [Profile; 12] = profiles! {
+static PROFILES: [Profile; 17] = profiles! {
     "git-readonly": "git";
     "coreutils-readonly":
         "ls" "cat" "head" "tail" "wc" "stat" "file" "du" "df" "sort" "uniq" "cut" "tr" "diff" "cmp" "comm" "join"
@@ -51,6 +51,12 @@ static PROFILES: [Profile; 12] = profiles! {
     "gh-readonly": "gh";
     "kubectl-readonly": "kubectl";
     "docker-readonly": "docker";
+    // These extend others, so only one of the two can be used.
+    "git-commit": "git";
+    "rust-develop": "cargo";
+    "node-develop": "npm" "node" "npx";
+    "python-develop": "pytest" "mypy" "ruff" "python" "python3" "pip";
+    "go-develop": "go" "gofmt";
 };
 
 impl Profile {
@@ -133,7 +139,12 @@ mod tests {
             let described = load::describe(profile.text, &source, &mut Vec::new());
             let described = described.unwrap_or_else(|error| panic!("{error}"));
             let warnings: Vec<String> = described.warnings().iter().map(ToString::to_string).collect();
-            assert_eq!(warnings, Vec::<String>::new(), "{}", profile.name);
+            // They run the project's files, and say so.
+            let is_known = |warning: &&String| {
+                profile.name.ends_with("-develop") && warning.contains("runs whatever is in the file that a call names")
+            };
+            let unknown: Vec<&String> = warnings.iter().filter(|warning| !is_known(warning)).collect();
+            assert_eq!(unknown, Vec::<&String>::new(), "{}", profile.name);
             let rules = described.into_rules();
             let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
             assert_eq!(names, profile.commands, "{}", profile.name);

@@ -54,7 +54,11 @@ pub(super) fn check_as(
             }
         }
         for option in level.all_options() {
-            escapes.check(option, warnings);
+            // Only in front of its subcommand is `-c` a setting of git.
+            let is_setting = base != "git" || level.path.len() == 1 || spelling_in(option, &["-c"]).is_none();
+            if is_setting {
+                escapes.check(option, warnings);
+            }
             if let Some(action) = spelling_in(option, &ACTIONS).filter(|_| base == "find") {
                 if !is_pinned(&option.takes) {
                     return Err(unpinned(command, Reach::Wrapper, option.origin.clone(), &shown(option)));
