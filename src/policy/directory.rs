@@ -34,6 +34,8 @@ pub struct Directories {
     client: Vec<Arc<Held>>,
     /// The client's roots that do not count, because the operator named no directory that they could lie in.
     unbounded: Vec<Arc<Held>>,
+    /// Files that no call writes, whatever a rule says.
+    protected: Arc<[PathBuf]>,
     /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
     steps: Arc<AtomicUsize>,
 }
@@ -60,7 +62,25 @@ impl Directories {
         let settings = Arc::new(settings);
         let (client, unbounded) = (Vec::new(), Vec::new());
         let steps = Arc::new(AtomicUsize::new(usize::MAX));
-        Self { settings, server, cwd, roots, workspace, project, project_setting: PROJECT, client, unbounded, steps }
+        Self {
+            settings,
+            server,
+            cwd,
+            roots,
+            workspace,
+            project,
+            project_setting: PROJECT,
+            client,
+            unbounded,
+            protected: Arc::default(),
+            steps,
+        }
+    }
+
+    /// Names files that no call writes, whatever a rule says: those of the settings, and allowed programs.
+    #[must_use]
+    pub(crate) fn protecting(self, protected: Vec<PathBuf>) -> Self {
+        Self { protected: protected.into(), ..self }
     }
 
     /// Limits how many parts of paths are walked until this is called again, also in directories that are made from these.

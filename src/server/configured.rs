@@ -12,7 +12,7 @@ use crate::config::{Config, EnvEntry};
 use crate::exec::{Environment, OperatorProgram, Variable, changes_reading};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
-use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath};
+use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath, is_path};
 use crate::sandbox::Level;
 use crate::text::escape;
 use crate::tools::DescribedCommand;
@@ -80,6 +80,20 @@ const MOST_EXAMPLES: usize = 12;
 fn allowed_examples(rule: &CommandRule) -> Vec<String> {
     let allowed = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
     allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
+}
+
+/// The files that no call writes: those that settings name, and allowed programs, also where they don't exist yet.
+pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs) -> Vec<PathBuf> {
+    let files = [&config.file.value, &config.lock.value, &config.record.value, &config.audit.value];
+    let named = files.into_iter().flatten().chain(&config.policy.value).cloned();
+    let program = |name: &String| {
+        let rule = allow.rules().get(name);
+        let sought = rule.map_or(name.as_str(), |rule| rule.sought());
+        let found = programs.find_listed(sought).map(|program| program.path().to_owned());
+        found.or_else(|| is_path(sought).then(|| PathBuf::from(sought)))
+    };
+    let all = named.chain(allow.names().iter().filter_map(program));
+    all.map(|path| config.surroundings.directory.join(path)).collect()
 }
 
 pub(super) fn directory_settings(config: &Config) -> DirectorySettings {

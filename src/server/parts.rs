@@ -98,7 +98,8 @@ impl Parts {
             SearchPath::new(config.surroundings.variable("PATH")).with_endings(config.surroundings.variable("PATHEXT"));
         let allow = config.allow_list();
         let programs = Programs::new(search_path.clone(), config.surroundings.directory.clone());
-        let directories = Directories::new(configured::directory_settings(config));
+        let protected = configured::protected(config, &allow, &programs);
+        let directories = Directories::new(configured::directory_settings(config)).protecting(protected);
         let launcher = Launcher::new(config.resource_limits()).map_err(Arc::new);
         let mut environment = Environment::new(&EnvironmentSettings {
             inherited: config.surroundings.variables.clone(),

@@ -280,3 +280,70 @@ fn an_interpreter_under_another_name_is_held_to_what_a_rule_for_it_must_say() {
         assert!(starts && stderr.contains("under another name, which runs any code") == is_known, "{name}: {stderr}");
     }
 }
+
+#[test]
+fn no_path_to_be_written_is_what_the_server_or_an_agent_takes_instructions_from() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (_dir, base) = project();
+    let at = |name: &str| base.join("project").join(name);
+    for place in [".claude", ".github/hooks", ".github/workflows", "conf", "bin", "sub/.VSCode", ".git"] {
+        fs::create_dir_all(at(place)).unwrap();
+    }
+    fs::write(
+        at("conf/policy.yaml"),
+        "commands: {touch: {operands: [{path: write, count: '1..'}]}, './bin/tool': any, './bin/none': any}\n",
+    )
+    .unwrap();
+    {
+        let _quiet = crate::support::server::spawning();
+        fs::write(at("bin/tool"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(at("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::hard_link(at("conf/policy.yaml"), at("hard")).unwrap();
+    fs::hard_link(at("bin/tool"), at("tool")).unwrap();
+    symlink("conf/policy.yaml", at("soft")).unwrap();
+    symlink(".claude", at("agent")).unwrap();
+    for level in ["off", "strict"] {
+        let args = ["--sandbox", level, "--policy", "conf/policy.yaml", "--audit", "conf/log", "--project-dir", "."];
+        let mut server = Server::command(&args).dir(at("")).start();
+        server.initialize("2025-06-18");
+        let mut touch = |path: &str| {
+            let text = server.call("execute_command", json!({"command": format!("touch {path}")}));
+            text["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        for path in [
+            ".claude/settings.json",
+            ".claude",
+            ".Claude/new",
+            "agent/new",
+            ".codex/x",
+            ".cursor/mcp.json",
+            ".gemini/x",
+            ".vscode/tasks.json",
+            "sub/.vscode/x",
+            ".mcp.json",
+            "sub/.mcp.json",
+            "opencode.json",
+            ".github/hooks/x",
+            ".github/hooks",
+            ".github",
+            "conf/policy.yaml",
+            "hard",
+            "soft",
+            "conf",
+            "conf/log",
+            "bin/tool",
+            "tool",
+            "bin/none",
+            "src/../conf/policy.yaml",
+            ".git/hooks/x",
+        ] {
+            let text = touch(path);
+            assert!(!text.contains("exit_code"), "{level}, {path}: {text}");
+        }
+        for path in ["new", "conf/other", "bin/other", ".github/workflows/ci.yml", "claude", "a"] {
+            let text = touch(path);
+            assert!(text.contains("exit_code: 0"), "{level}, {path}: {text}");
+        }
+    }
+}

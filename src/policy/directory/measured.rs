@@ -38,6 +38,11 @@ impl Directories {
         Region::beneath(own.or(self.server.held()), absolute).and(Region::beneath(own, relative))
     }
 
+    /// The files that no call writes, as they are now.
+    pub(crate) fn protected(&self) -> Region {
+        Region::beneath(self.server.held(), self.protected.iter())
+    }
+
     /// Whether the operator named a directory that the paths of calls are measured by, or the client has no roots.
     pub(crate) fn measures_paths(&self) -> bool {
         self.roots.is_some() || self.workspace.is_some() || self.own().is_some()

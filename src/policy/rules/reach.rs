@@ -2,7 +2,7 @@
 //! allowed ones by identity. Without a sandbox a path is only checked: the program opens it again.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::grammar::{Access, PathType};
@@ -59,6 +59,8 @@ pub enum PathError {
     },
     /// It is to be written, and is an allowed directory itself.
     Root,
+    /// It is to be written, and the server or an agent takes instructions from it.
+    Protected,
     /// It must exist, but does not.
     Missing,
     /// It is to be written, and its directory does not exist.
@@ -81,7 +83,7 @@ impl PathError {
             // This name is excepted by default, so that it takes nothing out of what is asked for or denied.
             Self::Except { name, is_certain } => *is_certain && name != REPOSITORY,
             // To move or remove a directory is to change all that lies in it.
-            Self::Root | Self::PerhapsOutside { .. } | Self::Unmeasured => false,
+            Self::Root | Self::Protected | Self::PerhapsOutside { .. } | Self::Unmeasured => false,
             Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
         }
     }
@@ -104,6 +106,9 @@ impl PathError {
             ),
             Self::Except { name, .. } => format!("{text} lies in `{name}`, where nothing may be {done}"),
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
+            Self::Protected => {
+                format!("{text} can't be {done}: the server or an agent reads from it what to run, or runs it")
+            }
             Self::Missing => format!("{text} does not exist"),
             Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
             Self::TooLong => format!(
@@ -124,6 +129,8 @@ pub struct OnDisk<'a> {
     regions: BTreeMap<Vec<String>, Arc<Vec<Region>>>,
     /// What the client's roots narrow the operator's directories to; `None` until a path is checked.
     of_client: Option<Arc<Option<Region>>>,
+    /// The files that no call writes; `None` until a path to be written is checked.
+    protected: Option<Arc<Region>>,
     /// Where the paths lead that were walked, since several forms and types look at the same one.
     reached: HashMap<String, Reached>,
     /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
@@ -137,7 +144,7 @@ impl<'a> OnDisk<'a> {
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
         let (regions, reached, around) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         let steps = Steps::new(MOST_STEPS, directories.steps());
-        Self { directories, directory, regions, of_client: None, reached, around, steps }
+        Self { directories, directory, regions, of_client: None, protected: None, reached, around, steps }
     }
 
     /// The regions that a path of this type must lie in.
@@ -168,6 +175,13 @@ impl<'a> OnDisk<'a> {
         let reached = Reached::from(self.directory.held(), Path::new(text), &mut self.steps)?;
         self.reached.insert(text.to_owned(), reached.clone());
         Ok(reached)
+    }
+
+    /// Whether a path to be written is, lies in or holds something that the server or an agent takes instructions from.
+    fn is_protected(&mut self, reached: &Reached, ancestry: &Ancestry, roots: &[&Arc<Held>]) -> bool {
+        let protected = self.protected.get_or_insert_with(|| Arc::new(self.directories.protected()));
+        let place = protected.place(reached, ancestry);
+        matches!(place, Place::Within | Place::Around) || instructs_agents(&beneath(&reached.path(), roots))
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
@@ -237,13 +251,14 @@ impl PathJudge for OnDisk<'_> {
         if let Some((name, is_certain)) = forbidden(path, Path::new(text), &reached.path(), &roots) {
             return Err(PathError::Except { name, is_certain });
         }
+        let is_root = |held: &Arc<Held>| roots.iter().any(|root| root.identity() == held.identity());
+        let is_whole = matches!(&reached, Reached::There { held, .. } if is_root(held));
+        if path.access == Access::Write && !is_whole && self.is_protected(&reached, &ancestry, &roots) {
+            return Err(PathError::Protected);
+        }
         let narrowed = self.narrowed(path, &reached, &ancestry).map(|error| error.sentence(text, path.access));
         match (&reached, path.access) {
-            (Reached::There { held, .. }, Access::Write)
-                if roots.iter().any(|root| root.identity() == held.identity()) =>
-            {
-                Err(PathError::Root)
-            }
+            (Reached::There { .. }, Access::Write) if is_whole => Err(PathError::Root),
             (Reached::Missing { .. }, _) if path.exists && narrowed.is_none() => Err(PathError::Missing),
             (Reached::Missing { names, .. }, Access::Write) if names.len() > 1 && narrowed.is_none() => {
                 Err(PathError::NoDirectory)
@@ -260,11 +275,7 @@ impl PathJudge for OnDisk<'_> {
 ///
 /// A repository's own directory counts wherever it is. Other names count beneath the outermost of the operator's directories.
 fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -> Option<(String, bool)> {
-    let beneath = roots
-        .iter()
-        .filter_map(|root| real.strip_prefix(root.path_now()).ok().map(Path::to_owned))
-        .max_by_key(|rest| rest.components().count());
-    let beneath = beneath.unwrap_or_else(|| real.to_owned());
+    let beneath = beneath(real, roots);
     let has = |place: &Path, name: &str| {
         place.components().any(|part| match part {
             Component::Normal(part) => part.to_string_lossy().eq_ignore_ascii_case(name),
@@ -275,4 +286,23 @@ fn forbidden(path: &PathType, given: &Path, real: &Path, roots: &[&Arc<Held>]) -
         |name: &&String| has(given, name) || has(&beneath, name) || (*name == REPOSITORY && has(real, name));
     let is_part = |name: &str| beneath.components().any(|part| matches!(part, Component::Normal(part) if part == name));
     path.except.iter().find(is_forbidden).map(|name| (name.clone(), is_part(name)))
+}
+
+/// The part of a path beneath the outermost of the operator's directories that hold it.
+fn beneath(real: &Path, roots: &[&Arc<Held>]) -> PathBuf {
+    let rests = roots.iter().filter_map(|root| real.strip_prefix(root.path_now()).ok().map(Path::to_owned));
+    rests.max_by_key(|rest| rest.components().count()).unwrap_or_else(|| real.to_owned())
+}
+
+/// What agents read as instructions to run: files and directories of these names.
+const AGENTS: [&str; 8] =
+    [".claude", ".codex", ".cursor", ".gemini", ".vscode", ".mcp.json", "opencode.json", "opencode.jsonc"];
+
+/// Whether a part of a path is what agents read as instructions to run, or its last part is a directory that can hold it.
+fn instructs_agents(path: &Path) -> bool {
+    let parts: Vec<String> = path.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
+    let is_hooks = |pair: &[String]| matches!(pair, [outer, inner] if outer == ".github" && inner == "hooks");
+    parts.iter().any(|part| AGENTS.contains(&part.as_str()))
+        || parts.windows(2).any(is_hooks)
+        || parts.last().is_some_and(|last| last == ".github")
 }
