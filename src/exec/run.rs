@@ -147,11 +147,7 @@ pub trait Executor: Send + Sync {
         false
     }
 
-    /// Does in advance what the first command would have to wait for; nothing by default.
-    fn prepare(&self) {}
-
-    /// These [`Processes`], if this executor is nothing else. Then the server itself may start a command that nothing
-    /// confines, and watch it, which saves the ways between two threads. By default `None`.
+    /// These [`Processes`], if this executor is nothing else; `None` by default. Hints in results depend on their sandbox.
     fn as_processes(&self) -> Option<&Processes> {
         None
     }
@@ -368,12 +364,6 @@ impl Executor for Processes {
         }
         let guard = self.guard.clone();
         Some(Arc::new(Self { environment, sandbox, limits, guard, is_claimed, rules: Arc::default() }))
-    }
-
-    fn prepare(&self) {
-        if let Some(sandbox) = &self.sandbox {
-            sandbox.prepare();
-        }
     }
 
     fn as_processes(&self) -> Option<&Processes> {

@@ -184,11 +184,6 @@ impl Sandbox {
         };
         self.grants().iter().any(|grant| includes(grant.access) && place.starts_with(grant.held.path()))
     }
-
-    /// Does in advance what confining the first thread would have to wait for.
-    pub fn prepare(&self) {
-        self.grants();
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approval::Answer;
-use super::effects::ProgramAsks;
 use super::event::Event;
 use super::inbox::EventSender;
 use crate::config::ASK_TEXT;
@@ -40,12 +39,19 @@ impl Asker {
         Self { events, running: HashMap::new() }
     }
 
-    /// Runs the program; its answer becomes an event for the loop.
+    /// Runs the program with `request` on its standard input and the text that a person reads; its answer to the question
+    /// of this number becomes an event for the loop.
     ///
     /// # Errors
-    /// If the program was not found, or there is no pipe or thread.
-    pub(super) fn ask(&mut self, settings: &AskSettings, asks: ProgramAsks) -> Result<(), String> {
-        let ProgramAsks { number, program, request, text } = asks;
+    /// If there is no pipe or thread.
+    pub(super) fn ask(
+        &mut self,
+        settings: &AskSettings,
+        number: u64,
+        program: Arc<OperatorProgram>,
+        request: Vec<u8>,
+        text: String,
+    ) -> Result<(), String> {
         let (stop, signal) = stop().map_err(|error| format!("cannot create a pipe: {error}"))?;
         let limits =
             Limits { timeout: settings.timeout, grace: settings.grace, max_output: MOST_OUTPUT, has_digests: false };

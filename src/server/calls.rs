@@ -2,206 +2,241 @@
 
 use serde_json::{Map, Value};
 
-use super::auditor::Auditor;
-use super::effects::{Effect, Effects};
-use super::in_results::{Brought, answer_in, ask_in_result};
+use super::approval::CallToApprove;
+use super::in_results::Brought;
 use super::log::Fields;
 use super::not_run::NotRun;
+use super::outgoing::Closed;
 use super::parts::Parts;
+use super::placing::DecidedIn;
 use super::planned::{CommandCall, Deciding, Planned, Stopped};
 use super::questions::Way;
-use super::reading;
 use super::replies::Reply;
 use super::requests::{ApprovedCall, AskedCall, Pending};
-use super::roots::DecidedIn;
+use super::run::Server;
 use super::sent_words::SentWords;
 use super::session::RequestContext;
-use super::shell_runner::ShellRunner;
-use super::state::State;
-use super::task_requests;
 use super::tasks::TaskChange;
-use super::tool_call::{ToolCall, not_run};
-use super::turns;
+use super::tool_call::ToolCall;
 use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::quoted;
 use crate::tools::{CallTool, Called, ToolKind};
 
-/// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs nothing
-/// could not be recorded, if so.
-pub(super) fn call(
-    parts: &Parts,
-    state: &mut State,
-    shell: &ShellRunner,
-    mut request: Request,
-    context: &RequestContext,
-    mut reply: Reply,
-    (mut approved, recorded): (Option<Box<ApprovedCall>>, Result<(), NotRun>),
-) -> Effects {
-    let State { requests, roots, outgoing, questions, background, audit, .. } = state;
-    let revision = context.revision;
-    if let Err(why) = recorded {
-        let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let tool_call = ToolCall { tool, context, is_told: parts.log_level >= LogLevel::Info, task: None };
-        // `stop_call` is served in any case, since it only ends something.
-        if parts.toolbox.find(tool) != Some(ToolKind::Calls(CallTool::StopCall)) {
-            return not_run(tool_call, &Fields::default(), reply, &why);
+/// What a call brings that was served before: the answer to a question about it.
+struct Again {
+    /// What a person approved while the call waited.
+    approved: Option<Box<ApprovedCall>>,
+    /// The question of an earlier result, whose answer the call may bring.
+    resumed: Option<Closed>,
+}
+
+impl Server<'_> {
+    /// Serves a `tools/call`. `approved` is what a person approved, if one was asked; `recorded` is why a call that runs
+    /// nothing could not be recorded, if so.
+    pub(super) fn call(
+        &mut self,
+        mut request: Request,
+        context: &RequestContext,
+        mut reply: Reply,
+        (approved, recorded): (Option<Box<ApprovedCall>>, Result<(), NotRun>),
+    ) {
+        let is_told = self.parts.log_level >= LogLevel::Info;
+        if let Err(why) = recorded {
+            let tool = request.params.get("name").and_then(Value::as_str).unwrap_or_default();
+            let tool_call = ToolCall { tool, context, is_told, task: None };
+            // `stop_call` is served in any case, since it only ends something.
+            if self.parts.toolbox.find(tool) != Some(ToolKind::Calls(CallTool::StopCall)) {
+                return self.not_run(tool_call, &Fields::default(), reply, &why);
+            }
+        }
+        if let Err(error) = self.make_task_if_asked(&request.params, context.revision, &mut reply) {
+            return self.refuse(reply, error);
+        }
+        if !context.revision.is_modern() && self.roots.are_awaited() {
+            return self.requests.hold(request, reply, approved);
+        }
+        let resumed = match context.revision.is_modern() && approved.is_none() {
+            true => self.outgoing.resume(&request.params),
+            false => Ok(None),
+        };
+        let arguments = request.params.remove("arguments");
+        // Only calls that a person may be asked about are served again.
+        let kept = if self.parts.asks { arguments.clone() } else { None };
+        let found = resumed.and_then(|resumed| Ok((resumed, tool_of(&self.parts, &request.params, arguments)?)));
+        let (resumed, (tool, kind, arguments)) = match found {
+            Ok(found) => found,
+            Err(error) => return self.refuse(reply, error),
+        };
+        let task = reply.task().and_then(|number| self.tasks.get(number)).map(|kept| kept.task.id.clone());
+        let tool_call = ToolCall { tool: &tool, context, is_told, task: task.as_deref() };
+        let sent = is_told.then(|| SentWords::of(&arguments, self.parts.toolbox.entry_of(kind)));
+        let read = match task {
+            Some(_) => self.parts.toolbox.read_in_background(kind, arguments),
+            None => self.parts.toolbox.read(kind, arguments),
+        };
+        let call = match read {
+            Ok(Called::Done(result)) => return self.answer(reply, result.encode(context.revision)),
+            Ok(Called::Calls(about)) => return self.about_call(tool_call, about, reply),
+            Ok(Called::Execute(call)) => CommandCall::Process(call),
+            Ok(Called::Shell(call)) => CommandCall::Shell(call),
+            Err(error) => return self.undecided(tool_call, sent.as_ref(), reply, &error.into()),
+        };
+        let again = Again { approved, resumed };
+        self.decide_and_queue((tool_call, sent.as_ref()), (request, kept), call, again, reply);
+    }
+
+    /// Decides on a call of a command, and queues it, asks a person about it, or answers why it does not run.
+    fn decide_and_queue(
+        &mut self,
+        (tool_call, sent): (ToolCall<'_>, Option<&SentWords>),
+        (mut request, kept): (Request, Option<Value>),
+        call: CommandCall,
+        again: Again,
+        mut reply: Reply,
+    ) {
+        // A call that comes again with an answer is the one that was asked about.
+        let known = again.approved.as_ref().map(|approved| approved.key);
+        let known = known.or(again.resumed.as_ref().map(|closed| closed.call));
+        let key = known.unwrap_or_else(|| self.requests.next_number());
+        let approved = match self.approval_of((key, &request, tool_call), again, &reply) {
+            Ok(Ok(approved)) => approved,
+            Ok(Err(why)) => return self.undecided(tool_call, sent, reply, &why),
+            Err(error) => return self.refuse(reply, error),
+        };
+        let needs_roots = call.needs_roots(&self.parts);
+        let directories = match self.place(&request.params, tool_call.context, needs_roots, &reply) {
+            Ok(DecidedIn::These(directories)) => directories,
+            Ok(DecidedIn::Asked(result)) => {
+                // The call that brings the answer is a new request.
+                self.audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
+                return self.respond(reply, Ok(result));
+            }
+            Ok(DecidedIn::NotRun(why)) => return self.undecided(tool_call, sent, reply, &why),
+            Err(error) => return self.refuse(reply, error),
+        };
+        self.requests.decides_on(key);
+        let is_background = matches!(&call, CommandCall::Process(call) if call.is_background);
+        let busy = if matches!(call, CommandCall::Shell(_)) { self.shell_is_busy() } else { None };
+        let mut deciding = Deciding {
+            parts: &self.parts,
+            tool_call,
+            key,
+            id: reply.id(),
+            questions: &self.questions,
+            approved: approved.as_ref().map(|approved| &*approved.asked),
+            shell: &self.shell,
+            audit: &mut self.audit,
+            described: Fields::default(),
+        };
+        let planned = deciding.plan(call, directories);
+        let decided = (key, deciding.described);
+        let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
+        let feedback = match approved {
+            Some(approved) => approved.feedback,
+            None => Box::new(tool_call.feedback(reply.id())),
+        };
+        let pending = Pending { reply, description: Fields::default(), feedback };
+        match planned {
+            Ok(planned) => {
+                let is_full = self.requests.has_no_room_for(&planned.work).map(|most| NotRun::BackgroundFull { most });
+                match is_full.or(busy) {
+                    Some(why) => self.not_queued(tool_call, &decided, pending.reply, &why),
+                    None => self.queue(tool_call, &decided, planned, pending),
+                }
+            }
+            Err(Stopped::NotRun(why)) => self.not_queued(tool_call, &decided, pending.reply, &why),
+            Err(Stopped::Asks(asked)) => match busy {
+                // Don't ask about a call that could not run.
+                Some(why) => self.not_queued(tool_call, &decided, pending.reply, &why),
+                None => {
+                    request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
+                    let call = AskedCall { request, pending, key, question: 0 };
+                    self.ask_about((tool_call, &decided), *asked, call, is_background);
+                }
+            },
         }
     }
-    let mut effects = match task_requests::as_asked(parts, &mut background.tasks, &request.params, revision, &mut reply)
-    {
-        Ok(created) => created,
-        Err(error) => return Effect::Refuse(reply, error).into(),
-    };
-    if !revision.is_modern() && roots.are_awaited() {
-        requests.hold(request, reply, approved);
-        return effects;
-    }
-    let resumed = match revision.is_modern() && approved.is_none() {
-        true => outgoing.resume(&request.params),
-        false => Ok(None),
-    };
-    let arguments = request.params.remove("arguments");
-    // Only calls that a person may be asked about are served again.
-    let kept = if parts.asks { arguments.clone() } else { None };
-    let found = resumed.and_then(|resumed| Ok((resumed, tool_of(parts, &request.params, arguments)?)));
-    let (resumed, (tool, kind, arguments)) = match found {
-        Ok(found) => found,
-        Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
-    };
-    let task = reply.task().and_then(|number| background.tasks.get(number)).map(|kept| kept.task.id.clone());
-    let is_told = parts.log_level >= LogLevel::Info;
-    let tool_call = ToolCall { tool, context, is_told, task: task.as_deref() };
-    let asked = tool_call.is_told.then(|| SentWords::of(&arguments, parts.toolbox.entry_of(kind)));
-    let asked = || asked.as_ref().map_or_else(Fields::default, |asked| asked.describe(parts));
-    let read = match task {
-        Some(_) => parts.toolbox.read_in_background(kind, arguments),
-        None => parts.toolbox.read(kind, arguments),
-    };
-    let command_call = match read {
-        Ok(Called::Done(result)) => return effects.and(Effect::Answer(reply, result.encode(revision)).into()),
-        Ok(Called::Calls(request)) => {
-            return effects.and(reading::serve(parts, (requests, background), tool_call, request, reply));
-        }
-        Ok(Called::Execute(call)) => CommandCall::Process(call),
-        Ok(Called::Shell(call)) => CommandCall::Shell(call),
-        Err(error) => return effects.and(undecided(audit, tool_call, &asked(), reply, &error.into())),
-    };
-    // A call that comes again with an answer is the one that was asked about.
-    let known = approved.as_ref().map(|approved| approved.key).or(resumed.as_ref().map(|closed| closed.call));
-    let key = known.unwrap_or_else(|| requests.next_number());
-    if let Some(closed) = resumed {
-        match answer_in(parts, (key, &request, tool_call), closed, (questions, audit), &mut effects) {
-            Ok(Brought::Nothing) => {}
-            Ok(Brought::Approval(asked)) => {
+
+    /// The approval of a person that a call comes with, or why it does not run.
+    ///
+    /// # Errors
+    /// The error object for a request whose answer is none.
+    fn approval_of(
+        &mut self,
+        (key, request, tool_call): (u64, &Request, ToolCall<'_>),
+        again: Again,
+        reply: &Reply,
+    ) -> Result<Result<Option<Box<ApprovedCall>>, NotRun>, ErrorObject> {
+        let Some(closed) = again.resumed else { return Ok(Ok(again.approved)) };
+        Ok(match self.answer_in((key, request, tool_call), closed)? {
+            Brought::Nothing => Ok(again.approved),
+            Brought::Approval(asked) => {
                 let feedback = Box::new(tool_call.feedback(reply.id()));
-                approved = Some(Box::new(ApprovedCall { asked, key, feedback }));
+                Ok(Some(Box::new(ApprovedCall { asked, key, feedback })))
             }
-            Ok(Brought::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
-            Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
-        }
+            Brought::NotRun(why) => Err(why),
+        })
     }
-    let needs = (parts.policy.directories(), command_call.needs_roots(parts));
-    let directories = match roots.place(&request.params, context, needs, (outgoing, &reply), &mut effects) {
-        Ok(DecidedIn::These(directories)) => directories,
-        Ok(DecidedIn::Asked(result)) => {
-            // The call that brings the answer is a new request.
-            audit.refused(reply.id(), reply.called(), None, "its client is asked for the roots first");
-            return effects.and(Effects::answer(reply, &result));
-        }
-        Ok(DecidedIn::NotRun(why)) => return effects.and(undecided(audit, tool_call, &asked(), reply, &why)),
-        Err(error) => return effects.and(Effect::Refuse(reply, error).into()),
-    };
-    requests.decides_on(key);
-    let is_background = matches!(&command_call, CommandCall::Process(call) if call.is_background);
-    let is_of_shell = matches!(command_call, CommandCall::Shell(_));
-    let mut deciding = Deciding {
-        parts,
-        tool_call,
-        key,
-        id: reply.id(),
-        questions,
-        approved: approved.as_ref().map(|approved| &*approved.asked),
-        shell,
-        audit,
-        described: Fields::default(),
-    };
-    let planned = deciding.plan(command_call, directories);
-    let described = deciding.described;
-    let busy = turns::busy(requests, &background.kept).filter(|_| is_of_shell);
-    let planned = planned.and_then(|planned| Ok(reply.hold(planned.cost).map(|()| planned)?));
-    let feedback = match approved {
-        Some(approved) => approved.feedback,
-        None => Box::new(tool_call.feedback(reply.id())),
-    };
-    let Planned { work, allowed: (command, rule), description, .. } = match planned {
-        Ok(planned) => planned,
-        Err(Stopped::NotRun(why)) => return effects.and(decided(audit, tool_call, (key, &described), reply, &why)),
-        Err(Stopped::Asks(asked)) => {
-            // Don't ask about a call that could not run.
-            if let Some(why) = busy {
-                return effects.and(decided(audit, tool_call, (key, &described), reply, &why));
-            }
-            let way = match questions.way(&parts.ask, context, &asked, (requests, outgoing)) {
-                Ok(way) => way,
-                Err(why) => {
-                    if matches!(why, NotRun::NobodyToAsk { .. }) {
-                        effects.log(LogLevel::Warn, HOW_TO_ASK);
-                    }
-                    return effects.and(decided(audit, tool_call, (key, &described), reply, &why));
-                }
-            };
-            let description = tool_call.describe(|| {
-                let tool = Fields::default().ours("tool", tool_call.tool).and(&described);
-                tool.directory(asked.proposal.directory())
-            });
-            request.params.extend(kept.map(|arguments| ("arguments".to_owned(), arguments)));
-            let mut pending = Pending { reply, description, feedback };
-            if let (Some(ttl), true, None) = (parts.task_ttl(), is_background, pending.reply.task()) {
-                if pending.feedback.takes_tasks() {
-                    let tasks = &mut background.tasks;
-                    effects.extend(task_requests::for_pending(tasks, &mut pending, ttl, TaskChange::Works));
-                }
-            }
-            let way = way.or(pending.reply.task().map(|_| Way::Task));
-            let asked_call = AskedCall { request, pending, key, question: 0 };
-            let asks = match way {
-                Some(way) => questions.wait((requests, outgoing), way, *asked, asked_call, (context, &parts.ask)),
-                None => ask_in_result(parts, outgoing, *asked, asked_call, context),
-            };
-            return effects.and(asks);
-        }
-    };
-    let allowed = feedback.allowed(&command, &rule);
-    let is_full = requests.has_no_room_for(&work).map(|most| NotRun::BackgroundFull { most });
-    if let Some(why) = is_full.or(busy) {
-        return effects.and(decided(audit, tool_call, (key, &described), reply, &why));
-    }
-    if let Err(pending) = requests.queue(key, Pending { reply, description, feedback }, work) {
-        return effects.and(decided(audit, tool_call, (key, &described), pending.reply, &NotRun::QueueFull));
-    }
-    effects.send(allowed);
-    effects
-}
 
-/// Answers a call that does not run, without a decision, and records it.
-fn undecided(audit: &mut Auditor, tool_call: ToolCall<'_>, asked: &Fields, reply: Reply, why: &NotRun) -> Effects {
-    audit.refused(reply.id(), reply.called(), None, &why.to_string());
-    not_run(tool_call, asked, reply, why)
-}
-
-/// Answers a call that does not run after its decision, and records it. The policy's refusals are recorded as decisions.
-fn decided(
-    audit: &mut Auditor,
-    tool_call: ToolCall<'_>,
-    (key, described): (u64, &Fields),
-    reply: Reply,
-    why: &NotRun,
-) -> Effects {
-    if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
-        audit.not_started(key, Some(&why.to_string()));
+    /// Queues a call that may run.
+    fn queue(&mut self, tool_call: ToolCall<'_>, decided: &(u64, Fields), planned: Planned, mut pending: Pending) {
+        let Planned { work, allowed: (command, rule), description, .. } = planned;
+        let allowed = pending.feedback.allowed(&command, &rule);
+        pending.description = description;
+        match self.requests.queue(decided.0, pending, work) {
+            Ok(()) => self.send(allowed),
+            Err(pending) => self.not_queued(tool_call, decided, pending.reply, &NotRun::QueueFull),
+        }
     }
-    not_run(tool_call, described, reply, why)
+
+    /// Asks a person about a call, or answers why nobody can be asked.
+    fn ask_about(
+        &mut self,
+        (tool_call, decided): (ToolCall<'_>, &(u64, Fields)),
+        asked: CallToApprove,
+        mut call: AskedCall,
+        is_background: bool,
+    ) {
+        let context = tool_call.context;
+        let way = match self.questions.way(&self.parts.ask, context, &asked, (&self.requests, &self.outgoing)) {
+            Ok(way) => way,
+            Err(why) => {
+                if matches!(why, NotRun::NobodyToAsk { .. }) {
+                    self.log.write(LogLevel::Warn, HOW_TO_ASK);
+                }
+                return self.not_queued(tool_call, decided, call.pending.reply, &why);
+            }
+        };
+        call.pending.description = tool_call.describe(|| {
+            let tool = Fields::default().ours("tool", tool_call.tool).and(&decided.1);
+            tool.directory(asked.proposal.directory())
+        });
+        if let (Some(ttl), true, None) = (self.parts.task_ttl(), is_background, call.pending.reply.task()) {
+            if call.pending.feedback.takes_tasks() {
+                self.make_task(&mut call.pending, ttl, TaskChange::Works);
+            }
+        }
+        match way.or(call.pending.reply.task().map(|_| Way::Task)) {
+            Some(way) => self.ask(way, asked, call, context),
+            None => self.ask_in_result(asked, call, context),
+        }
+    }
+
+    /// Answers a call that does not run, without a decision, and records it.
+    fn undecided(&mut self, tool_call: ToolCall<'_>, sent: Option<&SentWords>, reply: Reply, why: &NotRun) {
+        self.audit.refused(reply.id(), reply.called(), None, &why.to_string());
+        let sent = sent.map_or_else(Fields::default, |sent| sent.describe(&self.parts));
+        self.not_run(tool_call, &sent, reply, why);
+    }
+
+    /// Answers a call that does not run after its decision, and records it. The policy's refusals are recorded as decisions.
+    fn not_queued(&mut self, tool_call: ToolCall<'_>, (key, described): &(u64, Fields), reply: Reply, why: &NotRun) {
+        if !matches!(why, NotRun::Policy(_) | NotRun::NotRecorded { .. }) {
+            self.audit.not_started(*key, Some(&why.to_string()));
+        }
+        self.not_run(tool_call, described, reply, why);
+    }
 }
 
 /// What the log tells the operator if nobody can be asked.
@@ -209,11 +244,11 @@ const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows
      with `--ask-with`";
 
 /// The name of the tool that a call names, and the call's arguments.
-fn tool_of<'a>(
+fn tool_of(
     parts: &Parts,
-    params: &'a Map<String, Value>,
+    params: &Map<String, Value>,
     arguments: Option<Value>,
-) -> Result<(&'a str, ToolKind, Map<String, Value>), ErrorObject> {
+) -> Result<(String, ToolKind, Map<String, Value>), ErrorObject> {
     let Some(name) = params.get("name").and_then(Value::as_str) else {
         return Err(ErrorObject::invalid_params("`tools/call` needs `name`, the name of a tool, as a string"));
     };
@@ -227,5 +262,5 @@ fn tool_of<'a>(
         let message = format!("unknown tool {}; the tools are {}", quoted(name), known.join(", "));
         return Err(ErrorObject::invalid_params(message));
     };
-    Ok((name, kind, arguments))
+    Ok((name.to_owned(), kind, arguments))
 }

@@ -1,4 +1,4 @@
-//! From a message to its handler, and from the handler's result to the effects for the loop.
+//! From a message to its handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,22 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::auditor::ReceivedLine;
 use super::budget::REQUEST;
-use super::calls;
-use super::cancelling::cancel;
-use super::effects::{Effect, Effects};
 use super::examine::{Asked, examine};
-use super::in_results;
-use super::late_parts::LateParts;
 use super::outgoing::Question;
 use super::parts::Parts;
-use super::questions::Ended;
+use super::questions::SessionEnd;
 use super::replies::Reply;
-use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Requests, Subscription};
+use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
+use super::run::Server;
 use super::session::{RequestContext, Served, Session};
-use super::shell_runner::ShellRunner;
-use super::state::State;
-use super::task_requests;
-use super::tasks::Tasks;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
@@ -32,142 +24,169 @@ use crate::mcp::{
 use crate::prompts::{self, PROMPTS};
 use crate::shell::ShellDirectories;
 
-/// Handles a request from the client.
-pub(super) fn request(
-    parts: &LateParts,
-    state: &mut State,
-    shell: &ShellRunner,
-    mut request: Request,
-    mut reply: Reply,
-    line: &ReceivedLine<'_>,
-) -> Effects {
-    // Null counts as absent, for every method that has arguments.
-    if request.params.get("arguments").is_some_and(Value::is_null) {
-        request.params.remove("arguments");
-    }
-    // Every other request is answered before the next line is read, so it holds no memory.
-    let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
-    if may_wait {
-        if let Err(over_budget) = reply.hold(REQUEST + request.weight()) {
-            return Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string())).into();
+impl Server<'_> {
+    /// Handles a request from the client.
+    pub(super) fn request(&mut self, mut request: Request, mut reply: Reply, line: &ReceivedLine<'_>) {
+        // Null counts as absent, for every method that has arguments.
+        if request.params.get("arguments").is_some_and(Value::is_null) {
+            request.params.remove("arguments");
         }
+        // Every other request is answered before the next line is read, so it holds no memory.
+        let may_wait = matches!(request.method.as_str(), "tools/call" | "tasks/result" | "subscriptions/listen");
+        if may_wait {
+            if let Err(over_budget) = reply.hold(REQUEST + request.weight()) {
+                return self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, over_budget.to_string()));
+            }
+        }
+        let received = self.audit.of_request(&request, |tool| self.parts.toolbox.find(tool), line);
+        self.serve_request(HeldCall { request, reply, approved: None, received });
     }
-    let received = state.audit.of_request(&request, |tool| parts.toolbox.find(tool), line);
-    serve(parts, state, shell, HeldCall { request, reply, approved: None, received })
-}
 
-/// Serves a request, when it arrives or after it was held.
-pub(super) fn serve(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
-    // A panic in a handler is a bug, but must end neither the server nor leave the client waiting: it drops the reply,
-    // which the loop then answers with an error.
-    catch_unwind(AssertUnwindSafe(|| handle(parts, state, shell, held))).unwrap_or_default()
-}
+    /// Serves a request, when it arrives or after it was held.
+    pub(super) fn serve_request(&mut self, held: HeldCall) {
+        // A panic in a handler is a bug, but must end neither the server nor leave the client waiting: it drops the reply,
+        // which the loop then answers with an error.
+        drop(catch_unwind(AssertUnwindSafe(|| self.dispatch(held))));
+    }
 
-fn handle(parts: &LateParts, state: &mut State, shell: &ShellRunner, held: HeldCall) -> Effects {
-    let HeldCall { request, reply, approved, received } = held;
-    let State { session, requests, outgoing, roots, tools, questions, background, audit } = state;
-    // A handshake does not wait for the parts, but every access to them does.
-    let (instructions, observer, support) =
-        (&parts.opening.instructions, &*parts.opening.observer, parts.opening.tasks);
-    let served = match session.receive(&request) {
-        Ok(served) => served,
-        Err(error) => return Effect::Refuse(reply, error).into(),
-    };
-    match &served {
-        Served::Request(context) => audit.hears(context.client_info.as_ref()),
-        Served::Handshake(_) => audit.hears(session.client_info()),
-        Served::EarlyPing => {}
+    fn dispatch(&mut self, held: HeldCall) {
+        let HeldCall { request, reply, approved, received } = held;
+        // A handshake does not wait for the parts, but every access to them does.
+        let support = self.parts.opening.tasks;
+        let served = match self.session.receive(&request) {
+            Ok(served) => served,
+            Err(error) => return self.refuse(reply, error),
+        };
+        match &served {
+            Served::Request(context) => self.audit.hears(context.client_info.as_ref()),
+            Served::Handshake(_) => self.audit.hears(self.session.client_info()),
+            Served::EarlyPing => {}
+        }
+        let mut recorded = Ok(());
+        match received {
+            Some(received) if request.method == "tools/call" => recorded = self.audit.received(*received),
+            Some(received) => self.audit.received_and_answered(*received),
+            None => {}
+        }
+        let context = match served {
+            Served::Request(context) => context,
+            Served::EarlyPing => return self.respond(reply, Ok(json!({}))),
+            Served::Handshake(revision) => return self.handshake(revision, reply),
+        };
+        let (revision, params) = (context.revision, &request.params);
+        let result = match (request.method.as_str(), revision.is_modern()) {
+            ("tools/call", _) => return self.call(request, &context, reply, (approved, recorded)),
+            ("subscriptions/listen", true) => return self.listen(params, &context, reply),
+            ("tasks/get", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
+                return self.task_get(params, &context, reply);
+            }
+            ("tasks/cancel", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
+                self.task_cancel(params, &context, reply);
+                return self.withdraw_unawaited();
+            }
+            ("tasks/result", _) if has_tasks(support, revision) => return self.task_result(params, &context, reply),
+            ("tasks/list", _) if has_tasks(support, revision) => self.task_list(params, revision),
+            ("tasks/update", _) if has_task_extension(support, revision) => {
+                return self.task_update(params, &context, reply);
+            }
+            ("ping", false) => Ok(json!({})),
+            ("server/discover", true) => Ok(discover_result(revision, &self.parts.opening.instructions, support)),
+            ("tools/list", _) => match check_first_page(params) {
+                Ok(()) => {
+                    let make =
+                        || list("tools", self.parts.toolbox.list().map(|tool| tool.to_value(revision)), revision);
+                    let listed = self.tools.encoded(revision, make);
+                    return self.answer(reply, listed);
+                }
+                Err(error) => Err(error),
+            },
+            ("prompts/list", _) => check_first_page(params)
+                .map(|()| list("prompts", PROMPTS.iter().map(|prompt| prompt.to_value(revision)), revision)),
+            ("prompts/get", _) => prompts_get(&self.parts, self.shell.directories(), revision, params),
+            ("completion/complete", _) if revision.has_completions() => complete(&self.parts, revision, params),
+            ("logging/setLevel", false) => set_level(&mut self.session, params),
+            (method, _) => Err(ErrorObject::method_not_found(method)),
+        };
+        self.respond(reply, result);
     }
-    let mut recorded = Ok(());
-    match received {
-        Some(received) if request.method == "tools/call" => recorded = audit.received(*received),
-        Some(received) => audit.received_and_answered(*received),
-        None => {}
+
+    /// Answers a handshake, and forgets the session before it.
+    fn handshake(&mut self, revision: Revision, reply: Reply) {
+        self.end_questions(SessionEnd::Handshake);
+        self.withdraw_states();
+        self.forget_tasks();
+        self.roots.reset(&mut self.outgoing);
+        self.kept.forget_all();
+        self.requests.end_background();
+        let opening = &self.parts.opening;
+        let result = initialize_result(revision, &opening.instructions, opening.tasks);
+        self.respond(reply, Ok(result));
     }
-    let context = match served {
-        Served::Request(context) => context,
-        Served::EarlyPing => return Effects::answer(reply, &json!({})),
-        Served::Handshake(revision) => {
-            let ended = questions.end_session(Ended::Handshake, (requests, outgoing));
-            let ended = ended.and(in_results::client_gone(observer, outgoing));
-            let ended = ended.and(task_requests::forget_all(&mut background.tasks, (&mut *requests, &mut *audit)));
-            roots.reset(outgoing);
-            background.kept.forget_all();
-            requests.end_background();
-            return ended.and(Effects::answer(reply, &initialize_result(revision, instructions, support)));
+
+    /// Handles a notification from the client.
+    pub(super) fn notification(&mut self, notification: &Notification, line: &ReceivedLine<'_>) {
+        self.audit.notified(notification, line);
+        match notification.method.as_str() {
+            "notifications/cancelled" => {
+                if let Some(id) = notification.params.get("requestId").and_then(RequestId::from_value) {
+                    self.cancel(&id);
+                    self.withdraw_unawaited();
+                }
+            }
+            "notifications/initialized" | "notifications/roots/list_changed" => self.ask_for_roots(),
+            _ => {}
         }
-    };
-    let (revision, params) = (context.revision, &request.params);
-    let result = match (request.method.as_str(), revision.is_modern()) {
-        ("tools/call", _) => {
-            return calls::call(parts, state, shell, request, &context, reply, (approved, recorded));
+    }
+
+    /// Handles a response from the client: to one of the server's requests, or unsolicited.
+    pub(super) fn response(&mut self, response: &Response, line: &ReceivedLine<'_>) {
+        self.audit.responded(response, line);
+        match response.id.as_ref().and_then(|id| self.outgoing.answered(id)) {
+            Some((number, Question::Roots)) => self.roots_answered(number, &response.result),
+            Some((number, Question::Approval)) => self.client_answered(number, &response.result),
+            None => {}
         }
-        ("subscriptions/listen", true) => {
-            let tasks = Some(&background.tasks).filter(|_| support == TaskSupport::Optional);
-            return listen(requests, tasks, params, &context, reply);
+    }
+
+    /// Opens a subscription: it is acknowledged immediately, and answered only when the server ends it.
+    fn listen(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+        if reply.is_in_batch() {
+            let why = "invalid request: `subscriptions/listen` can't be part of a batch, which would wait for its end";
+            return self.refuse(reply, ErrorObject::new(INVALID_REQUEST, why));
         }
-        ("tasks/get", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
-            return task_requests::get(&background.tasks, params, &context, reply);
+        if let Err(why) = check_listen_params(params) {
+            return self.refuse(reply, ErrorObject::invalid_params(why));
         }
-        ("tasks/cancel", _) if has_tasks(support, revision) || has_task_extension(support, revision) => {
-            let tables = (&mut *requests, &mut *audit);
-            let cancelled = task_requests::cancel(&mut background.tasks, tables, params, &context, reply);
-            return cancelled.and(questions.withdraw_unawaited((requests, outgoing)));
+        let has_tasks = self.parts.opening.tasks == TaskSupport::Optional;
+        let wanted = if has_tasks { wanted_tasks(params) } else { None };
+        if let (Some(_), Err(error)) = (&wanted, super::task_requests::check_declared(context)) {
+            return self.refuse(reply, error);
         }
-        ("tasks/result", _) if has_tasks(support, revision) => {
-            return task_requests::result(&background.tasks, requests, params, &context, reply);
-        }
-        ("tasks/list", _) if has_tasks(support, revision) => task_requests::list(&background.tasks, params, revision),
-        ("tasks/update", _) if has_task_extension(support, revision) => {
-            return task_requests::update(&background.tasks, (requests, questions), params, &context, reply);
-        }
-        ("ping", false) => Ok(json!({})),
-        ("server/discover", true) => Ok(discover_result(revision, instructions, support)),
-        ("tools/list", _) => match check_first_page(params) {
+        let known = wanted.map(|ids| {
+            let known = ids.into_iter().filter_map(|id| Some((id, self.tasks.find(id, context.revision)?)));
+            known.unzip::<&str, u64, Vec<_>, Vec<_>>()
+        });
+        let (ids, numbers) = known.map_or_else(Default::default, |(ids, numbers)| (Some(ids), numbers));
+        let acknowledged = acknowledged_params(reply.id(), ids);
+        let subscription = Subscription { reply, revision: context.revision, tasks: numbers };
+        match self.requests.subscribe(subscription) {
             Ok(()) => {
-                let make = || list("tools", parts.toolbox.list().map(|tool| tool.to_value(revision)), revision);
-                return Effect::Answer(reply, tools.encoded(revision, make)).into();
+                let message = encode::notification("notifications/subscriptions/acknowledged", &acknowledged);
+                self.send(Some(message));
             }
-            Err(error) => Err(error),
-        },
-        ("prompts/list", _) => check_first_page(params)
-            .map(|()| list("prompts", PROMPTS.iter().map(|prompt| prompt.to_value(revision)), revision)),
-        ("prompts/get", _) => prompts_get(parts, shell.directories(), revision, params),
-        ("completion/complete", _) if revision.has_completions() => complete(parts, revision, params),
-        ("logging/setLevel", false) => set_level(session, params),
-        (method, _) => Err(ErrorObject::method_not_found(method)),
-    };
-    Effects::respond(reply, result)
-}
-
-/// Handles a notification from the client.
-pub(super) fn notification(state: &mut State, notification: &Notification, line: &ReceivedLine<'_>) -> Effects {
-    let State { session, requests, outgoing, roots, questions, audit, .. } = state;
-    audit.notified(notification, line);
-    match notification.method.as_str() {
-        "notifications/cancelled" => match notification.params.get("requestId").and_then(RequestId::from_value) {
-            Some(id) => {
-                let cancelled = cancel(requests, audit, &id);
-                cancelled.and(questions.withdraw_unawaited((requests, outgoing)))
+            Err(subscription) => {
+                let why = format!("{MOST_SUBSCRIPTIONS} subscriptions are open, and no more can be; cancel some first");
+                self.refuse(subscription.reply, ErrorObject::new(INTERNAL_ERROR, why));
             }
-            None => Effects::default(),
-        },
-        "notifications/initialized" | "notifications/roots/list_changed" => roots.ask(session, outgoing),
-        _ => Effects::default(),
-    }
-}
-
-/// Handles a response from the client: to one of the server's requests, or unsolicited.
-pub(super) fn response(parts: &LateParts, state: &mut State, response: &Response, line: &ReceivedLine<'_>) -> Effects {
-    let State { session, requests, outgoing, roots, questions, audit, .. } = state;
-    audit.responded(response, line);
-    match response.id.as_ref().and_then(|id| outgoing.answered(id)) {
-        Some((number, Question::Roots)) => {
-            let operators = parts.policy.directories();
-            roots.answered(number, &response.result, operators, (session, requests, outgoing))
         }
-        Some((number, Question::Approval)) => questions.answered_by_client(number, &response.result, requests),
-        None => Effects::default(),
+    }
+
+    /// Answers the open subscriptions, since nothing more will come.
+    pub(super) fn end_subscriptions(&mut self) {
+        for Subscription { reply, revision, .. } in self.requests.end_subscriptions() {
+            let result = listen_result(reply.id(), revision);
+            self.respond(reply, Ok(result));
+        }
     }
 }
 
@@ -228,49 +247,4 @@ fn set_level(session: &mut Session, params: &Map<String, Value>) -> Result<Value
     let level = params.get("level").unwrap_or(&Value::Null);
     session.set_log_level(LoggingLevel::from_value("level", level).map_err(ErrorObject::invalid_params)?);
     Ok(json!({}))
-}
-
-/// Opens a subscription: it is acknowledged immediately, and answered only when the server ends it.
-fn listen(
-    requests: &mut Requests,
-    tasks: Option<&Tasks>,
-    params: &Map<String, Value>,
-    context: &RequestContext,
-    reply: Reply,
-) -> Effects {
-    if reply.is_in_batch() {
-        let why = "invalid request: `subscriptions/listen` can't be part of a batch, which would wait for its end";
-        return Effect::Refuse(reply, ErrorObject::new(INVALID_REQUEST, why)).into();
-    }
-    if let Err(why) = check_listen_params(params) {
-        return Effect::Refuse(reply, ErrorObject::invalid_params(why)).into();
-    }
-    let wanted = tasks.and_then(|tasks| Some((tasks, wanted_tasks(params)?)));
-    if let (Some(_), Err(error)) = (&wanted, task_requests::check_declared(context)) {
-        return Effect::Refuse(reply, error).into();
-    }
-    let known = wanted.map(|(tasks, ids)| {
-        let known = ids.into_iter().filter_map(|id| Some((id, tasks.find(id, context.revision)?)));
-        known.unzip::<&str, u64, Vec<_>, Vec<_>>()
-    });
-    let (ids, numbers) = known.map_or_else(Default::default, |(ids, numbers)| (Some(ids), numbers));
-    let acknowledged = acknowledged_params(reply.id(), ids);
-    let subscription = Subscription { reply, revision: context.revision, tasks: numbers };
-    match requests.subscribe(subscription) {
-        Ok(()) => Effect::Send(encode::notification("notifications/subscriptions/acknowledged", &acknowledged)).into(),
-        Err(subscription) => {
-            let why = format!("{MOST_SUBSCRIPTIONS} subscriptions are open, and no more can be; cancel some first");
-            Effect::Refuse(subscription.reply, ErrorObject::new(INTERNAL_ERROR, why)).into()
-        }
-    }
-}
-
-/// Answers the open subscriptions, since nothing more will come.
-pub(super) fn end_subscriptions(requests: &mut Requests) -> Effects {
-    let mut effects = Effects::default();
-    for Subscription { reply, revision, .. } in requests.end_subscriptions() {
-        let result = listen_result(reply.id(), revision);
-        effects.extend(Effects::answer(reply, &result));
-    }
-    effects
 }

@@ -10,8 +10,10 @@
 //! - [`Observer`] is told about every decision and every end of a command.
 
 mod anchor;
+mod answers;
 mod approval;
 mod asker;
+mod asking;
 mod audit_plan;
 mod audit_records;
 mod auditor;
@@ -22,7 +24,7 @@ mod configured;
 mod confinement;
 mod deadlines;
 mod dispatch;
-mod effects;
+mod ending;
 mod event;
 mod examine;
 mod feedback;
@@ -33,12 +35,15 @@ mod job;
 mod kept;
 mod late_parts;
 mod leftovers;
+mod listed_tools;
 mod log;
+mod messages;
 mod not_run;
 mod not_started;
 mod observer;
 mod outgoing;
 mod parts;
+mod placing;
 mod planned;
 #[cfg(unix)]
 mod polled;
@@ -52,7 +57,6 @@ mod run;
 mod sent_words;
 mod session;
 mod shell_runner;
-mod state;
 mod task_requests;
 mod tasks;
 mod tool_call;

@@ -5,17 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::auditor::Auditor;
 use super::budget::Charge;
-use super::cancelling;
-use super::effects::{Effect, Effects};
 use super::event::Deadline;
-use super::parts::Parts;
-use super::questions::Questions;
 use super::replies::Reply;
-use super::requests::{CancelledTask, MOST_READS, Pending, Requests};
+use super::requests::{CancelledTask, MOST_READS, Pending};
+use super::run::Server;
 use super::session::RequestContext;
-use super::tasks::{KeptTask, Outcome, TaskChange, Tasks};
+use super::tasks::{KeptTask, Outcome, TaskChange};
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, METHOD_NOT_FOUND, encode};
 use crate::mcp::{
     Caching, CallToolResult, MISSING_CLIENT_CAPABILITY, Revision, TASKS_EXTENSION, list_tasks_result, requested_task,
@@ -24,128 +20,228 @@ use crate::mcp::{
 use crate::policy::quoted;
 use crate::tools::ToolKind;
 
-/// Makes a call a task immediately, if its client asks for that (2025-11-25).
-///
-/// # Errors
-/// The error object that answers the call.
-pub(super) fn as_asked(
-    parts: &Parts,
-    tasks: &mut Tasks,
-    params: &Map<String, Value>,
-    revision: Revision,
-    reply: &mut Reply,
-) -> Result<Effects, ErrorObject> {
-    if !revision.has_tasks() || reply.task().is_some() {
-        return Ok(Effects::default());
-    }
-    let Some(most) = parts.task_ttl() else { return Ok(Effects::default()) };
-    let Some(ttl) = requested_task(params).map_err(ErrorObject::invalid_params)? else { return Ok(Effects::default()) };
-    let kind = params.get("name").and_then(Value::as_str).and_then(|name| parts.toolbox.find(name));
-    let has_arguments = params.get("arguments").is_none_or(Value::is_object);
-    match kind {
-        Some(ToolKind::Execute(_)) if has_arguments => {
-            Ok(create(tasks, reply, revision, ttl.unwrap_or(most), TaskChange::Works))
+impl Server<'_> {
+    /// Makes a call a task immediately, if its client asks for that (2025-11-25).
+    ///
+    /// # Errors
+    /// The error object that answers the call.
+    pub(super) fn make_task_if_asked(
+        &mut self,
+        params: &Map<String, Value>,
+        revision: Revision,
+        reply: &mut Reply,
+    ) -> Result<(), ErrorObject> {
+        if !revision.has_tasks() || reply.task().is_some() {
+            return Ok(());
         }
-        // The call is wrong, which its answer will say.
-        None | Some(ToolKind::Execute(_)) => Ok(Effects::default()),
-        Some(ToolKind::Shell(_) | ToolKind::Calls(_) | ToolKind::ListCommands) => {
-            let why =
-                "only `execute_command` and `execute_process` can be called as a task; send this call without `task`";
-            Err(ErrorObject::new(METHOD_NOT_FOUND, why))
+        let Some(most) = self.parts.task_ttl() else { return Ok(()) };
+        let Some(ttl) = requested_task(params).map_err(ErrorObject::invalid_params)? else { return Ok(()) };
+        let kind = params.get("name").and_then(Value::as_str).and_then(|name| self.parts.toolbox.find(name));
+        let has_arguments = params.get("arguments").is_none_or(Value::is_object);
+        match kind {
+            Some(ToolKind::Execute(_)) if has_arguments => {
+                let (number, client) = self.tasks.create(reply, revision, ttl.unwrap_or(most), TaskChange::Works);
+                self.tell_of_task(number, client);
+                Ok(())
+            }
+            // The call is wrong, which its answer will say.
+            None | Some(ToolKind::Execute(_)) => Ok(()),
+            Some(ToolKind::Shell(_) | ToolKind::Calls(_) | ToolKind::ListCommands) => {
+                let why = "only `execute_command` and `execute_process` can be called as a task; send this call without `task`";
+                Err(ErrorObject::new(METHOD_NOT_FOUND, why))
+            }
+        }
+    }
+
+    /// Makes a call a task that is queued or running, with `first` as its first change, and tells its client.
+    pub(super) fn make_task(&mut self, pending: &mut Pending, ttl: Duration, first: TaskChange) {
+        let (number, client) = self.tasks.create(&mut pending.reply, pending.feedback.revision(), ttl, first);
+        self.tasks.get(number).into_iter().for_each(|kept| pending.feedback.become_task(&kept.task.id));
+        self.tell_of_task(number, client);
+    }
+
+    /// Answers a call that has become the task of this number.
+    pub(super) fn tell_of_task(&mut self, number: u64, client: Reply) {
+        let Some(KeptTask { task, revision, .. }) = self.tasks.get(number) else { return };
+        let (ttl, result) = (task.ttl, task.create_result(*revision));
+        self.respond(client, Ok(result));
+        self.inbox.after(ttl, Deadline::Task(number));
+    }
+
+    /// Notes a change of a task that goes on, and tells its client.
+    pub(super) fn task_changed(&mut self, number: u64, change: TaskChange) {
+        if self.tasks.change(number, change) {
+            self.tell_of_change(number);
+        }
+    }
+
+    /// Ends a task, whose call was answered. The `charge` pays for the kept answer.
+    pub(super) fn task_ended(&mut self, number: u64, outcome: Outcome, charge: Charge) {
+        let (is_news, gone) = self.tasks.end(number, outcome, charge);
+        gone.into_iter().for_each(|gone| self.inbox.forget(Deadline::Task(gone)));
+        if is_news {
+            self.tell_of_change(number);
+        }
+        let Some((kept, outcome)) = self.tasks.get(number).and_then(|kept| Some((kept, kept.outcome()?))) else {
+            return;
+        };
+        let replies = self.requests.take_awaiting(number).into_iter();
+        let answers: Vec<_> = replies.map(|reply| (reply, result_of(kept, outcome))).collect();
+        answers.into_iter().for_each(|(reply, result)| self.give(reply, result));
+    }
+
+    /// Tells the client about a change of a task: with a notification in 2025-11-25, and in later revisions on the
+    /// subscriptions that name the task.
+    fn tell_of_change(&mut self, number: u64) {
+        let Some(kept) = self.tasks.get(number) else { return };
+        if kept.revision.has_tasks() {
+            let params = kept.task.to_value(kept.revision);
+            self.unsent.push(encode::notification("notifications/tasks/status", &params));
+        }
+        for subscription in self.requests.subscribed_to(number) {
+            let params = kept.notification_params(subscription);
+            self.unsent.push(encode::notification_of("notifications/tasks", &params));
+        }
+    }
+
+    /// Answers a request for the result of a task.
+    fn give(&mut self, reply: Reply, result: Result<Vec<u8>, ErrorObject>) {
+        match result {
+            Ok(result) => self.answer(reply, result),
+            Err(error) => self.refuse(reply, error),
+        }
+    }
+
+    /// The number of the task that a request is about.
+    fn named(&self, params: &Map<String, Value>, context: &RequestContext) -> Result<(u64, &KeptTask), ErrorObject> {
+        check_declared(context)?;
+        let id = task_id(params).map_err(ErrorObject::invalid_params)?;
+        let number = self.tasks.find(id, context.revision);
+        number.and_then(|number| Some((number, self.tasks.get(number)?))).ok_or_else(|| {
+            ErrorObject::invalid_params(format!("the task {} is unknown, or has expired and is forgotten", quoted(id)))
+        })
+    }
+
+    /// Serves `tasks/get`.
+    pub(super) fn task_get(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+        let encoded = self.named(params, context).map(|(_, kept)| kept.encode());
+        self.give(reply, encoded);
+    }
+
+    /// Serves `tasks/result`, which waits for the end of the call, even if the task was cancelled.
+    pub(super) fn task_result(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+        let found = self.named(params, context);
+        let found = found.map(|(number, kept)| (number, kept.outcome().map(|outcome| result_of(kept, outcome))));
+        let number = match found {
+            Ok((_, Some(result))) => return self.give(reply, result),
+            Ok((number, None)) => number,
+            Err(error) => return self.refuse(reply, error),
+        };
+        if let Err(reply) = self.requests.await_task(reply, number) {
+            let why = format!("{MOST_READS} requests wait for the ends of tasks, and no more can; cancel some first");
+            self.refuse(reply, ErrorObject::new(INTERNAL_ERROR, why));
+        }
+    }
+
+    /// Serves `tasks/list`.
+    pub(super) fn task_list(&self, params: &Map<String, Value>, revision: Revision) -> Result<Value, ErrorObject> {
+        let unknown =
+            || ErrorObject::invalid_params("the cursor is unknown; `nextCursor` of a page gives the next one");
+        let cursor = match params.get("cursor") {
+            None | Some(Value::Null) => None,
+            Some(cursor) => Some(cursor.as_str().ok_or_else(unknown)?),
+        };
+        let (page, next) = self.tasks.page(cursor, revision).ok_or_else(unknown)?;
+        Ok(list_tasks_result(&page, next, revision))
+    }
+
+    /// Serves `tasks/cancel`.
+    pub(super) fn task_cancel(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+        let (number, status) = match self.named(params, context) {
+            Ok((number, kept)) => (number, kept.task.status),
+            Err(error) => return self.refuse(reply, error),
+        };
+        if !self.tasks.cancel(number) && !context.revision.is_modern() {
+            let why = format!("the task has ended already: it is {}", status.name());
+            return self.refuse(reply, ErrorObject::invalid_params(why));
+        }
+        if !status.is_terminal() {
+            self.tell_of_change(number);
+        }
+        if context.revision.is_modern() {
+            self.acknowledge(reply, context.revision);
+        } else if let Some(encoded) = self.tasks.get(number).map(KeptTask::encode) {
+            self.answer(reply, encoded);
+        }
+        if !status.is_terminal() {
+            self.give_up_task(number, context.revision);
+        }
+    }
+
+    fn acknowledge(&mut self, reply: Reply, revision: Revision) {
+        self.respond(reply, Ok(seal(json!({}), revision, Caching::Once)));
+    }
+
+    /// Ends the call of a task, or prevents it from starting.
+    fn give_up_task(&mut self, number: u64, revision: Revision) {
+        match self.requests.cancel_task(number) {
+            None | Some(CancelledTask::Ends) => {}
+            Some(CancelledTask::NeverStarts(cancelled)) => {
+                let reply = self.record_cancelled(*cancelled);
+                let result = CallToolResult::error("the task was cancelled before its command was started");
+                self.answer(reply, result.encode(revision));
+            }
+        }
+    }
+
+    /// Serves `tasks/update`, which brings a person's answers. Answers that nobody is waiting for are ignored.
+    pub(super) fn task_update(&mut self, params: &Map<String, Value>, context: &RequestContext, reply: Reply) {
+        let number = match self.named(params, context) {
+            Ok((number, _)) => number,
+            Err(error) => return self.refuse(reply, error),
+        };
+        let Some(responses) = params.get("inputResponses").and_then(Value::as_object) else {
+            let why = "`tasks/update` needs `inputResponses`, an object";
+            return self.refuse(reply, ErrorObject::invalid_params(why));
+        };
+        // The request is answered before what follows from its answers.
+        if let Some(why) = responses.iter().find_map(|(key, response)| self.is_no_answer((number, key), response)) {
+            return self.refuse(reply, ErrorObject::invalid_params(why));
+        }
+        self.acknowledge(reply, context.revision);
+        responses.iter().for_each(|(key, response)| self.answered_in_task((number, key), response));
+    }
+
+    /// Handles the expiry of a task: it is forgotten, and its call is ended if it is still running.
+    pub(super) fn task_expired(&mut self, number: u64) {
+        self.forget_task(number);
+        self.withdraw_unawaited();
+    }
+
+    fn forget_task(&mut self, number: u64) {
+        let Some(revision) = self.tasks.get(number).map(|kept| kept.revision) else { return };
+        self.tasks.forget(number);
+        self.give_up_task(number, revision);
+        for reply in self.requests.take_awaiting(number) {
+            self.refuse(reply, ErrorObject::invalid_params("the task has expired and is forgotten"));
+        }
+    }
+
+    /// Forgets all tasks, so that the client of a new session learns nothing about those of the last one.
+    pub(super) fn forget_tasks(&mut self) {
+        for number in self.tasks.numbers() {
+            self.inbox.forget(Deadline::Task(number));
+            self.forget_task(number);
         }
     }
 }
 
-/// Makes a call a task, with `first` as its first change, and tells its client.
-pub(super) fn create(
-    tasks: &mut Tasks,
-    reply: &mut Reply,
-    revision: Revision,
-    ttl: Duration,
-    first: TaskChange,
-) -> Effects {
-    let number = tasks.begin(revision, ttl);
-    tasks.change(number, first);
-    let client = reply.become_task(number);
-    let mut effects = Effects::default();
-    if let Some(KeptTask { task, .. }) = tasks.get(number) {
-        effects.extend(Effects::answer(client, &task.create_result(revision)));
-        effects.push(Effect::Wait(task.ttl, Deadline::Task(number)));
-    }
-    effects
-}
-
-/// The same for a call that is queued or running.
-pub(super) fn for_pending(tasks: &mut Tasks, pending: &mut Pending, ttl: Duration, first: TaskChange) -> Effects {
-    let effects = create(tasks, &mut pending.reply, pending.feedback.revision(), ttl, first);
-    if let Some(kept) = pending.reply.task().and_then(|number| tasks.get(number)) {
-        pending.feedback.become_task(&kept.task.id);
-    }
-    effects
-}
-
-/// Notes a change of a task that goes on, and tells its client.
-pub(super) fn changed(tasks: &mut Tasks, requests: &Requests, number: u64, change: TaskChange) -> Effects {
-    if tasks.change(number, change) { tell(tasks, requests, number) } else { Effects::default() }
-}
-
-/// Ends a task, whose call was answered. The `charge` pays for the kept answer.
-pub(super) fn ended(
-    tasks: &mut Tasks,
-    requests: &mut Requests,
-    number: u64,
-    outcome: Outcome,
-    charge: Charge,
-) -> Effects {
-    let (is_news, gone) = tasks.end(number, outcome, charge);
-    let mut effects = Effects::default();
-    gone.into_iter().for_each(|gone| effects.push(Effect::Forget(Deadline::Task(gone))));
-    if is_news {
-        effects.extend(tell(tasks, requests, number));
-    }
-    let Some((kept, outcome)) = tasks.get(number).and_then(|kept| Some((kept, kept.outcome()?))) else {
-        return effects;
-    };
-    requests.take_awaiting(number).into_iter().for_each(|reply| effects.push(give(kept, outcome, reply)));
-    effects
-}
-
-/// Tells the client about a change of a task: with a notification in 2025-11-25, and in later revisions on the
-/// subscriptions that name the task.
-fn tell(tasks: &Tasks, requests: &Requests, number: u64) -> Effects {
-    let mut effects = Effects::default();
-    let Some(kept) = tasks.get(number) else { return effects };
-    if kept.revision.has_tasks() {
-        let params = kept.task.to_value(kept.revision);
-        effects.push(Effect::Send(encode::notification("notifications/tasks/status", &params)));
-    }
-    for subscription in requests.subscribed_to(number) {
-        let params = kept.notification_params(subscription);
-        effects.push(Effect::Send(encode::notification_of("notifications/tasks", &params)));
-    }
-    effects
-}
-
-/// Answers a request for the result of a task.
-fn give(kept: &KeptTask, outcome: &Outcome, reply: Reply) -> Effect {
+/// The result of a task's call, as `tasks/result` gives it.
+fn result_of(kept: &KeptTask, outcome: &Outcome) -> Result<Vec<u8>, ErrorObject> {
     match outcome {
-        Outcome::Result(result) => Effect::Answer(reply, with_related_task(result, &kept.task.id)),
-        Outcome::Error(error) => Effect::Refuse(reply, error.clone()),
+        Outcome::Result(result) => Ok(with_related_task(result, &kept.task.id)),
+        Outcome::Error(error) => Err(error.clone()),
     }
-}
-
-/// The task that a request is about.
-fn named<'a>(
-    tasks: &'a Tasks,
-    params: &Map<String, Value>,
-    context: &RequestContext,
-) -> Result<(u64, &'a KeptTask), ErrorObject> {
-    check_declared(context)?;
-    let id = task_id(params).map_err(ErrorObject::invalid_params)?;
-    let number = tasks.find(id, context.revision);
-    number.and_then(|number| Some((number, tasks.get(number)?))).ok_or_else(|| {
-        ErrorObject::invalid_params(format!("the task {} is unknown, or has expired and is forgotten", quoted(id)))
-    })
 }
 
 /// Checks that the client may ask about tasks: in the modern era, each request has to declare the extension.
@@ -161,138 +257,4 @@ pub(super) fn check_declared(context: &RequestContext) -> Result<(), ErrorObject
         message: format!("this needs the extension `{TASKS_EXTENSION}`, which the request does not declare"),
         data: Some(tasks_required_capabilities()),
     })
-}
-
-/// Serves `tasks/get`.
-pub(super) fn get(tasks: &Tasks, params: &Map<String, Value>, context: &RequestContext, reply: Reply) -> Effects {
-    match named(tasks, params, context) {
-        Ok((_, kept)) => Effect::Answer(reply, kept.encode()).into(),
-        Err(error) => Effect::Refuse(reply, error).into(),
-    }
-}
-
-/// Serves `tasks/result`, which waits for the end of the call, even if the task was cancelled.
-pub(super) fn result(
-    tasks: &Tasks,
-    requests: &mut Requests,
-    params: &Map<String, Value>,
-    context: &RequestContext,
-    reply: Reply,
-) -> Effects {
-    let (number, kept) = match named(tasks, params, context) {
-        Ok(named) => named,
-        Err(error) => return Effect::Refuse(reply, error).into(),
-    };
-    if let Some(outcome) = kept.outcome() {
-        return give(kept, outcome, reply).into();
-    }
-    match requests.await_task(reply, number) {
-        Ok(()) => Effects::default(),
-        Err(reply) => {
-            let why = format!("{MOST_READS} requests wait for the ends of tasks, and no more can; cancel some first");
-            Effect::Refuse(reply, ErrorObject::new(INTERNAL_ERROR, why)).into()
-        }
-    }
-}
-
-/// Serves `tasks/list`.
-pub(super) fn list(tasks: &Tasks, params: &Map<String, Value>, revision: Revision) -> Result<Value, ErrorObject> {
-    let unknown = || ErrorObject::invalid_params("the cursor is unknown; `nextCursor` of a page gives the next one");
-    let cursor = match params.get("cursor") {
-        None | Some(Value::Null) => None,
-        Some(cursor) => Some(cursor.as_str().ok_or_else(unknown)?),
-    };
-    let (page, next) = tasks.page(cursor, revision).ok_or_else(unknown)?;
-    Ok(list_tasks_result(&page, next, revision))
-}
-
-/// Serves `tasks/cancel`.
-pub(super) fn cancel(
-    tasks: &mut Tasks,
-    (requests, audit): (&mut Requests, &mut Auditor),
-    params: &Map<String, Value>,
-    context: &RequestContext,
-    reply: Reply,
-) -> Effects {
-    let (number, status) = match named(tasks, params, context) {
-        Ok((number, kept)) => (number, kept.task.status),
-        Err(error) => return Effect::Refuse(reply, error).into(),
-    };
-    if !tasks.cancel(number) && !context.revision.is_modern() {
-        let why = format!("the task has ended already: it is {}", status.name());
-        return Effect::Refuse(reply, ErrorObject::invalid_params(why)).into();
-    }
-    let mut effects = Effects::default();
-    if !status.is_terminal() {
-        effects.extend(tell(tasks, requests, number));
-    }
-    if context.revision.is_modern() {
-        effects.extend(acknowledge(reply, context.revision));
-    } else if let Some(kept) = tasks.get(number) {
-        effects.push(Effect::Answer(reply, kept.encode()));
-    }
-    if status.is_terminal() { effects } else { effects.and(give_up((requests, audit), number, context.revision)) }
-}
-
-fn acknowledge(reply: Reply, revision: Revision) -> Effects {
-    Effects::answer(reply, &seal(json!({}), revision, Caching::Once))
-}
-
-/// Ends the call of a task, or prevents it from starting.
-fn give_up((requests, audit): (&mut Requests, &mut Auditor), number: u64, revision: Revision) -> Effects {
-    match requests.cancel_task(number) {
-        None | Some(CancelledTask::Ends) => Effects::default(),
-        Some(CancelledTask::NeverStarts(cancelled)) => {
-            let (effects, reply) = cancelling::tell(audit, *cancelled);
-            let result = CallToolResult::error("the task was cancelled before its command was started");
-            effects.and(Effect::Answer(reply, result.encode(revision)).into())
-        }
-    }
-}
-
-/// Serves `tasks/update`, which brings a person's answers. Answers that nobody is waiting for are ignored.
-pub(super) fn update(
-    tasks: &Tasks,
-    (requests, questions): (&mut Requests, &mut Questions),
-    params: &Map<String, Value>,
-    context: &RequestContext,
-    reply: Reply,
-) -> Effects {
-    let number = match named(tasks, params, context) {
-        Ok((number, _)) => number,
-        Err(error) => return Effect::Refuse(reply, error).into(),
-    };
-    let Some(responses) = params.get("inputResponses").and_then(Value::as_object) else {
-        let why = "`tasks/update` needs `inputResponses`, an object";
-        return Effect::Refuse(reply, ErrorObject::invalid_params(why)).into();
-    };
-    let mut answered = Effects::default();
-    for (key, response) in responses {
-        match questions.answered_in_task((number, key), response, requests) {
-            Ok(effects) => answered.extend(effects),
-            Err(why) => return answered.and(Effect::Refuse(reply, ErrorObject::invalid_params(why)).into()),
-        }
-    }
-    acknowledge(reply, context.revision).and(answered)
-}
-
-/// Handles the expiry of a task: it is forgotten, and its call is ended if it is still running.
-pub(super) fn expired(tasks: &mut Tasks, (requests, audit): (&mut Requests, &mut Auditor), number: u64) -> Effects {
-    let Some(revision) = tasks.get(number).map(|kept| kept.revision) else { return Effects::default() };
-    tasks.forget(number);
-    let mut effects = give_up((requests, audit), number, revision);
-    for reply in requests.take_awaiting(number) {
-        effects.push(Effect::Refuse(reply, ErrorObject::invalid_params("the task has expired and is forgotten")));
-    }
-    effects
-}
-
-/// Forgets all tasks, so that the client of a new session learns nothing about those of the last one.
-pub(super) fn forget_all(tasks: &mut Tasks, (requests, audit): (&mut Requests, &mut Auditor)) -> Effects {
-    let mut effects = Effects::default();
-    for number in tasks.numbers() {
-        effects.push(Effect::Forget(Deadline::Task(number)));
-        effects.extend(expired(tasks, (requests, audit), number));
-    }
-    effects
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 
 use super::budget::Charge;
+use super::replies::Reply;
 use crate::exec::since_1970;
 use crate::jsonrpc::{ErrorObject, encode};
 use crate::mcp::{Revision, Task, TaskPayload, TaskStatus, says_error};
@@ -113,6 +114,20 @@ impl Tasks {
         let kept = KeptTask { task, revision, input_requests: None, outcome: None, _charge: None };
         self.tasks.insert(self.last, kept);
         self.last
+    }
+
+    /// Makes the call of this reply a task, with `first` as its first change; returns its number, and the right to tell the
+    /// client about it.
+    pub(super) fn create(
+        &mut self,
+        reply: &mut Reply,
+        revision: Revision,
+        ttl: Duration,
+        first: TaskChange,
+    ) -> (u64, Reply) {
+        let number = self.begin(revision, ttl);
+        self.change(number, first);
+        (number, reply.become_task(number))
     }
 
     pub(super) fn get(&self, number: u64) -> Option<&KeptTask> {

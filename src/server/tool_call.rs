@@ -1,10 +1,10 @@
 //! What is known about a tool call in addition to its arguments, and how it is answered if it does not run.
 
-use super::effects::{Effect, Effects};
 use super::feedback::Feedback;
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::replies::Reply;
+use super::run::Server;
 use super::session::RequestContext;
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
@@ -44,13 +44,14 @@ impl ToolCall<'_> {
     }
 }
 
-/// Answers a call that does not run; tells the log and the client.
-pub(super) fn not_run(tool_call: ToolCall<'_>, described: &Fields, reply: Reply, why: &NotRun) -> Effects {
-    let (kind, sentence) = (why.kind(), why.to_string());
-    let mut effects = Effects::default();
-    let line = tool_call
-        .describe(|| Fields::of_call(reply.id()).ours("tool", tool_call.tool).and(described).reason(kind, &sentence));
-    effects.log(LogLevel::Info, line.as_str());
-    effects.send(tool_call.feedback(reply.id()).not_run(kind));
-    effects.and(Effect::Answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision)).into())
+impl Server<'_> {
+    /// Answers a call that does not run; tells the log and the client.
+    pub(super) fn not_run(&mut self, tool_call: ToolCall<'_>, described: &Fields, reply: Reply, why: &NotRun) {
+        let (kind, sentence) = (why.kind(), why.to_string());
+        let tool = || Fields::of_call(reply.id()).ours("tool", tool_call.tool);
+        let line = tool_call.describe(|| tool().and(described).reason(kind, &sentence));
+        self.log.write(LogLevel::Info, line.as_str());
+        self.send(tool_call.feedback(reply.id()).not_run(kind));
+        self.answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision));
+    }
 }

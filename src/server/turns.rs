@@ -3,208 +3,180 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::anchor::Anchor;
-use super::asker::Asker;
-use super::auditor::Auditor;
-use super::effects::{Effect, Effects};
-use super::event::{CallEnded, Deadline, HowEnded};
-use super::kept::KeptCalls;
-use super::late_parts::LateParts;
-use super::leftovers::Leftovers;
+use super::event::{CallEnded, Deadline, Event, HowEnded};
 use super::log::Fields;
 use super::not_run::NotRun;
-use super::parts::Parts;
-use super::reading::Background;
-use super::requests::{Finished, LaneName, Pending, Requests, Work};
-use super::shell_runner::{Begun, ShellRunner};
-use super::task_requests;
+use super::requests::{Finished, LaneName, Pending, Work};
+use super::run::Server;
+use super::shell_runner::Begun;
 use super::tasks::TaskChange;
-use super::workers::Workers;
 use crate::config::LogLevel;
-use crate::exec::{End, Looked};
+use crate::exec::{End, Looked, Stop};
 use crate::mcp::{CallToolResult, Revision};
 use crate::tools::{RunsIn, running_result};
 
 /// The shortest run before a call is handed over, unless `--hand-over` is shorter.
 const LEAST_RUN: Duration = Duration::from_millis(500);
 
-/// What runs calls.
-pub(super) struct Runners {
-    pub workers: Workers,
-    pub shell: ShellRunner,
-    pub leftovers: Leftovers,
-    pub asker: Asker,
-    /// What keeps the head of the audit log elsewhere, if the operator has a program for that.
-    pub anchor: Option<Anchor>,
-}
-
-/// The pending calls, the calls that can be asked about, and the audit log.
-type Calls<'a> = (&'a mut Requests, &'a mut KeptCalls, &'a mut Auditor);
-
-/// Starts the calls whose turn it is; those that can't run are answered. While the leftovers of a call are being
-/// searched for, none starts, so that none of its processes can be mistaken for leftovers.
-pub(super) fn start(
-    parts: &LateParts,
-    (requests, background, audit): (&mut Requests, &mut Background, &mut Auditor),
-    runners: &mut Runners,
-) -> Effects {
-    let mut effects = Effects::default();
-    if runners.leftovers.are_looked_for() {
-        return effects;
-    }
-    for lane in [LaneName::Processes, LaneName::Shell, LaneName::Background] {
-        let Background { kept, tasks, .. } = &mut *background;
-        while let Some((key, mut pending, work)) = requests.next(lane) {
-            runners.leftovers.begins(key);
-            audit.begins(key);
-            let (revision, timeout) = (work.revision(), work.timeout());
-            let begun = match work {
-                Work::Process(mut job) => {
-                    let words = std::mem::take(&mut job.shown);
-                    job.spool = parts.keeper().map(|keeper| kept.begin(key, keeper, &words, lane));
-                    job.feed = kept
-                        .get_mut(key)
-                        .filter(|_| job.is_fed())
-                        .map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                    runners.workers.run(job).map(Begun::Runs)
-                }
-                Work::Shell(mut turn) => {
-                    // A call that runs no command prints nothing.
-                    turn.spool = parts
-                        .keeper()
-                        .filter(|_| !turn.shown.is_empty())
-                        .map(|keeper| kept.begin(key, keeper, &turn.shown, lane));
-                    let started = audit.is_on().then(|| turn.started());
-                    let begun = runners.shell.begin(*turn, parts.policy.directories());
-                    if let Some(started) = started.flatten().filter(|_| begun.is_ok()) {
-                        audit.started(key, &started);
-                    }
-                    begun
-                }
-            };
-            match begun {
-                Ok(Begun::Runs(stop)) if lane == LaneName::Background => {
-                    match (pending.reply.task(), parts.task_ttl()) {
-                        (Some(task), _) => effects.push(Effect::Task(task, TaskChange::Runs(key))),
-                        (None, Some(ttl)) if pending.feedback.takes_tasks() => {
-                            let runs = TaskChange::Runs(key);
-                            effects.extend(task_requests::for_pending(tasks, &mut pending, ttl, runs));
-                        }
-                        (None, _) => {}
-                    }
-                    if let Some(reply) = requests.run_in_background(key, pending, stop, false) {
-                        let result = running_result(key, Default::default(), &parts.report, RunsIn::Process);
-                        effects.push(Effect::Answer(reply, result.encode(revision)));
-                    }
-                }
-                Ok(Begun::Runs(stop)) => {
-                    // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
-                    let is_kept = kept.get(key).is_some();
-                    if let Some(after) = parts.hand_over.filter(|after| *after < timeout && is_kept) {
-                        // Even after a long wait in the queue, it gets some time to finish.
-                        let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
-                        effects.push(Effect::Wait(left, Deadline::HandOver(key)));
-                    }
-                    requests.run(key, lane, pending, Some(stop));
-                }
-                Ok(Begun::Ended(ended)) => {
-                    requests.run(key, lane, pending, None);
-                    effects.push(Effect::End(ended));
-                }
-                Err(why) => {
-                    runners.leftovers.ends(key);
-                    kept.forget(key);
-                    requests.give_up(lane);
-                    effects.extend(not_started(audit, (key, pending, revision), &why));
-                }
+impl Server<'_> {
+    /// Starts the calls whose turn it is; those that can't run are answered. While the leftovers of a call are being
+    /// searched for, none starts, so that none of its processes can be mistaken for leftovers.
+    pub(super) fn start_calls(&mut self) {
+        if self.leftovers.are_looked_for() {
+            return;
+        }
+        for lane in [LaneName::Processes, LaneName::Shell, LaneName::Background] {
+            while let Some((key, pending, work)) = self.requests.next(lane) {
+                self.start_call((key, lane), pending, work);
             }
         }
     }
-    effects
-}
 
-/// Answers a call that was allowed but will never start.
-fn not_started(audit: &mut Auditor, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) -> Effects {
-    let mut effects = Effects::default();
-    let line = Fields::of_call(pending.reply.id()).and(&pending.description);
-    effects.log(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
-    audit.not_started(key, Some(&why.to_string()));
-    effects.push(Effect::Answer(pending.reply, CallToolResult::error(why.to_string()).encode(revision)));
-    effects
-}
-
-/// Why a call of the persistent shell would have to wait longer than its client does: the shell runs a call that was
-/// handed over, and nobody has told that one to end.
-pub(super) fn busy(requests: &Requests, kept: &KeptCalls) -> Option<NotRun> {
-    let call = requests.shell_is_busy_with()?;
-    let running = kept.get(call).filter(|running| running.stopped.is_none())?;
-    Some(NotRun::ShellBusy { call, command: running.command.clone() })
-}
-
-/// Answers the calls that wait for the persistent shell, if it will be busy for longer than they can wait.
-pub(super) fn turn_away((requests, kept, audit): Calls<'_>) -> Effects {
-    let mut effects = Effects::default();
-    while let Some(why) = busy(requests, kept) {
-        let Some(waiting) = requests.take_waiting_for_shell() else { break };
-        effects.extend(not_started(audit, waiting, &why));
-    }
-    effects
-}
-
-/// Handles the end of a call's command. The answer waits until the processes that it left behind are gone.
-pub(super) fn ended(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
-    match runners.leftovers.after(ended) {
-        Some(ended) => finish(parts, tables, runners, ended),
-        None => Effects::default(),
-    }
-}
-
-/// Answers a call whose leftovers are gone, or are not waited for any more.
-pub(super) fn looked(parts: &Parts, tables: Calls<'_>, runners: &mut Runners, looked: Looked) -> Effects {
-    let Some(ended) = runners.leftovers.release(looked.key) else { return Effects::default() };
-    let mut effects = Effects::default();
-    if !looked.is_gone {
-        let why = "processes that a call left behind could not be ended in time; the server keeps trying";
-        effects.log(LogLevel::Warn, why);
-    }
-    effects.and(finish(parts, tables, runners, ended))
-}
-
-/// Answers a call, and tells the log and the client of its end.
-fn finish(parts: &Parts, (requests, kept, audit): Calls<'_>, runners: &mut Runners, ended: CallEnded) -> Effects {
-    audit.ended(&ended);
-    let CallEnded { key, result, how, shell, facts: _ } = ended;
-    kept.ended(key, &how);
-    let mut effects = Effects::default();
-    let restarted = shell.as_ref().and_then(|state| state.restarted.clone());
-    match shell {
-        None => runners.workers.release(key),
-        Some(state) => {
-            if let Some(why) = &state.restarted {
-                effects.log(LogLevel::Warn, format!("the persistent shell was restarted: {why}"));
+    fn start_call(&mut self, (key, lane): (u64, LaneName), pending: Pending, work: Work) {
+        self.leftovers.begins(key);
+        self.audit.begins(key);
+        let (revision, timeout) = (work.revision(), work.timeout());
+        match self.begin(key, lane, work) {
+            Ok(Begun::Runs(stop)) if lane == LaneName::Background => {
+                self.runs_in_background(key, pending, stop, revision);
             }
-            runners.shell.take(state, parts.policy.directories());
+            Ok(Begun::Runs(stop)) => {
+                // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
+                let is_kept = self.kept.get(key).is_some();
+                if let Some(after) = self.parts.hand_over.filter(|after| *after < timeout && is_kept) {
+                    // Even after a long wait in the queue, it gets some time to finish.
+                    let left = after.saturating_sub(pending.feedback.age()).max(after.min(LEAST_RUN));
+                    self.inbox.after(left, Deadline::HandOver(key));
+                }
+                self.requests.run(key, lane, pending, Some(stop));
+            }
+            Ok(Begun::Ended(ended)) => {
+                self.requests.run(key, lane, pending, None);
+                self.inbox.put_first(Event::Ended(ended));
+            }
+            Err(why) => {
+                self.leftovers.ends(key);
+                self.kept.forget(key);
+                self.requests.give_up(lane);
+                self.not_started((key, pending, revision), &why);
+            }
         }
     }
-    if parts.hand_over.is_some() {
-        effects.push(Effect::Forget(Deadline::HandOver(key)));
+
+    /// Gives the work to the thread that does it.
+    fn begin(&mut self, key: u64, lane: LaneName, work: Work) -> Result<Begun, NotRun> {
+        match work {
+            Work::Process(mut job) => {
+                let words = std::mem::take(&mut job.shown);
+                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, &words, lane));
+                let kept = self.kept.get_mut(key).filter(|_| job.is_fed());
+                job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
+                self.workers.run(job).map(Begun::Runs)
+            }
+            Work::Shell(mut turn) => {
+                // A call that runs no command prints nothing.
+                let keeper = self.parts.keeper().filter(|_| !turn.shown.is_empty());
+                turn.spool = keeper.map(|keeper| self.kept.begin(key, keeper, &turn.shown, lane));
+                let started = if self.audit.is_on() { turn.started() } else { None };
+                let begun = self.shell.begin(*turn, self.parts.policy.directories());
+                if let Some(started) = started.filter(|_| begun.is_ok()) {
+                    self.audit.started(key, &started);
+                }
+                begun
+            }
+        }
     }
-    let Some(Finished { description, feedback, reply, is_background }) = requests.finish(key) else { return effects };
-    if is_background {
-        runners.shell.tell_later(restarted);
+
+    /// Answers a call that runs in the background from now on.
+    fn runs_in_background(&mut self, key: u64, mut pending: Pending, stop: Stop, revision: Revision) {
+        match (pending.reply.task(), self.parts.task_ttl()) {
+            (Some(task), _) => self.task_changed(task, TaskChange::Runs(key)),
+            (None, Some(ttl)) if pending.feedback.takes_tasks() => {
+                self.make_task(&mut pending, ttl, TaskChange::Runs(key));
+            }
+            (None, _) => {}
+        }
+        if let Some(reply) = self.requests.run_in_background(key, pending, stop, false) {
+            let result = running_result(key, Default::default(), &self.parts.report, RunsIn::Process);
+            self.answer(reply, result.encode(revision));
+        }
     }
-    if parts.log_level >= LogLevel::Info {
-        let line = describe_end(Fields::of_call(feedback.request()).and(&description), &how);
-        effects.log(LogLevel::Info, line.as_str());
+
+    /// Answers a call that was allowed but will never start.
+    fn not_started(&mut self, (key, pending, revision): (u64, Pending, Revision), why: &NotRun) {
+        let line = Fields::of_call(pending.reply.id()).and(&pending.description);
+        self.log.write(LogLevel::Info, line.reason(why.kind(), &why.to_string()).as_str());
+        self.audit.not_started(key, Some(&why.to_string()));
+        self.answer(pending.reply, CallToolResult::error(why.to_string()).encode(revision));
     }
-    // In the modern era a message belongs to a pending request, and a call in the background has been answered.
-    if !is_background || !feedback.revision().is_modern() {
-        effects.send(feedback.ended(&how));
+
+    /// Why a call of the persistent shell would have to wait longer than its client does: the shell runs a call that was
+    /// handed over, and that call has not been stopped.
+    pub(super) fn shell_is_busy(&self) -> Option<NotRun> {
+        let call = self.requests.shell_is_busy_with()?;
+        let running = self.kept.get(call).filter(|running| running.stopped.is_none())?;
+        Some(NotRun::ShellBusy { call, command: running.command.clone() })
     }
-    if let Some(reply) = reply {
-        effects.push(Effect::Answer(reply, result));
+
+    /// Answers the calls that wait for the persistent shell, if it will be busy for longer than they can wait.
+    pub(super) fn turn_away(&mut self) {
+        while let Some(why) = self.shell_is_busy() {
+            let Some(waiting) = self.requests.take_waiting_for_shell() else { break };
+            self.not_started(waiting, &why);
+        }
     }
-    effects
+
+    /// Handles the end of a call's command. The answer waits until the processes that it left behind are gone.
+    pub(super) fn call_ended(&mut self, ended: CallEnded) {
+        if let Some(ended) = self.leftovers.after(ended) {
+            self.finish_call(ended);
+        }
+    }
+
+    /// Answers a call whose leftovers are gone, or are not waited for any more.
+    pub(super) fn looked(&mut self, looked: Looked) {
+        let Some(ended) = self.leftovers.release(looked.key) else { return };
+        if !looked.is_gone {
+            let why = "processes that a call left behind could not be ended in time; the server keeps trying";
+            self.log.write(LogLevel::Warn, why);
+        }
+        self.finish_call(ended);
+    }
+
+    /// Answers a call, and tells the log and the client of its end.
+    fn finish_call(&mut self, ended: CallEnded) {
+        self.audit.ended(&ended);
+        let CallEnded { key, result, how, shell, facts: _ } = ended;
+        self.kept.ended(key, &how);
+        let restarted = shell.as_ref().and_then(|state| state.restarted.clone());
+        match shell {
+            None => self.workers.release(key),
+            Some(state) => {
+                if let Some(why) = &state.restarted {
+                    self.log.write(LogLevel::Warn, &format!("the persistent shell was restarted: {why}"));
+                }
+                self.shell.take(state, self.parts.policy.directories());
+            }
+        }
+        if self.parts.hand_over.is_some() {
+            self.inbox.forget(Deadline::HandOver(key));
+        }
+        let Some(Finished { description, feedback, reply, is_background }) = self.requests.finish(key) else { return };
+        if is_background {
+            self.shell.tell_later(restarted);
+        }
+        if self.parts.log_level >= LogLevel::Info {
+            let line = describe_end(Fields::of_call(feedback.request()).and(&description), &how);
+            self.log.write(LogLevel::Info, line.as_str());
+        }
+        // In the modern era a message belongs to a pending request, and a call in the background has been answered.
+        if !is_background || !feedback.revision().is_modern() {
+            self.send(feedback.ended(&how));
+        }
+        if let Some(reply) = reply {
+            self.answer(reply, result);
+        }
+    }
 }
 
 fn describe_end(fields: Fields, how: &HowEnded) -> Fields {

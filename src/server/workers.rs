@@ -66,7 +66,7 @@ impl Workers {
         loop {
             let assignments = match self.idle.get_mut(&rule).and_then(Vec::pop) {
                 Some(assignments) => assignments,
-                None => self.start(executor.clone(), |_| ())?,
+                None => self.start(executor.clone())?,
             };
             match assignments.send(assignment) {
                 Ok(()) => {
@@ -79,29 +79,14 @@ impl Workers {
         }
     }
 
-    /// Starts a thread in advance, so that it prepares everything that its first command would have to wait for.
-    pub(super) fn prepare(&mut self) {
-        if !self.idle.is_empty() || !self.busy.is_empty() {
-            return;
-        }
-        // If there is no thread, the first command has to wait.
-        let started = self.start(None, |executor| executor.prepare());
-        self.idle.entry(None).or_default().extend(started);
-    }
-
     /// Starts a thread, for the executor of a rule or for the commands of all others.
-    fn start(
-        &self,
-        executor: Option<Arc<dyn Executor>>,
-        first: impl FnOnce(&dyn Executor) + Send + 'static,
-    ) -> io::Result<Assignments> {
+    fn start(&self, executor: Option<Arc<dyn Executor>>) -> io::Result<Assignments> {
         let (assignments, receiver) = mpsc::channel::<Assignment>();
         let mut with = (self.with)();
         with.executor = executor.unwrap_or(with.executor);
         let events = self.events.clone();
         let work = move || {
             own_children();
-            first(&*with.executor);
             while let Ok((job, signal)) = receiver.recv() {
                 let ended = run(&with, &events, *job, signal);
                 if with.executor.has_worn_thread() {

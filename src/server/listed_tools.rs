@@ -1,28 +1,9 @@
-//! What the loop knows of the session.
+//! The list of tools, as clients get it.
 
 use serde_json::Value;
 
-use super::auditor::Auditor;
-use super::outgoing::Outgoing;
-use super::questions::Questions;
-use super::reading::Background;
-use super::requests::Requests;
-use super::roots::Roots;
-use super::session::Session;
 use crate::jsonrpc::encode;
 use crate::mcp::Revision;
-
-/// The state that messages change.
-pub(super) struct State {
-    pub session: Session,
-    pub requests: Requests,
-    pub outgoing: Outgoing,
-    pub roots: Roots,
-    pub tools: ListedTools,
-    pub questions: Questions,
-    pub background: Background,
-    pub audit: Auditor,
-}
 
 /// The list of tools, encoded for each revision in which it was requested. It never changes, and clients request it
 /// often.
@@ -30,6 +11,7 @@ pub(super) struct State {
 pub(super) struct ListedTools(Vec<(Revision, Vec<u8>)>);
 
 impl ListedTools {
+    /// The list in this revision; `make` makes it when it is requested first.
     pub(super) fn encoded(&mut self, revision: Revision, make: impl FnOnce() -> Value) -> Vec<u8> {
         if let Some((_, encoded)) = self.0.iter().find(|(listed, _)| *listed == revision) {
             return encoded.clone();
