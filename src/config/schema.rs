@@ -92,7 +92,7 @@ fn number(spec: &'static Spec) -> Value {
     };
     let is_more = !takes("0s") && !takes("0B");
     let text = match is_more {
-        true => json!({"type": "string", "pattern": pattern, "not": {"pattern": ZERO_PATTERN}}),
+        true => json!({"type": "string", "pattern": pattern, "not": {"type": "string", "pattern": ZERO_PATTERN}}),
         false => json!({"type": "string", "pattern": pattern}),
     };
     match (is_duration, takes("0")) {

@@ -79,7 +79,9 @@ impl Definitions {
             Takes::Integer(least, most) => {
                 json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[+-]?[0-9]+$"})
             }
-            Takes::Duration => json!({"type": "string", "pattern": DURATION_PATTERN, "not": {"pattern": ZERO_PATTERN}}),
+            Takes::Duration => {
+                json!({"type": "string", "pattern": DURATION_PATTERN, "not": {"type": "string", "pattern": ZERO_PATTERN}})
+            }
             Takes::Size => json!({
                 "type": ["integer", "string"],
                 "exclusiveMinimum": 0,
