@@ -321,6 +321,8 @@ impl Config {
         if self.policy.value.is_empty() && self.profile.value.is_empty() && entries.is_empty() {
             return Ok(());
         }
+        let star = single.iter().filter(|entry| *entry == "*").map(entry(Effect::Allow));
+        let entries: Vec<ListEntry> = entries.into_iter().chain(star).collect();
         let texts = file::policies(&self.policy, &self.surroundings.directory, from)?;
         if self.audit.value.is_some() {
             let digest = |text: &PolicyText| (text.file.clone(), Sha256::of(&text.text));

@@ -32,6 +32,9 @@ pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     if entry.chars().any(char::is_control) {
         return Err(Wrong::ControlInCommand { found: printable(entry) });
     }
+    if let Some(instead) = of_another_tool(entry) {
+        return Err(Wrong::PatternOfAnotherTool { found: printable(entry), instead: printable(&instead) });
+    }
     if entry.starts_with('@') && entry != SHELL_SET {
         return Err(Wrong::UnknownSet { found: printable(entry) });
     }
@@ -50,9 +53,17 @@ pub(super) fn command(entry: &str) -> Result<String, Wrong> {
     }
 }
 
-/// Reads an entry of the list of commands that a person must approve: as on the allow-list, but not `*`.
-pub(super) fn asked(entry: &str) -> Result<String, Wrong> {
-    if entry == "*" { Err(Wrong::StarToAsk) } else { command(entry) }
+/// What to write instead of a pattern of another tool: `git diff` for `git diff:*`, `git diff *` or `Bash(git diff:*)`.
+fn of_another_tool(entry: &str) -> Option<String> {
+    let (tool, inner) = entry.strip_suffix(')').and_then(|entry| entry.split_once('(')).unwrap_or(("", entry));
+    let is_tool = tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.chars().all(|c| c.is_ascii_alphanumeric());
+    let words = inner.trim_end_matches('*').trim_end_matches([':', ' ']);
+    match (is_tool, words) {
+        (true, "") => Some("*".to_owned()),
+        (true, words) => Some(words.to_owned()),
+        (false, "") => None,
+        (false, words) => (inner == entry && words != entry && entry.ends_with('*')).then(|| words.to_owned()),
+    }
 }
 
 /// Reads a program of the operator's with its arguments, split as a POSIX shell splits them. So on Windows too, a `\` is

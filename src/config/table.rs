@@ -85,7 +85,7 @@ pub static SETTINGS: &[Spec] = &[
         group: Group::Commands,
         default: "none",
         help: "Commands that a person must approve each time, or commands and subcommands (git push)",
-        set: |config, given| given.all(entry::asked).map(|list| config.ask = list.map(entry::with_sets)),
+        set: |config, given| given.all(entry::command).map(|list| config.ask = list.map(entry::with_sets)),
         show: |config| shown(&config.ask, |names| joined(names, String::clone)),
     },
     Spec {

@@ -28,9 +28,14 @@ pub enum Wrong {
     /// An empty text instead of a path: joined to a directory, it would silently mean that directory.
     #[error("expected a path, found an empty text; leave the setting out for its default")]
     EmptyPath,
-    /// `*` in a list that has to name each command.
-    #[error("`*` names no command that a person could approve; name the commands")]
-    StarToAsk,
+    /// A pattern as other tools have them, such as `git diff:*` or `Bash(git log)`.
+    #[error("`{found}` is a pattern of another tool; write `{instead}`, which takes any arguments")]
+    PatternOfAnotherTool {
+        /// The entry.
+        found: String,
+        /// What to write.
+        instead: String,
+    },
     /// A program of the operator's that can't be split into words.
     #[error("`{found}` is not a command line; expected a program and its arguments, with every quote closed")]
     NoProgram {

@@ -122,8 +122,10 @@ impl AllowList {
         match exact.or_else(|| if cfg!(windows) { folded() } else { None }) {
             Some(name) if self.rules.describes(name) => self.rules.get(name).cloned().map(Rule::Described),
             Some(name) => Some(Rule::Entry(name.clone())),
-            None if self.any => Some(Rule::Any),
-            None => None,
+            None => match self.rules.for_others(word) {
+                Some(asked) => Some(Rule::Described(asked)),
+                None => self.any.then_some(Rule::Any),
+            },
         }
     }
 
@@ -147,7 +149,8 @@ impl AllowList {
         if self.any {
             "every command".to_owned()
         } else {
-            let listed = self.listed();
+            let others = self.rules.for_others("").map(|_| "any other command that a person approves".to_owned());
+            let listed: Vec<String> = self.listed().into_iter().chain(others).collect();
             if listed.is_empty() { "none".to_owned() } else { listed.join(", ") }
         }
     }

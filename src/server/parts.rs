@@ -158,7 +158,7 @@ impl Parts {
         let processes =
             Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
         let ask = configured::ask_settings(config, &programs, &search_path);
-        let asks = allow.rules().iter().any(|rule| rule.asks());
+        let asks = allow.rules().ask();
         Self {
             shell,
             ask,

@@ -138,7 +138,7 @@ impl Parts {
         problems.extend(self.policy.directories().contradictions());
         problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
         let allow = self.policy.allow_list();
-        if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() {
+        if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() && !allow.rules().ask() {
             problems.push(NOTHING_ALLOWED.to_owned());
         }
         problems.extend(self.launcher.as_ref().err().map(ToString::to_string));

@@ -259,6 +259,99 @@ fn a_rule_has_the_last_word_on_the_environment_the_input_the_time_and_the_exit_c
     assert!(away.contains("`sh` may not run in this directory"), "{away}");
 }
 
+/// The arguments, and what is decided, or a part of the error.
+#[test]
+fn entries_of_lists_add_to_profiles_and_a_star_stands_for_all_that_nothing_describes() {
+    let project = Project::new();
+    let path = project.path("project/tool");
+    fs::write(&path, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let git = ["--profile", "git-readonly"];
+    let beside = |entry: [&'static str; 2]| [&git[..], &entry].concat();
+    let everything = vec!["--allow", "*", "--ask", "git push"];
+    let but_log = vec!["--ask", "*", "--allow", "git log,ls"];
+    for (flags, line, expected) in [
+        (beside(["--allow", "git add"]), "git add -A", "allowed"),
+        (beside(["--allow", "git add"]), "git log -3", "allowed"),
+        (beside(["--allow", "git add"]), "git log --output=x", "refused"),
+        (beside(["--allow", "git add"]), "git push", "refused"),
+        (beside(["--allow", "git add"]), "git -C .. add x", "refused"),
+        (beside(["--allow", "git stash drop"]), "git stash drop", "allowed"),
+        (beside(["--allow", "git stash drop"]), "git stash list", "allowed"),
+        (beside(["--allow", "git stash drop"]), "git stash clear", "refused"),
+        (beside(["--ask", "git push"]), "git push origin main", "ask"),
+        (beside(["--ask", "git push"]), "git log", "allowed"),
+        (beside(["--allow", "git log"]), "git log", "`git log` is described here and in profile git-readonly"),
+        (beside(["--ask", "git log"]), "git log", "`git log` is described here and in profile git-readonly"),
+        (beside(["--allow", "git remote show"]), "git remote", "is described here and in profile git-readonly"),
+        (beside(["--ask", "git"]), "git log", "`git` is described here and in profile git-readonly"),
+        (everything.clone(), "git push", "ask"),
+        (everything.clone(), "git push origin main", "ask"),
+        (everything.clone(), "git -C . push", "ask"),
+        (everything.clone(), "git -c a=b -p push", "ask"),
+        (everything.clone(), "git log -3", "allowed"),
+        (everything.clone(), "git", "allowed"),
+        (everything.clone(), "git commit -m @push", "allowed"),
+        (everything.clone(), "ls /", "allowed"),
+        (vec!["--allow", "*,git log", "--ask", "git push"], "git log", "allowed"),
+        ([&git[..], &everything].concat(), "git push", "ask"),
+        ([&git[..], &everything].concat(), "git commit", "refused"),
+        (vec!["--ask", "*"], "sort a", "ask"),
+        (vec!["--ask", "*"], "./tool", "ask"),
+        (vec!["--ask", "*", "--allow", "*"], "sort a", "ask"),
+        ([&git[..], &["--ask", "*"]].concat(), "sort a", "ask"),
+        ([&git[..], &["--ask", "*"]].concat(), "git log", "allowed"),
+        (but_log.clone(), "ls -l", "allowed"),
+        (but_log.clone(), "git log -3", "allowed"),
+        (but_log.clone(), "git -C . log", "ask"),
+        (but_log, "git push", "ask"),
+        (vec!["--allow", "git diff:*"], "ls", "`git diff:*` is a pattern of another tool; write `git diff`"),
+        (vec!["--allow", "git *"], "ls", "`git *` is a pattern of another tool; write `git`"),
+        (vec!["--allow", "git:*"], "ls", "`git:*` is a pattern of another tool; write `git`"),
+        (vec!["--allow", "npm*"], "ls", "`npm*` is a pattern of another tool; write `npm`"),
+        (vec!["--ask", "Bash(git log)"], "ls", "`Bash(git log)` is a pattern of another tool; write `git log`"),
+        (
+            vec!["--allow", "Bash(git diff:*)"],
+            "ls",
+            "`Bash(git diff:*)` is a pattern of another tool; write `git diff`",
+        ),
+        (vec!["--allow", "Bash(*)"], "ls", "`Bash(*)` is a pattern of another tool; write `*`"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir(project.path("project"));
+        let output = command.arg("check").args(&flags).arg("--").args(words).output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let is_word = !expected.contains(' ');
+        let is_right = if is_word { said.lines().any(|line| line == expected) } else { said.contains(expected) };
+        assert!(is_right, "{flags:?} {line}: expected {expected}, came {said}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_subcommand_that_is_added_to_a_profile_can_write_in_its_sandbox() {
+    let project = Project::new();
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(words).current_dir(project.path("project")).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        assert!(command.output().unwrap().status.success(), "{words:?}");
+    };
+    fs::remove_dir_all(project.path("project/.git")).unwrap();
+    git(&["init", "-q"]);
+    for (flags, is_added) in [(vec!["--allow", "git add"], true), (vec!["--ask", "git push"], false)] {
+        let mut server = Server::command(&[&["--profile", "git-readonly", "--project-dir", "."], &flags[..]].concat())
+            .dir(project.path("project"))
+            .start();
+        server.initialize("2025-11-25");
+        let result = server.call("execute_process", json!({"file": "git", "args": ["add", "a"]}));
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        assert_eq!(text.contains("exit_code: 0"), is_added, "{text}");
+        server.close_stdin();
+        server.wait_exit();
+    }
+}
+
 #[test]
 fn a_subcommand_has_the_environment_of_its_command_and_over_it_its_own() {
     let project = Project::new();

@@ -74,6 +74,8 @@ pub(crate) fn profile_describing(command: &str) -> Option<&'static str> {
 pub struct Rules {
     commands: Vec<DescribedBy>,
     by_name: HashMap<String, usize>,
+    /// Whether a person is asked about every command that nothing describes.
+    asks_others: bool,
     warnings: Vec<PolicyWarning>,
 }
 
@@ -142,9 +144,19 @@ impl Rules {
         self.commands.iter().any(|command| matches!(command, DescribedBy::Profile(..)))
     }
 
-    /// Whether no command is described.
+    /// Whether nothing is described.
     pub fn is_empty(&self) -> bool {
-        self.commands.is_empty()
+        self.commands.is_empty() && !self.asks_others
+    }
+
+    /// The rule for a command that nothing describes, if a person is asked about every such command.
+    pub(crate) fn for_others(&self, name: &str) -> Option<Arc<CommandRule>> {
+        self.asks_others.then(|| load::asked(name))
+    }
+
+    /// Whether a person has to approve some calls.
+    pub fn ask(&self) -> bool {
+        self.asks_others || self.iter().any(|rule| rule.asks())
     }
 
     /// Warnings to the operator.

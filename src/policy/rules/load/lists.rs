@@ -1,10 +1,13 @@
 //! Makes rules for commands that are only on a list, without a policy: allow-list entries with a subcommand, and commands that
-//! a person has to approve.
+//! a person has to approve. Beside a profile that describes the command, such entries add subcommands to it.
 
 use std::sync::Arc;
 
 use super::super::error::PolicyWarning;
-use super::super::grammar::{Arguments, CommandRule, Effect, EnvRule, Level, Options, Origin, PolicySource, Syntax};
+use super::super::grammar::{
+    Arguments, CommandRule, Effect, EnvRule, Form, Level, Operand, Options, Origin, PolicySource, Restriction, Syntax,
+    TextType, ValueType,
+};
 use super::super::profiles::Profile;
 use super::{Described, ListEntry};
 
@@ -13,7 +16,12 @@ type Entry<'e> = (Vec<&'e str>, Effect);
 
 /// Makes a rule for each command that the entries name. An entry takes any arguments. If one entry begins with another, the
 /// stricter decision holds for both: a list can't describe calls of `git stash` that are not `git stash drop`.
-pub(super) fn described(entries: &[ListEntry]) -> Described {
+///
+/// With the entry `*`, all other calls of such a command are decided as `*` says, unless `has_profile` says that a profile
+/// describes it.
+pub(super) fn described(entries: &[ListEntry], has_profile: impl Fn(&str) -> bool) -> Described {
+    let (star, entries): (Vec<&ListEntry>, Vec<&ListEntry>) = entries.iter().partition(|entry| entry.text == "*");
+    let others = star.iter().map(|entry| entry.effect).max();
     let mut commands: Vec<(&str, Vec<Entry<'_>>)> = Vec::new();
     for entry in entries {
         // A path may hold blanks, so it is not split.
@@ -26,12 +34,16 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
             None => commands.push((name, vec![words])),
         }
     }
-    let mut described = Described::default();
+    let mut described = Described { asks_others: others == Some(Effect::Ask), ..Described::default() };
     for (name, entries) in commands {
         let asks = entries.iter().any(|(_, effect)| *effect == Effect::Ask);
         let source = Arc::new(if asks { PolicySource::Ask } else { PolicySource::Allow });
         let origin = Origin { source, line: 0 };
-        let level = level_of(vec![name.to_owned()], &origin, &entries);
+        let is_whole = entries.iter().any(|(words, _)| words.is_empty());
+        let level = match others.filter(|_| !is_whole && !has_profile(name)) {
+            Some(others) => level_among_others(name, &origin, entries.clone(), others),
+            None => level_of(vec![name.to_owned()], &origin, &entries),
+        };
         let allows_one = entries.iter().any(|(_, effect)| *effect == Effect::Allow);
         if let Some(profile) = Profile::describing(name).filter(|_| allows_one) {
             let second = entries.iter().find_map(|(words, _)| words.first());
@@ -39,6 +51,10 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
                 // The operator probably typed a blank instead of a comma.
                 Some(second) => format!(
                     "`{second}` is taken for a subcommand of `{name}`; to allow both commands, put a comma between them"
+                ),
+                None if has_profile(name) => format!(
+                    "a subcommand with any arguments is added to the profile's rule for `{name}`: it has the profile's environment \
+                     and sandbox, and the calls of `{name}` may now write"
                 ),
                 None => format!(
                     "a subcommand of `{name}` with any arguments is allowed; the profile `{}` is narrower",
@@ -51,6 +67,71 @@ pub(super) fn described(entries: &[ListEntry]) -> Described {
         described.commands.push(Arc::new(CommandRule { stdin: true, ..rule }));
     }
     described
+}
+
+/// The level of a command of which only some calls are on a list, while `others` is decided for all others.
+///
+/// A word may be anywhere: `git -C DIR push` is `git push`, too. So a call is asked about if any of its words is the last one of
+/// an entry.
+fn level_among_others(name: &str, origin: &Origin, entries: Vec<Entry<'_>>, others: Effect) -> Level {
+    let (looser, stricter): (Vec<Entry<'_>>, Vec<Entry<'_>>) =
+        entries.into_iter().filter(|(_, effect)| *effect != others).partition(|(_, effect)| *effect < others);
+    let restriction = |(words, effect): &Entry<'_>| Restriction {
+        effect: *effect,
+        value: ValueType::OneOf(words.last().map(|word| (*word).to_owned()).into_iter().collect()),
+        reason: None,
+        origin: origin.clone(),
+    };
+    let words = Operand {
+        name: Some("WORD".to_owned()),
+        origin: origin.clone(),
+        value: ValueType::Text(TextType { first: "-+@".to_owned(), max_length: usize::MAX, ..TextType::default() }),
+        restrictions: stricter.iter().map(restriction).collect(),
+        least: 0,
+        most: None,
+        is_secret: false,
+    };
+    let form = Form {
+        origin: origin.clone(),
+        effect: others,
+        reason: None,
+        options: Options::default(),
+        operands: vec![words],
+        after_double_dash: None,
+    };
+    let below = level_of(vec![name.to_owned()], origin, &looser);
+    let subcommands = match below.arguments {
+        Arguments::Described { ref subcommands, .. } => subcommands.clone(),
+        Arguments::Any { .. } => Vec::new(),
+    };
+    let arguments = Arguments::Described { options: Options::default(), forms: vec![form], subcommands };
+    Level { syntax: Syntax::Operands, order: Syntax::Operands.order(), arguments, ..below }
+}
+
+/// The level of a command with any arguments.
+pub(super) fn any(name: &str, origin: &Origin, effect: Effect) -> Level {
+    level_of(vec![name.to_owned()], origin, &[(Vec::new(), effect)])
+}
+
+/// Adds the subcommands of an entry to the level of a profile. Whether the profile had none of them.
+pub(super) fn add(level: &mut Level, entry: &Level) -> bool {
+    let is_command = level.path.len() == 1;
+    let (Arguments::Described { subcommands, .. }, Arguments::Described { subcommands: new, .. }) =
+        (&mut level.arguments, &entry.arguments)
+    else {
+        return false;
+    };
+    // The words after a subcommand that has none itself are described already.
+    if subcommands.is_empty() && !is_command {
+        return false;
+    }
+    new.iter().all(|new| match subcommands.iter_mut().find(|level| level.name() == new.name()) {
+        Some(level) => add(level, new),
+        None => {
+            subcommands.push(new.clone());
+            true
+        }
+    })
 }
 
 /// The level with these subcommands. It takes any arguments if an entry ends here.

@@ -105,6 +105,8 @@ pub(super) struct Described {
     commands: Vec<Arc<CommandRule>>,
     /// The commands of shipped profiles that it uses: the profile, and the command's place among its commands.
     shipped: Vec<(&'static Profile, usize)>,
+    /// Whether a person is asked about every command that nothing describes.
+    asks_others: bool,
     warnings: Vec<PolicyWarning>,
 }
 
@@ -185,8 +187,44 @@ impl Rules {
             let source = Arc::new(PolicySource::File(file.file.clone()));
             rules.take(describe(&file.text, &source, &mut used)?)?;
         }
-        rules.take(lists::described(entries))?;
+        let has_profile = |name: &str| rules.of_profile(name).is_some();
+        let mut described = lists::described(entries, has_profile);
+        rules.asks_others = described.asks_others;
+        let (beside, alone) = std::mem::take(&mut described.commands)
+            .into_iter()
+            .partition::<Vec<_>, _>(|command| rules.of_profile(&command.name).is_some());
+        beside.iter().try_for_each(|entry| rules.add_to_profile(entry))?;
+        rules.take(Described { commands: alone, ..described })?;
         Ok(rules)
+    }
+
+    /// The place of the command of this name, and its rule, if a profile describes it.
+    fn of_profile(&self, name: &str) -> Option<(usize, &Arc<CommandRule>)> {
+        let place = *self.by_name.get(name)?;
+        match self.commands.get(place)? {
+            described @ DescribedBy::Profile(..) => Some((place, described.rule()?)),
+            DescribedBy::Source(_) => None,
+        }
+    }
+
+    /// Adds the subcommands that entries of lists name to the rule of a profile.
+    fn add_to_profile(&mut self, entry: &CommandRule) -> Result<(), PolicyError> {
+        let Some((place, base)) = self.of_profile(&entry.name) else { return Ok(()) };
+        // The examples say what the profile alone decides.
+        let mut rule = CommandRule { read_only: false, examples: Vec::new(), ..CommandRule::clone(base) };
+        if !lists::add(&mut rule.level, &entry.level) {
+            let titles: Vec<String> = entry.level.levels().iter().map(|level| level.title()).collect();
+            let command = titles.into_iter().next_back().unwrap_or_default();
+            let problem = Problem::CommandTwice { command, first: base.origin.clone() };
+            return Err(PolicyError { origin: entry.origin.clone(), problem });
+        }
+        if rule.sandbox.writes_nothing() {
+            rule.sandbox.writes = Some(true);
+        }
+        if let Some(command) = self.commands.get_mut(place) {
+            *command = DescribedBy::Source(Arc::new(rule));
+        }
+        Ok(())
     }
 
     fn take(&mut self, described: Described) -> Result<(), PolicyError> {
@@ -208,6 +246,15 @@ impl Rules {
         self.commands.push(command);
         Ok(())
     }
+}
+
+/// The rule for a command of which every call is asked about.
+pub(super) fn asked(name: &str) -> Arc<CommandRule> {
+    let origin = Origin { source: Arc::new(PolicySource::Ask), line: 0 };
+    Arc::new(CommandRule {
+        stdin: true,
+        ..CommandRule::new(name.to_owned(), origin.clone(), lists::any(name, &origin, Effect::Ask))
+    })
 }
 
 /// Finds a shipped profile.
