@@ -6,6 +6,7 @@
 //!
 //! - [`jsonrpc`], [`mcp`]: messages, and the differences between revisions of the protocol.
 //! - `text`: makes text from outside safe to show in a log, a message or on a terminal.
+//! - [`lines`]: reads a line of several commands into a tree; nothing runs one yet.
 //! - `random`: random bytes, and names made from them.
 //! - `files`: files and directories, held open from the check to the use.
 //! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
@@ -69,6 +70,7 @@ pub mod exec;
 mod files;
 mod integrity;
 pub mod jsonrpc;
+pub mod lines;
 mod lint;
 pub mod mcp;
 pub mod policy;

@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("jsonrpc", &["text"]),
     ("mcp", &["text"]),
+    ("lines", &["text"]),
     ("random", &[]),
     ("files", &["random"]),
     ("poll", &[]),
