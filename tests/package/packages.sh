@@ -89,4 +89,31 @@ if [ -e "$kept/ready" ]; then
 else
     echo "not run: twine and uv can't be had here"
 fi
+echo "-- the platforms that this machine is not: the name, the tag and the mode, from the first bytes of a binary"
+made() {
+    python3 - "$1" "$work/header" <<'SCRIPT'
+import struct, sys
+elf = lambda machine: b"\x7fELF" + bytes(14) + struct.pack("<H", machine) + bytes(12) + struct.pack("<Q", 64) + bytes(14) + struct.pack("<HH", 56, 0) + bytes(8)
+header = {
+    "linux-x64": elf(62), "linux-arm64": elf(183), "darwin-x64": b"\xcf\xfa\xed\xfe\x07\0\0\x01", "darwin-arm64": b"\xcf\xfa\xed\xfe\x0c\0\0\x01",
+    "win32-x64": b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<H", 0x8664),
+}[sys.argv[1]]
+open(sys.argv[2], "wb").write(header)
+SCRIPT
+    rm -rf "$work/other"
+    ALLOWEXEC=$work/header timeout 60 packages/build.sh "$work/other" >/dev/null
+    tar -tvf "$work/other/npm/allowexec-$1-$version.tgz" | sed -n 's|^\(-[rwx-]*\) .* package/\(bin/.*\)|\1 \2|p'
+    basename "$work"/other/pypi/*.whl .whl | cut -d - -f 5
+}
+cd "$root"
+expect "$(made linux-x64)" $'-rwxr-xr-x bin/allowexec\nmanylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64'
+expect "$(made linux-arm64)" $'-rwxr-xr-x bin/allowexec\nmanylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64'
+expect "$(made darwin-x64)" $'-rwxr-xr-x bin/allowexec\nmacosx_10_12_x86_64'
+expect "$(made darwin-arm64)" $'-rwxr-xr-x bin/allowexec\nmacosx_11_0_arm64'
+expect "$(made win32-x64)" $'-rwxr-xr-x bin/allowexec.exe\nwin_amd64'
+echo '#!/bin/sh' >"$work/header"
+if ALLOWEXEC=$work/header packages/build.sh "$work/none" 2>/dev/null; then
+    echo "a text is no binary" >&2
+    exit 1
+fi
 echo "packages: all as they should be"
