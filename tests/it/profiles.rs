@@ -516,6 +516,62 @@ fn git_itself_as_the_filter_of_a_hostile_repository_changes_nothing_in_the_sandb
     }
 }
 
+#[test]
+fn git_takes_and_prints_the_names_that_files_and_branches_have() {
+    if !have(&["git"]) {
+        return;
+    }
+    let hostile = Hostile::new();
+    let names = ["app/(auth)/[slug]/page.tsx", "a file.md", "résumé.md", "読む.md", "odd'#&;.md"];
+    for name in names {
+        hostile.write(&format!("project/{name}"), &format!("text of {name}\n"));
+    }
+    let who = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"];
+    for words in [&["init", "-q"][..], &["add", "."], &["commit", "-q", "-m", "one"], &["branch", "feature/#12"]] {
+        hostile.make("project", &[&["git"], &who[..], words].concat());
+    }
+    for name in names {
+        hostile.write(&format!("project/{name}"), "other\n");
+    }
+    let rules = profile("git-readonly");
+    let run = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let (output, ..) = hostile.run(rules.get("git").unwrap(), &words);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for name in names {
+        for revision in ["HEAD", "feature/#12"] {
+            assert_eq!(run(&["git", "show", &format!("{revision}:{name}")]), format!("text of {name}\n"));
+        }
+        assert_eq!(run(&["git", "diff", "--name-only", "--", name]).trim_end(), name);
+        for list in [
+            &["git", "ls-files"][..],
+            &["git", "diff", "--name-only"],
+            &["git", "ls-tree", "-r", "--name-only", "HEAD"],
+        ] {
+            assert!(run(list).lines().any(|line| line == name), "{list:?} {name}: {}", run(list));
+        }
+    }
+    assert!(run(&["git", "log", "--oneline", "main...feature/#12"]).is_empty());
+}
+
+/// A refusal of a pattern says so, and does not take it for a path.
+#[test]
+fn what_is_wrong_with_a_pattern_is_said_of_the_pattern() {
+    for (profile, line) in
+        [("search", "grep"), ("ripgrep", "rg"), ("git-readonly", "git grep"), ("coreutils-readonly", "sed")]
+    {
+        let rules = self::profile(profile);
+        let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let rule = rules.get(&words[0]).unwrap();
+        words.extend(["x".repeat(5000), "a".to_owned()]);
+        let refusal = decide_example(rule, &words).refusal.unwrap();
+        let is_named = ["as PATTERN", "as SCRIPT"].iter().any(|name| refusal.contains(name));
+        assert!(is_named && !refusal.contains("as PATH") && !refusal.contains("as FILE"), "{line}: {refusal}");
+    }
+}
+
 /// Commits, restores and switches in the sandbox of `git-commit`: the attributes of files count, and what they name is not started.
 #[test]
 fn git_commits_in_a_hostile_repository_without_starting_what_it_names() {

@@ -53,11 +53,20 @@ fn may_begin(text: &str, first: &str, position: Position) -> bool {
 }
 
 fn is_text(text: &str, of: &TextType) -> bool {
-    let is_relative = || !text.starts_with(is_slash) && !text.split(is_slash).any(|part| part == "..");
+    let is_relative =
+        || !text.starts_with(is_slash) && !begins_with_drive(text) && !text.split(is_slash).any(|part| part == "..");
     text.chars().count() <= of.max_length
         && holds_all(of.chars.as_ref(), text)
         && (!of.relative || is_relative())
         && (of.must_begin.is_empty() || of.must_begin.iter().any(|beginning| text.starts_with(beginning.as_str())))
+}
+
+/// Whether it begins with a drive of Windows, such as `C:/`.
+fn begins_with_drive(text: &str) -> bool {
+    let mut characters = text.chars();
+    let is_drive =
+        characters.next().is_some_and(|letter| letter.is_ascii_alphabetic()) && characters.next() == Some(':');
+    cfg!(windows) && is_drive && characters.next().is_some_and(is_slash)
 }
 
 fn is_slash(character: char) -> bool {
