@@ -12,6 +12,9 @@ use super::subcommand::{Subcommand, named};
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{escape, nearest};
 
+/// The name by which a subcommand asks whether `--` was given.
+pub(super) const DASHES: &str = "--";
+
 /// The command line, read.
 pub(super) struct Arguments {
     pub subcommand: Subcommand,
@@ -39,6 +42,9 @@ impl Arguments {
         let mut flags = Flags::default();
         let mut name: Option<Name> = None;
         let mut own = Own::default();
+        if dashes.is_some() {
+            own.given.add(DASHES, String::new());
+        }
         // Whether the flag of a setting was read last.
         let mut was_setting = false;
         while let Some(argument) = parser.next()? {

@@ -377,3 +377,23 @@ fn suggest_allows_the_refused_calls_and_little_more() {
     assert_eq!((&report["calls"], &report["commands"]), (&5.into(), &serde_json::json!(["git", "tool"])), "{report}");
     assert_eq!(run(&place, &["policy", "suggest", "none"]).0, 2);
 }
+
+#[test]
+fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
+    let suggest = |flags: &[&str], command: &[&str]| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let output = program.args(["policy", "suggest"]).args(flags).arg("--").args(command).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in [&["git", "add", "-A"][..], &["git add -A"]] {
+        let text = suggest(&["--profile", "git-readonly"], command);
+        assert!(text.contains("\"add\":") && text.contains("\"-A\""), "{text}");
+        serde_yaml::from_str::<serde_json::Value>(&text).unwrap();
+    }
+    let text = suggest(&[], &["git", "-C", "web", "status"]);
+    assert!(!text.contains("\"web\":") && text.contains("\"status\":"), "{text}");
+    // What is allowed already needs no rule.
+    let text = suggest(&["--profile", "git-readonly"], &["git", "status"]);
+    assert!(text.contains("0 refused calls") && !text.contains("commands:"), "{text}");
+}

@@ -21,6 +21,7 @@ mod test;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
+use super::arguments::DASHES;
 use super::error::CliError;
 use super::own_flags::Given;
 use super::subcommand::{check_flags, named, some, word};
@@ -66,6 +67,11 @@ pub(super) enum Action {
         /// Recorded sessions.
         transcripts: Vec<String>,
     },
+    /// Suggests a rule for one command.
+    SuggestFor {
+        /// Its words.
+        command: Vec<String>,
+    },
 }
 
 /// The name of each action on the command line.
@@ -92,6 +98,9 @@ impl Action {
                 let (old, new) =
                     both.ok_or(CliError::Missing { subcommand: "policy", what: "two policies after `diff`" })?;
                 Ok(Self::Diff { old, new, transcripts: words.collect() })
+            }
+            _ if given.is_given(DASHES) => {
+                Ok(Self::SuggestFor { command: some(words, "policy", "a command after `suggest --`")? })
             }
             _ => Ok(Self::Suggest { transcripts: some(words, "policy", "the file of a transcript after `suggest`")? }),
         }
@@ -124,6 +133,7 @@ pub(super) fn run(
         }
         Action::Diff { old, new, transcripts } => diff::run(old, new, transcripts, json),
         Action::Suggest { transcripts } => suggest::run(&config()?, transcripts, json),
+        Action::SuggestFor { command } => suggest::run_for(&config()?, command, json),
     }
 }
 

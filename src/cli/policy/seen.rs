@@ -26,6 +26,8 @@ impl Seen {
         let syntax = known.map_or(Syntax::Gnu, |level| level.syntax);
         let (mut operands, mut after_double_dash) = (Vec::new(), None);
         let mut rest = words.iter().enumerate();
+        // An option that the profile does not describe, just before this word.
+        let mut unknown: Option<String> = None;
         while let Some((index, word)) = rest.next() {
             if word == "--" && syntax != Syntax::Operands {
                 after_double_dash = Some(words.get(index + 1..).unwrap_or_default().to_vec());
@@ -34,6 +36,14 @@ impl Seen {
             let is_option = word.starts_with('-') && word != "-" && syntax != Syntax::Operands;
             if !is_option {
                 let below = known.filter(|_| operands.is_empty()).and_then(|level| subcommands(level));
+                let is_below = |below: &[Level]| below.iter().any(|level| level.path.last() == Some(word));
+                if let (Some(option), Some(_)) = (unknown.take(), below.filter(|below| !is_below(below))) {
+                    // `git -C web status`: no subcommand has that name, so it is the option's value.
+                    let seen = self.options.entry(option).or_insert((BTreeSet::new(), None));
+                    seen.0.insert(word.clone());
+                    seen.1 = Some(ValuePlace::Anywhere);
+                    continue;
+                }
                 if let Some(below) = below {
                     let level = below.iter().find(|level| level.path.last() == Some(word));
                     self.subcommands
@@ -45,7 +55,9 @@ impl Seen {
                 operands.push(word.clone());
                 continue;
             }
+            unknown = None;
             for (spelling, value, place) in split(word, syntax, known) {
+                unknown = (value.is_none() && place_of(&spelling, known).is_none()).then(|| spelling.clone());
                 let value = match (value, place) {
                     (None, Some(ValuePlace::Anywhere)) => rest.next().map(|(_, value)| value.clone()),
                     (value, _) => value,

@@ -16,6 +16,7 @@ use super::rule_yaml::{Printed, command};
 use super::seen::Seen;
 use crate::config::Config;
 use crate::integrity::{Reach, reach_of};
+use crate::policy::CommandLine;
 use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_names, written};
 use crate::server::{Asked, Parts};
 use crate::text::escape;
@@ -33,9 +34,26 @@ pub(super) fn run(config: &Config, transcripts: &[String], json: bool) -> Result
         let read = recorded::read(file, &config.surroundings.directory).map_err(|why| CliError::Transcript { why })?;
         calls.extend(read.into_iter().filter(|call| call.was_refused && is_refused(&parts, call)));
     }
+    print_rules(config, &calls, json)
+}
+
+/// Prints the rules for one command: one word is a command line, several are a program and its arguments.
+pub(in crate::cli) fn run_for(config: &Config, command: &[String], json: bool) -> Result<Outcome, CliError> {
+    let words = match command {
+        [line] => {
+            CommandLine::parse(line).map_err(|error| CliError::Policy { why: error.to_string() })?.words().to_vec()
+        }
+        words => words.to_vec(),
+    };
+    let call = Recorded { at: String::new(), words, cwd: None, was_refused: true };
+    let calls: Vec<Recorded> = Some(call).filter(|call| is_refused(&Parts::new(config), call)).into_iter().collect();
+    print_rules(config, &calls, json)
+}
+
+fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcome, CliError> {
     let names: Vec<String> = profile_names().map(str::to_owned).collect();
     let known = Rules::read(&[], &names, &[]).map_err(|error| CliError::Policy { why: error.to_string() })?;
-    let (commands, skipped) = suggest(&calls, &known, &config.rules);
+    let (commands, skipped) = suggest(calls, &known, &config.rules);
     let mut text = format!(
         "# Made by `allowexec policy suggest` of {} refused calls. Read it before you use it: it allows what was asked for, not what is safe.\n",
         calls.len()
