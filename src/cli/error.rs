@@ -184,6 +184,14 @@ pub(super) enum CliError {
         /// The command that writes it.
         command: String,
     },
+    /// Two lock files are named.
+    #[error("`--check {other}` and `-o {one}` name two lock files; name one")]
+    TwoLockFiles {
+        /// One of them.
+        one: String,
+        /// The other.
+        other: String,
+    },
     /// The file that would be replaced by the lock file is something else.
     #[error("`{file}` is not a lock file, so it is not replaced; name another file with `-o`, or remove it")]
     NoLockFile {

@@ -115,7 +115,8 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              \x20                                what each word means, what is inserted, and how the call would run\n\
              diff OLD NEW [TRANSCRIPT...]     what NEW allows and refuses that OLD does not, tried with the examples of both,\n\
              \x20                                recorded calls and each option once\n\
-             suggest TRANSCRIPT...            the narrowest rules for the refused calls of recorded sessions\n\n\
+             suggest TRANSCRIPT...            the narrowest rules for the refused calls of recorded sessions\n\
+             suggest -- COMMAND...            the same for one command\n\n\
              Exit status: 0; 1 if an example fails, a command is refused or NEW allows more; 3 if a person would have to\n\
              approve the command; 2 for a wrong flag, policy or file.",
         ),
@@ -125,11 +126,11 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
         Name::Lock => (
-            "allowexec lock [-o FILE] [--check] [--json] [OPTIONS]",
+            "allowexec lock [-o FILE] [--check [FILE]] [--json] [OPTIONS]",
             "Writes down what the allowed programs are, for `--lock FILE`: path, size, SHA-256, mode and owner of each program and of\n\
              the interpreters of scripts, with --sandbox strict of loaders and shared libraries too. Give it the settings that the\n\
              server gets. Without -o it is the file of `--lock`, else `allowexec.lock` here.\n\n\
-             --check            compare the file with what the programs are now, and print each difference\n\n\
+             --check [FILE]     compare the file with what the programs are now, and print each difference\n\n\
              Exit status: 0 written or the same, 1 something differs, 2 for a wrong flag, configuration or lock file.",
         ),
         Name::Record => (
@@ -241,14 +242,18 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              Exit status: 0 sound, 1 a problem that it names, 2 for a wrong flag or configuration.",
         ),
         Name::Init => (
-            "allowexec init [--to DIR]",
+            "allowexec init [--to DIR] [--force]",
             "Writes a starter configuration, `allowexec.yaml`, and a policy, `allowexec-policy.yaml`, for the project in the\n\
              current directory: profiles for what it uses (Rust, Node, Python, Go, Make), the scripts of package.json and the\n\
              targets of the Makefile by name, a sandbox, and what the sandbox has to grant. Their JSON schemas, which editors\n\
              complete and check them with, go to the directory `.allowexec` beside them.\n\n\
              --to DIR           write the files to DIR; if that is outside of the project, where commands can't change them,\n\
-             \x20                  commands may write to the whole project\n\n\
-             Exit status: 0, 1 if one of the files already exists, 2 if they can't be written.",
+             \x20                  commands may write to the whole project\n\
+             --force            also for a home directory, or the root of the file system\n\n\
+             In a subdirectory, the project is the nearest directory above that holds its files. What builds and tests write is\n\
+             made (`target`, `dist`, the caches of pytest, mypy and ruff), and an empty `Cargo.lock`, since the sandbox grants\n\
+             only what exists.\n\n\
+             Exit status: 0, 1 if one of the files already exists or the directory is no project, 2 if they can't be written.",
         ),
         Name::Schema => (
             "allowexec schema config|policy",

@@ -24,6 +24,7 @@ mod faults;
 mod foreign;
 #[doc(hidden)]
 pub mod fuzzed;
+mod git;
 mod hardening;
 mod help;
 mod init;
@@ -132,7 +133,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Lock { options } => lock::run(config()?, &flags, &options),
         Subcommand::Setup { client, options } => setup::run(client, &flags, options),
         Subcommand::Schema(schema) => print(&schema.json()),
-        Subcommand::Init { elsewhere } => init::run(elsewhere.as_deref()),
+        Subcommand::Init { elsewhere, force } => init::run(elsewhere.as_deref(), force),
         Subcommand::SetupList { json } => setup::list(json),
         Subcommand::Doctor { json } => doctor::run(&config()?, &flags, json),
     }

@@ -52,6 +52,7 @@ const TABLE: &[OwnFlag] = &[
         "Print JSON",
     ),
     flag("to", &[Name::Init], Value::Directory, "Write the files there"),
+    flag("force", &[Name::Init], Value::None, "Also for a home directory, or the root of the file system"),
     flag("list", &[Name::Setup], Value::None, "Say which clients are found on this system"),
     flag(
         "snippet",

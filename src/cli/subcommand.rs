@@ -26,7 +26,7 @@ pub(super) enum Subcommand {
     Doctor { json: bool },
     Setup { client: setup::Client, options: setup::Options },
     SetupList { json: bool },
-    Init { elsewhere: Option<String> },
+    Init { elsewhere: Option<String>, force: bool },
     Schema(Schema),
     Record { options: record::Options },
     Replay { files: Vec<String>, options: replay::Options },
@@ -54,11 +54,20 @@ impl Subcommand {
             None | Some(Name::Program | Name::Serve) => Self::Serve,
             Some(Name::Tools) => Self::Tools { json },
             Some(Name::Lock) => {
-                let options = lock::Options { output: given.one("output")?, check: given.is_given("check"), json };
+                let check = given.is_given("check");
+                // `--check FILE` is how people read the help.
+                let file = if check { words.next() } else { None };
+                let output = match (given.one("output")?, file) {
+                    (Some(output), Some(file)) if output != file => {
+                        return Err(CliError::TwoLockFiles { one: output, other: file });
+                    }
+                    (output, file) => output.or(file),
+                };
+                let options = lock::Options { output, check, json };
                 Self::Lock { options }
             }
             Some(Name::Doctor) => Self::Doctor { json },
-            Some(Name::Init) => Self::Init { elsewhere: given.one("to")? },
+            Some(Name::Init) => Self::Init { elsewhere: given.one("to")?, force: given.is_given("force") },
             Some(Name::Schema) => Self::Schema(named(
                 "schema",
                 &word(words, "schema", "`config` or `policy`")?,

@@ -171,6 +171,20 @@ impl Confinement {
         if let Some(global) = &global {
             warnings.extend(global.warnings());
         }
+        for (name, execution) in &rules {
+            let Some(sandbox) = execution.sandbox.as_ref().filter(|sandbox| sandbox.level() > Level::Off) else {
+                continue;
+            };
+            let Some(program) = found(allow, programs, name) else { continue };
+            let program = config.surroundings.directory.join(program);
+            let real = crate::files::canonicalize(&program).unwrap_or_else(|_| program.clone());
+            let names_it = |warning: &String| {
+                [&program, &real].iter().any(|path| warning.contains(&format!("`{}`", path.display())))
+            };
+            let of_rule = sandbox.warnings().into_iter().filter(names_it);
+            warnings
+                .extend(of_rule.map(|warning| format!("`{name}` may not start in the sandbox of its rule: {warning}")));
+        }
         let writable = opened.directories.iter().chain(&opened.write).map(|held| held.path().to_owned()).collect();
         let refused = opened.refused;
         (

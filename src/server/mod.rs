@@ -38,6 +38,7 @@ mod leftovers;
 mod listed_tools;
 mod log;
 mod messages;
+mod not_found;
 mod not_run;
 mod not_started;
 mod observer;

@@ -468,3 +468,42 @@ fn calls_that_run_outside_of_the_roots_are_a_warning() {
         assert_eq!(found, is_warned, "{arguments}: {warnings:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_there_of_a_profile_a_rule_and_a_list_is_named_by_doctor_and_serve() {
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/ls", bin.join("ls")).unwrap();
+    fs::write(dir.path().join("p.yaml"), "commands:\n  mine: {program: .venv/bin/mine, operands: []}\n").unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        command.args(args).current_dir(dir.path()).env_clear().env("PATH", &bin).env("HOME", dir.path());
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned())
+    };
+    for (flags, name, is_problem) in [
+        (&["--profile", "ripgrep"][..], "nothing of profile ripgrep was found in the directories of PATH: `rg`", true),
+        (
+            &["--profile", "coreutils-readonly"],
+            "of profile coreutils-readonly, these were not found in the directories of PATH: `cat`",
+            false,
+        ),
+        (
+            &["--policy", "p.yaml"],
+            "`mine` on the allow-list was not found: its program `.venv/bin/mine` is not there",
+            true,
+        ),
+        (&["--allow", "ls,nosuch"], "`nosuch` on the allow-list was not found in the directories of PATH", true),
+    ] {
+        let [report, _] = run(&[&["doctor", "--json"], flags].concat());
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let key = if is_problem { "problems" } else { "warnings" };
+        assert!(report[key].to_string().contains(name), "{name}: {report:#}");
+        let [_, log] = run(flags);
+        assert!(log.contains(name), "{name}: {log}");
+    }
+    let [report, _] = run(&["doctor", "--json", "--allow", "ls"]);
+    assert!(!report.contains("not found"), "{report}");
+}

@@ -31,6 +31,15 @@ impl Reader {
         }
         fs::write(home.join(".rustup/settings.toml"), "").unwrap();
         fs::write(home.join("project/README.md"), "x\n").unwrap();
+        // What a reader has installed: `doctor` names what is missing.
+        fs::create_dir_all(home.join("installed")).unwrap();
+        for program in
+            ["cargo", "npm", "pytest", "mypy", "ruff", "rg", "go", "gofmt", "gh", "make", "kubectl", "docker"]
+        {
+            if !Path::new("/usr/bin").join(program).exists() {
+                std::os::unix::fs::symlink("/bin/true", home.join("installed").join(program)).unwrap();
+            }
+        }
         Self { _place: place, home }
     }
 
@@ -45,7 +54,8 @@ impl Reader {
 
     fn run(&self, directory: &Path, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
-        command.args(arguments).current_dir(directory).env_clear().env("PATH", "/usr/bin:/bin");
+        command.args(arguments).current_dir(directory).env_clear();
+        command.env("PATH", format!("/usr/bin:/bin:{}/installed", self.home.display()));
         command.env("HOME", &self.home).output().unwrap()
     }
 
@@ -187,7 +197,9 @@ fn run_page(name: &str, page: &str) -> usize {
             }
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", &reader.own(line)]).current_dir(reader.project()).env_clear();
-            shell.env("PATH", format!("{}:/usr/bin:/bin", own.display())).env("HOME", &reader.home);
+            shell
+                .env("PATH", format!("{}:/usr/bin:/bin:{}/installed", own.display(), reader.home.display()))
+                .env("HOME", &reader.home);
             let output = shell.stdin(std::process::Stdio::null()).output().unwrap();
             let status = line.split_once("exit status ").map_or(0, |(_, status)| status.trim().parse().unwrap());
             let said = String::from_utf8_lossy(&output.stdout).replace(reader.home.to_str().unwrap(), "/home/me");
@@ -255,7 +267,7 @@ fn a_long_output_is_read_as_the_page_about_long_work_says() {
                   echo \"test $i ... $word\"\ndone\necho 'make: *** [check] Error 1' >&2\nexit 2\n";
     fs::write(&make, script).unwrap();
     fs::set_permissions(&make, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:/usr/bin:/bin", reader.home.join("bin").display());
+    let path = format!("{}:/usr/bin:/bin", reader.home.join("installed").display());
     let arguments = ["--allow", "make", "--max-output", "1KiB"];
     let mut server = crate::support::Server::command(&arguments).env("PATH", &path).start();
     server.initialize("2025-11-25");

@@ -172,6 +172,8 @@ fn what_cannot_be_locked_or_read_is_an_error() {
     fails(&["lock"], "no command is allowed; name commands with `--allow`");
     fails(&["lock", "--allow", "no,nope"], "no allowed command has a program in PATH: `no`, `nope`");
     fails(&["lock", "--check", "--allow", "native"], "the lock file");
+    fails(&["lock", "--check", "none.lock", "--allow", "native"], "none.lock");
+    fails(&["lock", "--check", "none.lock", "-o", "other.lock", "--allow", "native"], "name two lock files");
     fails(&["serve", "--allow", "native", "--lock", "none.lock"], "none.lock` can't be read");
     fails(&["serve", "--allow", "*", "--lock", "none.lock"], "can't be used with `*`");
     put(&world, "bin/relative", "#!interpreters/isolated\n");

@@ -381,7 +381,7 @@ fn suggest_allows_the_refused_calls_and_little_more() {
 #[test]
 fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     let suggest = |flags: &[&str], command: &[&str]| {
-        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let mut program = Command::new(env!("CARGO_BIN_EXE_allowexec"));
         let output = program.args(["policy", "suggest"]).args(flags).arg("--").args(command).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -389,7 +389,7 @@ fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     for command in [&["git", "add", "-A"][..], &["git add -A"]] {
         let text = suggest(&["--profile", "git-readonly"], command);
         assert!(text.contains("\"add\":") && text.contains("\"-A\""), "{text}");
-        serde_yaml::from_str::<serde_json::Value>(&text).unwrap();
+        serde_yaml::from_str::<Value>(&text).unwrap();
     }
     let text = suggest(&[], &["git", "-C", "web", "status"]);
     assert!(!text.contains("\"web\":") && text.contains("\"status\":"), "{text}");

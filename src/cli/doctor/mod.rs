@@ -20,9 +20,8 @@ use page::Palette;
 use risks::Risk;
 
 use super::{Outcome, log, print, print_json, recording, stdio};
-use crate::config::{self, Config, Flags, Row, Source};
+use crate::config::{self, Config, Flags, Row};
 use crate::exec::Launcher;
-use crate::policy::is_path;
 use crate::policy::rules::synopsis;
 use crate::sandbox::{Enforcement, Kernel, Level, Network};
 use crate::server::{Parts, check_audit};
@@ -33,18 +32,15 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
     let mut problems = parts.problems_with(parts.untrusted());
     for (name, path) in &programs {
         match path {
-            None if config.allow.source != Source::Default && is_path(name) => {
-                problems.push(format!("`{name}` on the allow-list was not found: no executable file is there"));
-            }
-            None if config.allow.source != Source::Default => {
-                problems.push(format!("`{name}` on the allow-list was not found in the directories of PATH"));
-            }
             Some(_) if is_no_program(&parts, name) => {
                 problems.push(format!("`{name}` on the allow-list can't be executed"));
             }
             None | Some(_) => {}
         }
     }
+    let (lacking, some): (Vec<_>, Vec<_>) = parts.not_found().into_iter().partition(|not_found| not_found.is_problem);
+    problems.extend(lacking.into_iter().map(|not_found| not_found.sentence));
+    let some = some.into_iter().map(|not_found| Risk { what: not_found.sentence, help: None }).collect();
     let of_files = [log::check(config), recording::check(config, flags), check_audit(config).map_err(CliError::from)];
     problems
         .extend(of_files.iter().filter_map(|checked| checked.as_ref().err()).map(|error| stdio::with_causes(error)));
@@ -75,7 +71,7 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
         sandbox: parts.confinement.describe().unwrap_or_else(|| "none".to_owned()),
         programs,
         problems,
-        risks: [risks::find(config, &parts), clients::that_cannot_work(&config.surroundings)].concat(),
+        risks: [risks::find(config, &parts), some, clients::that_cannot_work(&config.surroundings)].concat(),
     };
     if json {
         print_json(&report.to_json())?

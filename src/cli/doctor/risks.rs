@@ -40,6 +40,7 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks.extend(wide_grants(config));
     risks.extend(wide_directories(config));
     risks.extend(outside_of_roots(config, parts));
+    risks.extend(repositories(config, parts));
     risks.extend(tildes(config));
     risks.extend(replaceable(config, parts));
     risks.extend(tools::needs(config, parts));
@@ -156,6 +157,33 @@ pub(super) fn directories(config: &Config) -> impl Iterator<Item = (&'static str
     let roots = config.cwd_root.value.iter().flatten().map(|path| ("cwd-root", path));
     let workspace = config.workspace_dir.value.iter().map(|path| ("workspace-dir", path));
     roots.chain(workspace).chain(config.project_dir.value.iter().map(|path| ("project-dir", path)))
+}
+
+/// Repositories that lie outside of the directories that calls work in: those of linked worktrees, of submodules, and
+/// other ones whose objects are used.
+fn repositories(config: &Config, parts: &Parts) -> Vec<Risk> {
+    let is_confined = parts.policy.allow_list().has_entry("git") && is_confined(config, parts, "git");
+    let roots = directories(config).map(|(_, path)| resolved(config, path));
+    let mut roots: Vec<PathBuf> = roots.filter(|_| is_confined).collect();
+    roots.dedup();
+    let is_readable = |path: &PathBuf| {
+        let named = [&config.read.value, &config.write.value, &config.exec.value];
+        roots.iter().any(|root| path.starts_with(root)) || named.iter().any(|paths| is_granted(config, paths, path))
+    };
+    let mut risks = Vec::new();
+    for root in &roots {
+        for path in crate::cli::git::outside(root).into_iter().filter(|path| !is_readable(path)) {
+            risks.push(Risk::new(
+                format!(
+                    "`{}` belongs to a repository in `{}`, which the sandbox does not grant, so `git` fails there",
+                    root.join(".git").display(),
+                    path.display()
+                ),
+                format!("add `--read {}`", path.display()),
+            ));
+        }
+    }
+    risks
 }
 
 fn wide_directories(config: &Config) -> Vec<Risk> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::project::{Kind, Project};
 use crate::config::Surroundings;
-use crate::sandbox::{Enforcement, Kernel, Level, Network};
+use crate::sandbox::{Enforcement, Kernel, Level, Network, is_executed_anyway};
 
 /// A text as YAML: a JSON string is one in YAML too.
 pub(super) fn yaml(text: &str) -> String {
@@ -92,17 +92,11 @@ fn is_enforceable() -> bool {
 
 fn written(project: &Project) -> Vec<PathBuf> {
     let mut names: Vec<&str> = project.directories.iter().map(String::as_str).collect();
-    if project.needs_target() && !names.contains(&"target") {
-        names.push("target");
-    }
-    // Hidden, but tools write there.
-    let is_cache = |name: &&str| project.root.join(name).symlink_metadata().is_ok_and(|data| data.is_dir());
-    if project.is(Kind::Python) {
-        names.extend([".pytest_cache", ".mypy_cache", ".ruff_cache"].into_iter().filter(|name| is_cache(name)));
-    }
-    let lock = project.root.join("Cargo.lock");
-    let is_locked = lock.symlink_metadata().is_ok_and(|data| data.is_file());
-    names.into_iter().map(|name| project.root.join(name)).chain(is_locked.then_some(lock)).collect()
+    // What lies in one of the others is written anyway.
+    let is_new = |name: &&str| !project.directories.iter().any(|known| Path::new(name).starts_with(known));
+    names.extend(project.built.iter().map(String::as_str).filter(is_new));
+    let lock = project.is(Kind::Rust).then(|| project.root.join("Cargo.lock"));
+    names.into_iter().map(|name| project.root.join(name)).chain(lock).collect()
 }
 
 /// The directories whose programs are run, since they are built or installed there.
@@ -112,7 +106,7 @@ fn executed(project: &Project) -> Vec<PathBuf> {
         match kind {
             Kind::Rust => names.push("target"),
             Kind::Node => names.push("node_modules"),
-            Kind::Python => names.extend([".venv", "venv"]),
+            Kind::Python => names.extend(project.venv.as_ref().map(|venv| venv.name.as_str())),
             Kind::Make => names.extend(project.directories.iter().map(String::as_str)),
             Kind::Go => {}
         }
@@ -145,6 +139,9 @@ fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
         home.iter().flat_map(|home| parts.iter().map(move |part| home.join(part))).filter(is_there).collect()
     };
     let mut grants = Grants::default();
+    if project.has_git {
+        grants.read.extend(crate::cli::git::outside(&project.root));
+    }
     for kind in &project.kinds {
         match kind {
             // Not the whole directory, which holds the credentials of registries.
@@ -158,7 +155,13 @@ fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
                 grants.env.extend(["CARGO_HOME", "RUSTUP_HOME"].iter().filter(|name| is_set(name)));
             }
             Kind::Node => grants.presets.push("node"),
-            Kind::Python => grants.presets.push("python"),
+            Kind::Python => {
+                grants.presets.push("python");
+                // Its interpreter is a link to the one that it was made with.
+                let base = project.venv.as_ref().and_then(|venv| venv.base.clone());
+                let is_of_system = |base: &PathBuf| is_executed_anyway(Level::Workspace, base);
+                grants.exec.extend(base.filter(|base| base.exists() && !is_of_system(base)));
+            }
             Kind::Go => {
                 grants.presets.push("go");
                 grants.write.extend(home_of(surroundings, "GOCACHE", ".cache/go-build").filter(is_there));

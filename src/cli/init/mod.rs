@@ -4,7 +4,7 @@
 //! - `policy`: the rules for its commands
 //! - `configuration`: the settings, with what the sandbox has to grant for them
 //!
-//! It makes two files, their JSON schemas, and for Rust the directory `target`. Existing files are never replaced.
+//! It makes two files, their JSON schemas, and the directories that builds and tests write. Existing files are never replaced.
 
 mod configuration;
 mod policy;
@@ -29,10 +29,28 @@ const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but
                             To let them write to the whole project, keep these files outside of it: allowexec init --to DIR\n";
 
 /// Writes both files into the directory of the project, or into `elsewhere`, which is made if it is missing.
-pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
+///
+/// In a subdirectory the project is the directory above that holds it. A home directory and the root of the file system
+/// are none, unless `force` says so.
+pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliError> {
     let surroundings = Surroundings::of_this_process()?;
-    let root = surroundings.directory.clone();
-    let to = elsewhere.map_or_else(|| root.clone(), |to| root.join(to).components().collect());
+    let here = real(surroundings.directory.clone());
+    let home = surroundings.variable("HOME").map(PathBuf::from).map(real);
+    let is_too_wide = |directory: &Path| directory.parent().is_none() || home.as_deref() == Some(directory);
+    let root = if is_too_wide(&here) { here.clone() } else { project::root_of(&here, is_too_wide) };
+    if is_too_wide(&root) && !force {
+        stdio::note(&format!(
+            "`{}` is {}, so nothing was written: commands could read everything in it; go to the directory of a project, or \
+             add `--force`",
+            crate::text::escape(&root.display().to_string()),
+            if root.parent().is_none() { "the root of the file system" } else { "your home directory" }
+        ));
+        return Ok(Outcome::Bad);
+    }
+    if root != here {
+        stdio::note(&format!("the project is `{}`", crate::text::escape(&root.display().to_string())));
+    }
+    let to = elsewhere.map_or_else(|| root.clone(), |to| here.join(to).components().collect());
     let failed = |file: &Path| {
         let file = file.display().to_string();
         move |source: io::Error| CliError::Write { file, source: source.into() }
@@ -41,7 +59,7 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
         create_directories(&to).map_err(failed(&to))?;
     }
     // The kernel compares paths without links.
-    let (root, to) = (real(root), real(to));
+    let to = real(to);
     let place = Beneath::open(&to).map_err(failed(&to))?;
     let files = [to.join(POLICY), to.join(CONFIGURATION)];
     // A link that leads nowhere exists, too.
@@ -54,8 +72,8 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
     }
     let project = Project::read(&root).map_err(failed(&root))?;
     let is_writable = to.starts_with(&root);
-    if project.needs_target() && is_writable {
-        make_target(&project)?;
+    if is_writable {
+        make_directories(&project)?;
     }
     let policy = Schema::Policy.line() + &policy::text(&project, &surroundings);
     let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
@@ -70,11 +88,6 @@ pub(super) fn run(elsewhere: Option<&str>) -> Result<Outcome, CliError> {
             "warning: Go's build cache `{0}` does not exist yet; run `go build` once, then add `{0}` to `write` in {CONFIGURATION}",
             cache.display()
         ));
-    }
-    if is_writable && configuration::lacks_lock(&project) {
-        stdio::note(
-            "warning: there is no `Cargo.lock` yet, and commands can't create it here; run `cargo generate-lockfile` once",
-        );
     }
     let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };
     let next = crate::text::escape(&named).into_owned();
@@ -99,14 +112,21 @@ fn real(path: PathBuf) -> PathBuf {
     crate::files::canonicalize(&path).unwrap_or(path)
 }
 
-/// Makes `target`, since the sandbox grants only what exists when the server starts.
-fn make_target(project: &Project) -> Result<(), CliError> {
-    match project.place.create_directory(Path::new("target")) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => {
-            let file = project.root.join("target").display().to_string();
-            Err(CliError::Write { file, source: error.into() })
+/// Makes what builds and tests write, since the sandbox grants only what exists when the server starts. Cargo takes an empty
+/// `Cargo.lock` for a missing one.
+fn make_directories(project: &Project) -> Result<(), CliError> {
+    let made = project.built.iter().map(|name| (name.as_str(), project.place.create_directory(Path::new(name))));
+    let lock =
+        configuration::lacks_lock(project).then(|| project.place.create_file(Path::new("Cargo.lock"), b"", false));
+    for (name, made) in made.chain(lock.map(|made| ("Cargo.lock", made))) {
+        match made {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let file = project.root.join(name).display().to_string();
+                return Err(CliError::Write { file, source: error.into() });
+            }
         }
     }
+    Ok(())
 }

@@ -57,8 +57,23 @@ pub(super) struct Project {
     pub scripts: Vec<String>,
     /// The targets of the Makefile.
     pub targets: Vec<String>,
-    /// The directories in it that are not hidden.
+    /// The directories in it that are not hidden, without its virtual environment.
     pub directories: Vec<String>,
+    /// The virtual environment of Python.
+    pub venv: Option<Venv>,
+    /// The directories that its builds and tests make.
+    pub built: Vec<String>,
+}
+
+/// A virtual environment of Python in the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Venv {
+    /// Its directory, such as `.venv`.
+    pub name: String,
+    /// The installation of Python that it was made with.
+    pub base: Option<PathBuf>,
+    /// The names of its programs.
+    pub programs: Vec<String>,
 }
 
 impl Project {
@@ -77,23 +92,27 @@ impl Project {
             let file = kind.files().iter().find(is_there)?;
             String::from_utf8(place.read_regular(Path::new(file), LARGEST).ok()?).ok()
         };
+        let venv = [".venv", "venv", "env", ".env"].into_iter().find_map(|name| venv(root, &place, name));
+        directories.retain(|name| venv.as_ref().is_none_or(|venv| venv.name != *name));
+        let kinds: Vec<Kind> =
+            Kind::ALL.into_iter().filter(|kind| kind.files().iter().any(|file| is_there(&file))).collect();
+        let package = text(Kind::Node).unwrap_or_default();
+        let built = built(&kinds, &package, root);
         Ok(Self {
-            kinds: Kind::ALL.into_iter().filter(|kind| kind.files().iter().any(|file| is_there(&file))).collect(),
+            kinds,
             has_git: root.join(".git").symlink_metadata().is_ok_and(|data| !data.is_symlink()),
-            scripts: text(Kind::Node).map(|text| scripts(&text)).unwrap_or_default(),
+            scripts: scripts(&package),
             targets: text(Kind::Make).map(|text| targets(&text)).unwrap_or_default(),
             directories: directories.into_iter().take(MOST).collect(),
             root: root.to_owned(),
             place,
+            venv,
+            built,
         })
     }
 
     pub(super) fn is(&self, kind: Kind) -> bool {
         self.kinds.contains(&kind)
-    }
-
-    pub(super) fn needs_target(&self) -> bool {
-        self.is(Kind::Rust)
     }
 
     /// In words, for people.
@@ -105,6 +124,57 @@ impl Project {
             [first @ .., last] => format!("a project that uses {} and {last}", first.join(", ")),
         }
     }
+}
+
+/// The project that a directory belongs to: the nearest one, itself or above, that holds files of a project; or `.git`;
+/// else the directory itself. What is `too_wide` is none.
+pub(super) fn root_of(here: &Path, is_too_wide: impl Fn(&Path) -> bool) -> PathBuf {
+    let holds = |directory: &Path, file: &str| directory.join(file).symlink_metadata().is_ok();
+    let is_project = |directory: &&Path| {
+        Kind::ALL.iter().flat_map(|kind| kind.files()).any(|file| holds(directory, file)) || holds(directory, ".git")
+    };
+    let above = here.ancestors().take_while(|directory| !is_too_wide(directory));
+    above.clone().find(is_project).unwrap_or(here).to_owned()
+}
+
+/// The virtual environment of that name, with the installation that its `pyvenv.cfg` names, pyenv's included.
+fn venv(root: &Path, place: &Beneath, name: &str) -> Option<Venv> {
+    let settings = place.read_regular(&Path::new(name).join("pyvenv.cfg"), LARGEST).ok()?;
+    let settings = String::from_utf8_lossy(&settings).into_owned();
+    let bin = root.join(name).join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let mut programs: Vec<String> = std::fs::read_dir(bin)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| is_name(name))
+        .collect();
+    programs.sort_unstable();
+    let home = settings.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == "home");
+    let base = home.map(|(_, bin)| PathBuf::from(bin.trim())).filter(|bin| bin.is_absolute());
+    // `bin` of the installation, whose libraries lie beside it.
+    let base = base.and_then(|bin| Some(crate::files::canonicalize(&bin).unwrap_or(bin).parent()?.to_owned()));
+    Some(Venv { name: name.to_owned(), base, programs })
+}
+
+/// The directories that builds and tests of the project make, by what its files say.
+fn built(kinds: &[Kind], package: &str, root: &Path) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for kind in kinds {
+        match kind {
+            Kind::Rust => names.push("target"),
+            Kind::Python => names.extend([".pytest_cache", ".mypy_cache", ".ruff_cache"]),
+            Kind::Node => {
+                let says = |words: &[&str]| words.iter().any(|word| package.contains(word));
+                names.extend(says(&["\"build\"", "dist"]).then_some("dist"));
+                names.extend(says(&["\"react-scripts\"", "build/", "\"@sveltejs/kit\""]).then_some("build"));
+                names.extend(says(&["\"next\""]).then_some(".next"));
+                names.extend(says(&["\"test\"", "coverage"]).then_some("coverage"));
+                let is_installed = root.join("node_modules").symlink_metadata().is_ok_and(|data| data.is_dir());
+                names.extend(is_installed.then_some("node_modules/.cache"));
+            }
+            Kind::Go | Kind::Make => {}
+        }
+    }
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Whether a name can be written in a rule unchanged.
@@ -127,7 +197,10 @@ fn scripts(text: &str) -> Vec<String> {
     };
     let leads_out =
         |name: &str| ["deploy", "publish", "release", "install", "prepare"].iter().any(|word| name.contains(word));
-    let kept = names.iter().filter(|name| is_name(name) && !is_around(name) && !leads_out(name));
+    // These listen for connections until they are ended, and the sandbox leaves them no network.
+    let serves =
+        |name: &str| name.split([':', '-']).any(|part| ["dev", "start", "serve", "watch", "preview"].contains(&part));
+    let kept = names.iter().filter(|name| is_name(name) && !is_around(name) && !leads_out(name) && !serves(name));
     kept.map(|name| (*name).clone()).take(MOST).collect()
 }
 

@@ -354,8 +354,10 @@ fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<Comm
     let Some((_, node)) = entries.iter().find(|(key, _)| key.text == "extends") else { return Ok(None) };
     let name = text(node, &What::Name("extends"), context)?;
     let from = profile(name, &context.origin(node.line))?;
-    let base = from.rules().iter().find(|command| command.name == key.text);
-    base.map(|base| Some(CommandRule::clone(base))).ok_or_else(|| {
+    // A program of the project is called by its path, too: `.venv/bin/pytest` is a pytest.
+    let names = [Some(key.text.as_str()), key.text.rsplit_once('/').map(|(_, name)| name)];
+    let base = names.iter().flatten().find_map(|name| from.rules().iter().find(|command| command.name == *name));
+    base.map(|base| Some(CommandRule { name: key.text.clone(), ..CommandRule::clone(base) })).ok_or_else(|| {
         let (profile, command) = (name.to_owned(), key.text.clone());
         context.error(node.line, Problem::NothingToExtend { profile, command })
     })

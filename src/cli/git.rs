@@ -1,0 +1,80 @@
+//! Where the `.git` of a working tree leads: linked worktrees, submodules, and objects of other repositories. The files are
+//! git's own (<https://git-scm.com/docs/gitrepository-layout>); nothing is run.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::read_regular;
+
+/// The largest file that is read.
+const LARGEST: u64 = 64 * 1024;
+/// How many repositories are followed from one to the next.
+const DEEPEST: usize = 8;
+
+/// The directories outside of the working tree that git reads there, each canonical and once; those within another are left
+/// out.
+pub(super) fn outside(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Some(own) = git_directory(root) else { return found };
+    found.push(own.clone());
+    // A linked worktree shares all but its HEAD and its index.
+    let common = text(&own.join("commondir")).map(|path| own.join(path)).and_then(canonical).unwrap_or(own);
+    found.push(common.clone());
+    let mut objects = vec![common.join("objects")];
+    for _ in 0..DEEPEST {
+        let Some(place) = objects.pop() else { break };
+        let others = text(&place.join("info/alternates")).unwrap_or_default();
+        for other in others.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let Some(other) = canonical(place.join(other)) else { continue };
+            if !found.contains(&other) {
+                found.push(other.clone());
+                objects.push(other);
+            }
+        }
+    }
+    let all = found.clone();
+    found.retain(|path| !path.starts_with(root) && !all.iter().any(|other| path != other && path.starts_with(other)));
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The directory that holds the repository of a working tree: `.git`, or what the file `.git` names.
+fn git_directory(root: &Path) -> Option<PathBuf> {
+    let git = root.join(".git");
+    if git.is_dir() {
+        return canonical(git);
+    }
+    let named = text(&git)?;
+    canonical(root.join(named.strip_prefix("gitdir:")?.trim()))
+}
+
+/// The name and the address of the person, as git's own settings of the user have them.
+pub(super) fn person(home: Option<&Path>, settings: Option<&Path>) -> (Option<String>, Option<String>) {
+    let files = [home.map(|home| home.join(".gitconfig")), settings.map(|settings| settings.join("git/config"))];
+    let (mut name, mut email) = (None, None);
+    for file in files.into_iter().flatten() {
+        let mut is_user = false;
+        for line in text(&file).unwrap_or_default().lines().map(str::trim) {
+            if line.starts_with('[') {
+                is_user = line.eq_ignore_ascii_case("[user]");
+            } else if let (true, Some((key, value))) = (is_user, line.split_once('=')) {
+                let value = value.trim().trim_matches('"').to_owned();
+                match key.trim().to_ascii_lowercase().as_str() {
+                    "name" => name = name.or(Some(value)),
+                    "email" => email = email.or(Some(value)),
+                    _ => {}
+                }
+            }
+        }
+    }
+    (name, email)
+}
+
+fn text(file: &Path) -> Option<String> {
+    let bytes = read_regular(file, LARGEST).ok()?;
+    Some(String::from_utf8(bytes).ok()?.trim_end().to_owned())
+}
+
+fn canonical(path: PathBuf) -> Option<PathBuf> {
+    crate::files::canonicalize(&path).ok()
+}
