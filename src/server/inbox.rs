@@ -60,8 +60,6 @@ impl EventSender {
 /// The events, as the loop takes them.
 pub(super) struct Inbox {
     events: Receiver<Event>,
-    /// An event that the loop sent itself.
-    own: Option<Event>,
     deadlines: Deadlines,
     #[cfg(unix)]
     bell: Arc<Bell>,
@@ -76,7 +74,6 @@ impl Inbox {
         let bell = Arc::new(Bell::default());
         let inbox = Self {
             events,
-            own: None,
             deadlines: Deadlines::default(),
             #[cfg(unix)]
             bell: Arc::clone(&bell),
@@ -100,7 +97,7 @@ impl Inbox {
     /// Waits for the next event; `None` if none can come any more.
     pub(super) fn next(&mut self) -> Option<Event> {
         loop {
-            let passed = self.own.take().or_else(|| self.deadlines.passed().map(Event::Deadline));
+            let passed = self.deadlines.passed().map(Event::Deadline);
             if passed.is_some() {
                 return passed;
             }
@@ -141,11 +138,6 @@ impl Inbox {
     /// Removes a deadline.
     pub(super) fn forget(&mut self, deadline: Deadline) {
         self.deadlines.forget(deadline);
-    }
-
-    /// Makes this event the next one. There is only one at a time, from the single call of the persistent shell.
-    pub(super) fn put_first(&mut self, event: Event) {
-        self.own = Some(event);
     }
 }
 

@@ -10,12 +10,12 @@ use super::inbox::EventSender;
 use super::job::{end_of, heartbeat, observe_end};
 use super::not_run::NotRun;
 use super::observer::{CommandOutcome, Observer};
-use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, StopSignal, stop};
+use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, stop};
 use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Finished, First, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
+use crate::shell::{Finished, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
 use crate::tools::{ReportSettings, ShellCommandFacts, shell_hint, shell_result};
 
 /// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
@@ -72,14 +72,6 @@ pub(super) struct CallContext {
     pub restarted: Option<String>,
 }
 
-/// A call whose turn has come.
-pub(super) enum Begun {
-    /// It is running; this ends it.
-    Runs(Stop),
-    /// It has ended already.
-    Ended(CallEnded),
-}
-
 /// Starts shells.
 struct Maker {
     settings: ShellSettings,
@@ -128,8 +120,6 @@ pub(super) struct ShellRunner {
     is_outside: bool,
     /// Why the shell was restarted during a call that had been answered already.
     untold: Option<String>,
-    /// A stop signal for the next call, if the last one did not need it.
-    spare: Option<(Stop, StopSignal)>,
 }
 
 impl ShellRunner {
@@ -157,11 +147,11 @@ impl ShellRunner {
         }
     }
 
-    /// Begins a call, and finishes it if it takes almost no time.
+    /// Begins a call; returns what ends it.
     ///
     /// # Errors
     /// [`NotRun`].
-    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Begun, NotRun> {
+    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Stop, NotRun> {
         let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
@@ -258,24 +248,12 @@ impl ShellRunner {
         Ok(())
     }
 
-    fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Begun, NotRun> {
+    fn run(&mut self, job: ShellJob<CallContext>, wants_progress: bool) -> Result<Stop, NotRun> {
         let (Some(shell), Some(maker)) = (&mut self.shell, &self.maker) else { return Err(NotRun::NoShell) };
         // First, so that nothing runs that can't be ended.
-        let (stop, signal) = match self.spare.take() {
-            Some(spare) => spare,
-            None => stop().map_err(|source| NotRun::NoPipe { source })?,
-        };
-        let key = job.context.key;
-        match shell.begin(job) {
-            First::Finished(finished) => {
-                self.spare = Some((stop, signal));
-                Ok(Begun::Ended(ended(finished, &*maker.observer, maker.report.clone())))
-            }
-            First::Work(work) => {
-                let heartbeat = wants_progress.then(|| heartbeat(key, maker.events.clone()));
-                shell.go_on(work, signal, heartbeat).then_some(Begun::Runs(stop)).ok_or(NotRun::NoShell)
-            }
-        }
+        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
+        let heartbeat = wants_progress.then(|| heartbeat(job.context.key, maker.events.clone()));
+        shell.run(job, signal, heartbeat).then_some(stop).ok_or(NotRun::NoShell)
     }
 
     /// Notes the state of the shell after a call.

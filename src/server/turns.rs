@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::{CallEnded, Deadline, Event, HowEnded};
+use super::event::{CallEnded, Deadline, HowEnded};
 use super::log::Fields;
 use super::not_run::NotRun;
 use super::requests::{Finished, LaneName, Pending, Work};
 use super::run::Server;
-use super::shell_runner::Begun;
 use super::tasks::TaskChange;
 use crate::config::LogLevel;
 use crate::exec::{End, Looked, Stop};
@@ -37,10 +36,8 @@ impl Server<'_> {
         self.audit.begins(key);
         let (revision, timeout) = (work.revision(), work.timeout());
         match self.begin(key, lane, work) {
-            Ok(Begun::Runs(stop)) if lane == LaneName::Background => {
-                self.runs_in_background(key, pending, stop, revision);
-            }
-            Ok(Begun::Runs(stop)) => {
+            Ok(stop) if lane == LaneName::Background => self.runs_in_background(key, pending, stop, revision),
+            Ok(stop) => {
                 // If the output is not kept, as for a restart of the shell, nobody could read the rest later.
                 let is_kept = self.kept.get(key).is_some();
                 if let Some(after) = self.parts.hand_over.filter(|after| *after < timeout && is_kept) {
@@ -49,10 +46,6 @@ impl Server<'_> {
                     self.inbox.after(left, Deadline::HandOver(key));
                 }
                 self.requests.run(key, lane, pending, Some(stop));
-            }
-            Ok(Begun::Ended(ended)) => {
-                self.requests.run(key, lane, pending, None);
-                self.inbox.put_first(Event::Ended(ended));
             }
             Err(why) => {
                 self.leftovers.ends(key);
@@ -64,14 +57,14 @@ impl Server<'_> {
     }
 
     /// Gives the work to the thread that does it.
-    fn begin(&mut self, key: u64, lane: LaneName, work: Work) -> Result<Begun, NotRun> {
+    fn begin(&mut self, key: u64, lane: LaneName, work: Work) -> Result<Stop, NotRun> {
         match work {
             Work::Process(mut job) => {
                 let words = std::mem::take(&mut job.shown);
                 job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, &words, lane));
                 let kept = self.kept.get_mut(key).filter(|_| job.is_fed());
                 job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
-                self.workers.run(job).map(Begun::Runs)
+                self.workers.run(job)
             }
             Work::Shell(mut turn) => {
                 // A call that runs no command prints nothing.

@@ -1,33 +1,20 @@
-//! The shell as the server uses it: beginning calls, the thread that finishes the longer ones, and the end of both.
+//! The shell as the server uses it: its thread, which runs its calls, and the end of both.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use super::call::{Finished, ShellJob, ShellSettings};
-use super::session::{Ending, Ran};
-use super::work::{Control, Stage, Work};
-use super::worker::{FirstShell, Worker, lock};
+use super::worker::{Control, FirstShell, Worker};
 use crate::exec::{Heartbeat, Stop, StopSignal, own_children, stop};
 use crate::policy::Base;
 
-/// The state of a call after its first moments.
-#[derive(Debug)]
-pub enum First<T> {
-    /// It has ended.
-    Finished(Finished<T>),
-    /// The thread has to finish it.
-    Work(Work<T>),
-}
-
-/// The shell, and the thread that finishes its longer calls. Dropping it ends both. A thread that has not started a
-/// shell yet ends by itself, and the drop does not wait for it.
+/// The shell, and the thread that runs its calls. Dropping it ends both. A thread that has not started a shell yet ends by
+/// itself, and the drop does not wait for it.
 #[derive(Debug)]
 pub struct Shell<T> {
-    /// Locked by the thread that runs a call, and by the shell's thread while it starts the first shell.
-    worker: Arc<Mutex<Worker>>,
-    work: Option<Sender<(Work<T>, Control)>>,
+    work: Option<Sender<(ShellJob<T>, Control)>>,
     /// Lets the thread wait for the first shell until a call or the end comes.
     alone: Option<Stop>,
     first: Arc<OnceLock<FirstShell>>,
@@ -36,7 +23,7 @@ pub struct Shell<T> {
 
 impl<T: Send + 'static> Shell<T> {
     /// Starts the thread, which immediately starts the shell in `directory`. The thread calls `finished` for each call
-    /// that ends there. If the shell replaces another one, the first answer gives the `reason`.
+    /// that ends. If the shell replaces another one, the first answer gives the `reason`.
     ///
     /// If the shell can't be started, the next call tries again, and its answer says why.
     ///
@@ -49,51 +36,24 @@ impl<T: Send + 'static> Shell<T> {
         mut finished: impl FnMut(Finished<T>) + Send + 'static,
     ) -> io::Result<Self> {
         let first = Arc::default();
-        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&first))));
-        let (sender, received) = mpsc::channel::<(Work<T>, Control)>();
+        let mut worker = Worker::new(settings, Arc::clone(&first));
+        let (sender, received) = mpsc::channel::<(ShellJob<T>, Control)>();
         let (alone, company) = stop()?;
-        let shared = Arc::clone(&worker);
         let work = move || {
             own_children();
-            // A call that begins before this finds no session, and is handed over.
-            lock(&shared).open_first(&directory, &company, reason);
+            worker.open_first(&directory, &company, reason);
             drop(company);
-            for (work, control) in received {
-                let ended = lock(&shared).serve(work, Some(control));
-                finished(ended);
+            for (job, control) in received {
+                finished(worker.serve(job, control));
             }
-            lock(&shared).close();
         };
         let thread = std::thread::Builder::new().name("shell".into()).spawn(work)?;
-        Ok(Self { worker, work: Some(sender), alone: Some(alone), first, thread: Some(thread) })
+        Ok(Self { work: Some(sender), alone: Some(alone), first, thread: Some(thread) })
     }
 
-    /// Begins a call, and finishes it if it takes only a moment. To be called after the last call has finished.
-    pub fn begin(&self, job: ShellJob<T>) -> First<T> {
-        let ShellJob { context, distrust, action, start_directory, limits, spool } = job;
-        let is_brief = distrust.is_none() && action.is_brief();
-        // It is locked only while the thread starts the first shell.
-        let Some(mut worker) = self.worker.try_lock().ok().filter(|_| is_brief) else {
-            let stage = Stage::New { distrust, action, limits, spool };
-            return First::Work(Work { context, start_directory, stage });
-        };
-        let stage = worker.begin(action, limits, spool);
-        let has_answered =
-            matches!(&stage, Stage::Refused(_) | Stage::Ran { ran: Ok(Ran { ending: Ending::Answered(_), .. }), .. });
-        let work = Work { context, start_directory, stage };
-        if has_answered {
-            // Only what the shell runs itself is brief.
-            First::Finished(Finished { host: None, ..worker.serve(work, None) })
-        } else {
-            First::Work(work)
-        }
-    }
-
-    /// Hands a call over to the thread, with its stop signal and its heartbeat; returns whether the thread still
-    /// exists.
-    pub fn go_on(&mut self, work: Work<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
-        let control = Control { stop, heartbeat };
-        let is_sent = self.work.as_ref().is_some_and(|sender| sender.send((work, control)).is_ok());
+    /// Hands a call to the thread, with its stop signal and its heartbeat; returns whether the thread still exists.
+    pub fn run(&mut self, job: ShellJob<T>, stop: StopSignal, heartbeat: Option<Heartbeat>) -> bool {
+        let is_sent = self.work.as_ref().is_some_and(|sender| sender.send((job, Control { stop, heartbeat })).is_ok());
         self.alone = None;
         is_sent
     }
@@ -129,38 +89,40 @@ mod tests {
     use super::*;
     use crate::shell::worker::ENDS;
 
-    /// A shell whose thread runs the given function.
-    fn over(first: OnceLock<FirstShell>, thread: impl FnOnce() + Send + 'static) -> Shell<()> {
-        let first = Arc::new(first);
-        let program = Err("there is none".to_owned());
+    fn worker(first: &Arc<OnceLock<FirstShell>>) -> Worker {
         let settings = ShellSettings {
-            program,
+            program: Ok("/bin/sh".into()),
             environment: crate::exec::Environment::default(),
             sandbox: None,
             launcher: None,
             guard: None,
         };
-        let worker = Arc::new(Mutex::new(Worker::new(settings, Arc::clone(&first))));
-        Shell { worker, work: None, alone: None, first, thread: Some(std::thread::spawn(thread)) }
+        Worker::new(settings, Arc::clone(first))
+    }
+
+    /// A shell whose thread runs the given function.
+    fn over(first: &Arc<OnceLock<FirstShell>>, thread: impl FnOnce() + Send + 'static) -> Shell<()> {
+        let thread = Some(std::thread::spawn(thread));
+        Shell { work: None, alone: None, first: Arc::clone(first), thread }
     }
 
     #[test]
     fn a_thread_that_has_started_no_shell_is_not_waited_for_and_starts_none_later() {
         let (go_on, prepared) = mpsc::channel::<()>();
-        let shell = over(OnceLock::new(), move || prepared.recv().unwrap_or_default());
-        let worker = Arc::clone(&shell.worker);
+        let first = Arc::default();
+        let shell = over(&first, move || prepared.recv().unwrap_or_default());
         assert!(shell.give_up());
         // Otherwise it would wait forever.
         drop(shell);
-        lock(&worker).settings.program = Ok("/bin/sh".into());
-        assert_eq!(lock(&worker).open(&Base::of("/".into(), "the test"), None, None), Err(ENDS.to_owned()));
+        let opened = worker(&first).open(&Base::of("/".into(), "the test"), None, None);
+        assert_eq!(opened, Err(ENDS.to_owned()));
         drop(go_on);
     }
 
     #[test]
     fn a_thread_that_has_started_a_shell_is_waited_for() {
         let (ended, end) = mpsc::channel();
-        let shell = over(FirstShell::Started.into(), move || {
+        let shell = over(&Arc::new(FirstShell::Started.into()), move || {
             std::thread::yield_now();
             ended.send(()).unwrap_or_default();
         });

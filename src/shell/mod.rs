@@ -7,7 +7,7 @@
 //! - [`decide`] makes the only kind of command that the shell takes, or says why not.
 //! - [`Marker`] ends the output of one command; `Until` reads a stream up to it.
 //! - `session` is the shell process, and how each platform watches it.
-//! - [`Shell`] runs the calls of the session one by one, the longer ones on a thread of its own.
+//! - [`Shell`] runs the calls of the session one by one, on a thread of its own.
 
 mod call;
 mod decision;
@@ -17,11 +17,10 @@ mod error;
 mod handle;
 mod marker;
 mod session;
-mod work;
 mod worker;
 
 pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 pub use decision::{ShellArguments, ShellDecision, decide};
 pub use directories::{ShellDirectories, ShellDirectory};
-pub use handle::{First, Shell};
+pub use handle::Shell;
 pub use marker::Marker;

@@ -1,8 +1,4 @@
-//! Runs one call after another in the session, and starts a new shell when it must.
-//!
-//! The caller itself watches the first moments of a call, since waking another thread costs more than that. The shell's
-//! own thread does everything else: calls that take longer, calls that begin by starting a shell, and calls that end
-//! without one.
+//! Runs one call after another in the session, on the shell's own thread, and starts a new shell when it must.
 //!
 //! A shell may take long to start, or never answer. The thread waits for it only until a call comes. Then that call
 //! waits, until its own end, and after it the next call.
@@ -10,20 +6,16 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::call::{Answer, Finished, ShellAction, ShellSettings};
+use super::call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
 use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
-use super::work::{Begun, Control, Stage, Work};
 use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSignal};
 use crate::policy::Base;
-
-/// How long the caller watches a call. It serves nothing else in this time.
-const BRIEF: Duration = Duration::from_micros(300);
 
 /// How long an answer waits for the shell that replaces the one that its call has ended.
 const REPLACING: Duration = Duration::from_millis(500);
@@ -34,8 +26,7 @@ pub(super) const ENDS: &str = "the server ends";
 /// The answer to a call during which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
 
-/// What was decided about the first shell. Before that, its thread makes the rules of a sandbox, which searches the
-/// system and can't be interrupted.
+/// What was decided about the first shell. Before that, its thread makes the rules of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstShell {
     /// It is started; from now on the thread obeys stop signals whenever it waits.
@@ -44,9 +35,20 @@ pub(super) enum FirstShell {
     GivenUp,
 }
 
-/// Locks the worker. Even after a panic of a holder, the worker has no broken session.
-pub(super) fn lock(held: &Mutex<Worker>) -> MutexGuard<'_, Worker> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+/// The ends of a call on the thread that the loop holds before it ends.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub stop: StopSignal,
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// A call since its turn.
+#[derive(Debug)]
+struct Begun {
+    started: Instant,
+    restarted: Option<String>,
+    /// Whether the shell itself runs a command that does not change its directory.
+    stays: bool,
 }
 
 /// Why a command did not run that was decided for the directory of a shell that is gone.
@@ -87,11 +89,6 @@ impl Worker {
         }
     }
 
-    /// Ends the shell. Call it on the thread that started the shell, since only that thread can end its domain.
-    pub fn close(&mut self) {
-        (self.session, self.opening) = (None, None);
-    }
-
     /// Starts the first shell, and waits for it until a call comes.
     pub fn open_first(&mut self, directory: &Base, company: &StopSignal, reason: Option<String>) {
         let opened = self.open(directory, Some(company), None);
@@ -99,85 +96,62 @@ impl Worker {
         self.lost = opened.err().or(reason);
     }
 
-    /// Begins a call in the running shell, and watches it for a moment.
-    pub fn begin(&mut self, action: ShellAction, limits: Limits, spool: Option<Arc<Spool>>) -> Stage {
-        let Some(session) = self.session.as_mut().filter(|_| self.lost.is_none()) else {
-            return Stage::New { distrust: None, action, limits, spool };
-        };
-        // Checking a program can take long.
-        let is_checked = self.settings.guard.is_some() && action.program().is_some();
-        if is_checked || !matches!(session.settle(), Ok(true)) {
-            return Stage::New { distrust: None, action, limits, spool };
-        }
-        let begun = Begun { started: Instant::now(), restarted: None, stays: action.stays() };
-        let line = match action.shell_line(limits, spool, self.markers.fresh()) {
-            Ok(line) => line,
-            Err(why) => return Stage::Refused(why),
-        };
-        let watch = || session.watch(Watch::new(line, begun.started), None, Some(BRIEF));
-        match catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| Err(io::Error::other(PANICKED))) {
-            Ok(Watched::Waits(watch)) => Stage::Watching { begun, watch },
-            Ok(Watched::Ended(ran)) => Stage::Ran { begun, ran: Ok(ran) },
-            Err(error) => Stage::Ran { begun, ran: Err(error) },
-        }
-    }
-
-    /// Finishes a call; without `control` only one that has run.
-    pub fn serve<T>(&mut self, work: Work<T>, control: Option<Control>) -> Finished<T> {
-        let Work { context, start_directory, stage } = work;
+    /// Runs a call to its end.
+    pub fn serve<T>(&mut self, job: ShellJob<T>, control: Control) -> Finished<T> {
+        let ShellJob { context, distrust, action, start_directory, limits, spool } = job;
+        let starts_nothing = action.is_brief();
         // A panic ends only the call, with an error, and neither the thread nor the server.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(stage, &start_directory, control)));
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            if let ShellAction::Restart(reason) = action {
+                return self.restart(&start_directory, reason, limits, Some(&control.stop));
+            }
+            let stood = self.stands().cloned();
+            if let Some(why) = distrust {
+                self.lose(why);
+            }
+            self.run(action, (stood, &start_directory), (limits, spool), control)
+        }));
         let answer = answer.unwrap_or_else(|_| {
             self.lose("the server failed while the shell ran a command".to_owned());
             Err(PANICKED.to_owned())
         });
-        let host = self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default();
+        let has_stayed = answer.as_ref().is_ok_and(|answer| answer.restarted.is_none());
+        // Only a command that the shell runs itself leaves certainly nothing.
+        let host = match starts_nothing && has_stayed {
+            true => None,
+            false => Some(self.session.as_ref().map(|session| session.host().clone()).unwrap_or_default()),
+        };
         let directory = self.session.as_ref().and(self.stands()).cloned();
-        Finished { context, answer, host: Some(host), shell: self.shells, directory }
+        Finished { context, answer, host, shell: self.shells, directory }
     }
 
-    fn answer(&mut self, stage: Stage, start: &Base, control: Option<Control>) -> Result<Answer, String> {
-        let (stop, heartbeat) = control.map_or((None, None), |control| (Some(control.stop), control.heartbeat));
-        let stop = stop.as_ref();
-        let (begun, ran) = match stage {
-            Stage::New { action: ShellAction::Restart(reason), limits, .. } => {
-                return self.restart(start, reason, limits, stop);
-            }
-            Stage::New { distrust, action, limits, spool } => {
-                let stood = self.stands().cloned();
-                if let Some(why) = distrust {
-                    self.lose(why);
-                }
-                let begun = Begun { started: Instant::now(), restarted: None, stays: action.stays() };
-                let is_bound = action.is_bound_to_directory();
-                let relies_on_changes = action.relies_on_changes();
-                let program = action.program().map(Path::to_owned);
-                let line = action.shell_line(limits, spool, self.markers.fresh())?;
-                let begun = Begun { restarted: self.revive(start, stop, begun.started, limits)?, ..begun };
-                if is_bound && stood.is_some_and(|stood| !stood.is_same(&self.directory)) {
-                    let why = begun.restarted.map_or_else(String::new, |why| format!("{why}: "));
-                    return Err(format!("{why}{MOVED}"));
-                }
-                if let Some(why) = begun.restarted.as_ref().filter(|_| relies_on_changes) {
-                    return Err(format!("{why}: {RENEWED}"));
-                }
-                // As late as possible.
-                if let Some(program) = program {
-                    self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
-                }
-                // Its time runs from its turn on, not from when the shell was ready.
-                let ran = self.watch(Watch::new(line, begun.started), stop, heartbeat, begun.started);
-                (begun, ran)
-            }
-            Stage::Watching { begun, watch } => {
-                let ran = self.watch(*watch, stop, heartbeat, begun.started);
-                (begun, ran)
-            }
-            Stage::Refused(why) => return Err(why),
-            Stage::Ran { begun, ran } => (begun, ran),
-        };
-        match ran {
-            Ok(ran) => self.conclude(begun, ran, start, stop),
+    /// Runs a line in the shell, where one has to be started first. `stood` is where the shell was when the call was decided.
+    fn run(
+        &mut self,
+        action: ShellAction,
+        (stood, start): (Option<ShellDirectory>, &Base),
+        (limits, spool): (Limits, Option<Arc<Spool>>),
+        Control { stop, heartbeat }: Control,
+    ) -> Result<Answer, String> {
+        let started = Instant::now();
+        let (is_bound, relies_on_changes) = (action.is_bound_to_directory(), action.relies_on_changes());
+        let (stays, program) = (action.stays(), action.program().map(Path::to_owned));
+        let line = action.shell_line(limits, spool, self.markers.fresh())?;
+        let restarted = self.revive(start, Some(&stop), started, limits)?;
+        if is_bound && stood.is_some_and(|stood| !stood.is_same(&self.directory)) {
+            let why = restarted.map_or_else(String::new, |why| format!("{why}: "));
+            return Err(format!("{why}{MOVED}"));
+        }
+        if let Some(why) = restarted.as_ref().filter(|_| relies_on_changes) {
+            return Err(format!("{why}: {RENEWED}"));
+        }
+        // As late as possible.
+        if let Some(program) = program {
+            self.settings.vouch(&program).map_err(|error| format!("it was not started: {error}"))?;
+        }
+        // Its time runs from its turn on, not from when the shell was ready.
+        match self.watch(Watch::new(line, started), &stop, heartbeat, started) {
+            Ok(ran) => self.conclude(Begun { started, restarted, stays }, ran, start, Some(&stop)),
             Err(source) => {
                 self.lose("the server could not watch it".to_owned());
                 Err(ShellError::Lost { source }.to_string())
@@ -193,7 +167,7 @@ impl Worker {
     fn watch(
         &mut self,
         mut watch: Watch,
-        stop: Option<&StopSignal>,
+        stop: &StopSignal,
         heartbeat: Option<Heartbeat>,
         started: Instant,
     ) -> io::Result<Ran> {
@@ -201,7 +175,7 @@ impl Worker {
         if let Some(heartbeat) = heartbeat {
             watch.beats = Some(Beats::new(heartbeat, started));
         }
-        match session.watch(watch, stop, None)? {
+        match session.watch(watch, Some(stop), None)? {
             Watched::Ended(ran) => Ok(ran),
             Watched::Waits(_) => Err(io::Error::other("a watch without an end of its patience ended")),
         }
