@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
+use super::lesson::lesson;
 use super::quoted::quoted;
-use super::syntax::{ShellSyntax, find_literal_pattern, find_syntax};
+use super::syntax::{ShellSyntax, find_literal_pattern, find_quoted_syntax, find_syntax};
 use super::windows_line;
 
 /// The words of a command: the first names the program, the rest are its arguments. There is at least one word, the first is
@@ -33,8 +34,8 @@ pub enum CommandLineError {
     },
     /// Shell syntax outside quotes.
     #[error(
-        "{syntax} outside quotes is shell syntax, and no shell runs here; {}call one command at a time with plain arguments, \
-         choose a directory with `cwd`, or quote it to pass it on literally", returned_already(*syntax)
+        "{} is shell syntax, and no shell runs here; {}call one command at a time with plain arguments, \
+         choose a directory with `cwd`, or {} to pass it on literally", placed(*syntax), taught(.line), quote(*syntax)
     )]
     Syntax {
         /// The first piece of it.
@@ -66,14 +67,28 @@ impl CommandLineError {
     }
 }
 
-/// What a client needs to know that tries to redirect standard error.
-fn returned_already(syntax: ShellSyntax) -> &'static str {
+/// The syntax, and where it stands.
+fn placed(syntax: ShellSyntax) -> String {
     match syntax {
-        ShellSyntax::Operator(">&" | "&>") => {
-            "standard error is returned already, so leave redirections like `2>&1` out; "
+        ShellSyntax::Quoted("$'" | "$\"") => syntax.to_string(),
+        ShellSyntax::Quoted(_) => format!("{syntax} within double quotes"),
+        ShellSyntax::Operator(_) | ShellSyntax::Substitution(_) | ShellSyntax::Newline => {
+            format!("{syntax} outside quotes")
         }
-        ShellSyntax::Operator(_) | ShellSyntax::Substitution(_) | ShellSyntax::Newline => "",
     }
+}
+
+/// How to pass it on.
+fn quote(syntax: ShellSyntax) -> &'static str {
+    match syntax {
+        ShellSyntax::Quoted(_) => "use single quotes",
+        ShellSyntax::Operator(_) | ShellSyntax::Substitution(_) | ShellSyntax::Newline => "quote it",
+    }
+}
+
+/// What to do instead of the operators of the line, each with its `; `.
+fn taught(line: &str) -> String {
+    lesson(line).into_iter().flat_map(|advice| [advice, "; "]).collect()
 }
 
 /// The most words that a command may have. Linux accepts slightly more words of one letter, and fewer longer ones.
@@ -117,7 +132,8 @@ impl CommandLine {
             let (words, literal_pattern) = windows_line::split(line)?;
             return Self::from_words(words, literal_pattern);
         }
-        if let Some((_, syntax)) = find_syntax(line) {
+        let outside = find_syntax(line).map(|(_, syntax)| syntax);
+        if let Some(syntax) = outside.or_else(|| find_quoted_syntax(line)) {
             return Err(CommandLineError::Syntax { syntax, line: line.to_owned() });
         }
         let words = split_words(line).map_err(|error| match error {

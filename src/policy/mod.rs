@@ -25,6 +25,7 @@ mod directory_error;
 mod directory_settings;
 mod evaluate;
 mod file_uri;
+mod lesson;
 mod opened;
 mod program;
 mod proposal;

@@ -94,6 +94,9 @@ fn advice(word: &str, allowed: &[String]) -> String {
     if word == "cd" {
         return format!("choose the directory of each call with `cwd`; allowed commands: {allowed_names}");
     }
+    if let Some(advice) = of_shells(word) {
+        return format!("{advice}; allowed commands: {allowed_names}");
+    }
     if is_assignment(word) {
         return format!(
             "a call can't set variables (the operator can, with `--env`); leave it out, and begin with an allowed command: {allowed_names}"
@@ -111,6 +114,19 @@ fn advice(word: &str, allowed: &[String]) -> String {
         return format!("no program under the project directory has this path; allowed commands: {allowed_names}");
     }
     format!("allowed commands: {allowed_names}")
+}
+
+/// What to do instead of what agents write in front of commands.
+fn of_shells(word: &str) -> Option<&'static str> {
+    match word {
+        "timeout" => Some("call the command itself, with `timeout_ms`"),
+        "bash" | "sh" | "dash" | "zsh" | "/bin/bash" | "/bin/sh" | "/bin/zsh" => Some("call the inner command itself"),
+        "source" | "." => Some("call what the file runs; no variable lasts from call to call"),
+        "export" => {
+            Some("no variable lasts from call to call, and the operator can set one with `--env`; leave it out")
+        }
+        _ => None,
+    }
 }
 
 /// The name that a word begins with, and what to do about the rest, if the word has blanks.

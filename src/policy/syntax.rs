@@ -14,13 +14,15 @@ pub enum ShellSyntax {
     Substitution(&'static str),
     /// A line break, even after a backslash.
     Newline,
+    /// A backtick or `$(` within double quotes, or `$'`, where a shell reads it, too.
+    Quoted(&'static str),
 }
 
 impl fmt::Display for ShellSyntax {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Operator("`") | Self::Substitution("`") => write!(f, "a backtick"),
-            Self::Operator(text) | Self::Substitution(text) => write!(f, "`{text}`"),
+            Self::Operator("`") | Self::Substitution("`") | Self::Quoted("`") => write!(f, "a backtick"),
+            Self::Operator(text) | Self::Substitution(text) | Self::Quoted(text) => write!(f, "`{text}`"),
             Self::Newline => write!(f, "a line break"),
         }
     }
@@ -33,6 +35,28 @@ const OPERATORS: [&str; 16] =
 /// Finds the first shell syntax outside quotes in `line`, and its byte offset.
 pub fn find_syntax(line: &str) -> Option<(usize, ShellSyntax)> {
     unquoted(line).find_map(|(offset, rest)| syntax_at(rest).map(|syntax| (offset, syntax)))
+}
+
+/// Finds the first quotes that a shell would not take literally: `$(` and backticks within double quotes, and `$'…'`.
+pub fn find_quoted_syntax(line: &str) -> Option<ShellSyntax> {
+    placed(line).find_map(|(offset, state, is_unquoted)| {
+        let rest = line.get(offset..).unwrap_or_default();
+        let known: &[&'static str] = match state {
+            State::Double => &["`", "$(", "$'"],
+            _ if is_unquoted => &["$'", "$\""],
+            _ => &[],
+        };
+        known.iter().find(|syntax| rest.starts_with(**syntax)).copied().map(ShellSyntax::Quoted)
+    })
+}
+
+/// The line with every character that is quoted, escaped or in a comment replaced by a letter.
+pub(super) fn without_quoted(line: &str) -> String {
+    let replaced = |(place, _, is_unquoted): (usize, State, bool)| {
+        let character = line.get(place..).and_then(|rest| rest.chars().next()).filter(|_| is_unquoted);
+        character.unwrap_or('q')
+    };
+    placed(line).map(replaced).collect()
 }
 
 /// Finds the first thing outside quotes that a shell would have expanded (a variable, a glob, a tilde), so that a hint can
@@ -53,11 +77,19 @@ pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
 
 /// The rest of the line from each character that is outside quotes, comments and escapes, with its byte offset.
 fn unquoted(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    placed(line)
+        .filter(|(_, _, is_unquoted)| *is_unquoted)
+        .map(|(offset, _, _)| (offset, line.get(offset..).unwrap_or_default()))
+}
+
+/// Each character's byte offset, the state in which it is read, and whether it is outside quotes, comments and escapes.
+fn placed(line: &str) -> impl Iterator<Item = (usize, State, bool)> {
     let mut state = State::Blank;
-    line.char_indices().filter_map(move |(offset, character)| {
+    line.char_indices().map(move |(offset, character)| {
+        let before = state;
         let (next, is_unquoted) = state.step(character);
         state = next;
-        is_unquoted.then(|| (offset, line.get(offset..).unwrap_or_default()))
+        (offset, before, is_unquoted)
     })
 }
 
@@ -160,6 +192,21 @@ mod tests {
         ] {
             check(line, None);
         }
+    }
+
+    #[test]
+    fn quotes_that_a_shell_would_read_are_found() {
+        let cases = [
+            ("git commit -m \"$(cat <<'EOF'\na\nEOF\n)\"", Some("$(")),
+            ("a \"b `c`\"", Some("`")),
+            ("a $'b'", Some("$'")),
+            ("a b$\"c\"", Some("$\"")),
+            ("a '$(b) `c`' \"\\$(b) \\`c\\`\" $b \"$b $ \" \\$\\'b # $'c'", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(find_quoted_syntax(line), expected.map(ShellSyntax::Quoted), "{line:?}");
+        }
+        assert_eq!(without_quoted("a 'b|c' \\| | \"d\" # e|"), "a qqqqq qq | qqq qqqq");
     }
 
     #[test]
