@@ -406,8 +406,10 @@ impl Config {
     /// Looks for settings that contradict each other.
     pub(super) fn check(&mut self) -> Result<(), ConfigError> {
         self.bound_timeout()?;
-        if self.sandbox.value == Level::Off && self.network() == Network::None {
-            return Err(ConfigError::NetworkWithoutSandbox { network_source: self.network.source.clone() });
+        let network = self.network();
+        if self.sandbox.value == Level::Off && network != Network::Full {
+            let network_source = self.network.source.clone();
+            return Err(ConfigError::NetworkWithoutSandbox { network, network_source });
         }
         if self.lock.value.is_some() && self.allow.value.iter().any(|entry| entry == "*") {
             let (lock_source, allow_source) = (self.lock.source.clone(), self.allow.source.clone());

@@ -12,6 +12,7 @@ use super::setting::{SettingPlace, Source};
 use super::wrong::Wrong;
 use crate::files::ReadError;
 use crate::policy::rules::{Origin, PolicyError, PolicySource};
+use crate::sandbox::Network;
 use crate::tools::{ToolNameError, WhichTools};
 
 /// Why there is no configuration.
@@ -185,12 +186,14 @@ pub enum ConfigError {
         /// Where it was set.
         max_timeout_source: Source,
     },
-    /// No network, without the sandbox that would enforce it.
+    /// No network, or a loopback alone, without the sandbox that would enforce it.
     #[error(
-        "`--network none` ({network_source}) can't be enforced without the sandbox; add `--sandbox workspace` or \
+        "`--network {network}` ({network_source}) can't be enforced without the sandbox; add `--sandbox workspace` or \
          `--sandbox strict`"
     )]
     NetworkWithoutSandbox {
+        /// Which.
+        network: Network,
         /// Where it was set.
         network_source: Source,
     },

@@ -267,7 +267,7 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_NETWORK",
         group: Group::Sandbox,
         default: "none at strict, else full",
-        help: "Sockets for commands in the sandbox: none (except socketpair), or full",
+        help: "Network of commands in the sandbox: none, a loopback of each call's own, or full",
         set: |config, given| given.set(&mut config.network, |text| words::network(text).map(Some)),
         show: |config| shown(&config.network, |network| network.map(|network| network.to_string())),
     },

@@ -80,7 +80,7 @@ pub(super) fn level(text: &str) -> Result<Level, Wrong> {
 
 /// Reads whether commands in the sandbox have a network; case and surrounding blanks don't matter.
 pub(super) fn network(text: &str) -> Result<Network, Wrong> {
-    word(text, Network::ALL, Network::name, "a choice of network", "none or full")
+    word(text, Network::ALL, Network::name, "a choice of network", "none, loopback or full")
 }
 
 /// Reads which programs may run, by who can replace them; case and surrounding blanks don't matter.

@@ -8,6 +8,7 @@ use std::process::{ExitCode, Stdio};
 
 use super::resources::{LimitsError, ResourceLimits};
 use crate::integrity::Checked;
+use crate::sandbox::{Sandbox, SandboxError};
 
 /// Never made here.
 #[derive(Debug, Clone)]
@@ -20,6 +21,23 @@ impl Launcher {
     /// [`LimitsError::Platform`] if something is.
     pub fn new(limits: ResourceLimits) -> Result<Option<Self>, LimitsError> {
         if limits.is_none() { Ok(None) } else { Err(LimitsError::Platform { platform: std::env::consts::OS }) }
+    }
+
+    /// Returns the same launcher, since nothing is confined here.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn for_sandbox(launcher: Option<Self>, _sandbox: &Sandbox) -> Result<Option<Self>, SandboxError> {
+        Ok(launcher)
+    }
+
+    /// Fails: there are no networks of calls.
+    ///
+    /// # Errors
+    /// [`SandboxError::NoOwnNetwork`].
+    pub(crate) fn try_own_network() -> Result<(), SandboxError> {
+        let source = io::Error::from(io::ErrorKind::Unsupported);
+        Err(SandboxError::NoOwnNetwork { what: "a namespace", source, mend: "run the server on Linux".to_owned() })
     }
 
     /// How each of the limits is enforced, by its flag.
@@ -49,6 +67,7 @@ pub(crate) struct Launch(Infallible);
 pub(crate) enum Failure {
     Exec(io::Error),
     Limits(io::Error),
+    Network(io::Error),
 }
 
 impl Launch {

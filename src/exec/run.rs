@@ -21,7 +21,7 @@ use crate::files::{FileState, Held, Reached};
 use crate::integrity::{Checked, Guard, Untrusted};
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, SandboxError};
 
 /// How long a command may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,7 +297,12 @@ impl Executor for Processes {
         let new = new_files.held();
         #[cfg(not(target_os = "linux"))]
         let new = std::iter::empty();
+        let mut limits_of_kernel = self.limits.clone();
         if let Some(sandbox) = self.sandbox_for(&allowed, new) {
+            if let Ok(launcher) = &mut limits_of_kernel {
+                let made = Launcher::for_sandbox(launcher.take(), &sandbox);
+                *launcher = made.map_err(|source| ExecError::Confine { source })?;
+            }
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
             // Making the rules may have taken until after the end of the server.
             if stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
@@ -309,7 +314,7 @@ impl Executor for Processes {
         let started = Instant::now();
         let checked = self.checked(&allowed)?;
         let begin = |launcher: &Launcher| launcher.begin(has_input, checked.as_ref());
-        let launch = match &self.limits {
+        let launch = match &limits_of_kernel {
             Ok(launcher) => launcher.as_ref().map(begin).transpose(),
             Err(error) => Err(io::Error::other(error.to_string())),
         };
@@ -353,7 +358,9 @@ impl Executor for Processes {
     }
 
     fn has_worn_thread(&self) -> bool {
-        self.is_claimed || os::is_worn()
+        // A confined thread can't have another network made.
+        let has_own_network = self.sandbox.as_ref().is_some_and(|sandbox| sandbox.has_own_network());
+        self.is_claimed || has_own_network || os::is_worn()
     }
 
     fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
@@ -426,6 +433,7 @@ pub(super) fn result(watched: io::Result<(Output, Option<Failure>)>, program: Pa
         None => Ok(output),
         Some(Failure::Exec(source)) => Err(spawn_error(program, source)),
         Some(Failure::Limits(source)) => Err(ExecError::Limits { source }),
+        Some(Failure::Network(source)) => Err(ExecError::Confine { source: SandboxError::NotEntered { source } }),
     }
 }
 

@@ -29,6 +29,19 @@ enum When {
     Always,
     Strict,
     WithoutNetwork,
+    /// Where the launcher does not have to enter the network of a call first; it refuses them afterwards.
+    WithoutOwnNetwork,
+}
+
+impl When {
+    fn applies(self, level: Level, network: Network) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Strict => level == Level::Strict,
+            Self::WithoutNetwork => network == Network::None,
+            Self::WithoutOwnNetwork => network != Network::Loopback,
+        }
+    }
 }
 
 /// Empty if `seccompiler` has no filters for the processor, since not every call has a number there.
@@ -53,12 +66,12 @@ const CLASSES: &[Class] = &[
         answer: Errno::PERM,
         calls: &[libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl],
     },
+    Class { when: When::WithoutOwnNetwork, answer: Errno::PERM, calls: &[libc::SYS_setns] },
     // Landlock refuses changes to the mounts that its rules were made in, but not all calls that prepare them.
     Class {
         when: When::Always,
         answer: Errno::PERM,
         calls: &[
-            libc::SYS_setns,
             libc::SYS_mount,
             libc::SYS_umount2,
             libc::SYS_pivot_root,
@@ -166,12 +179,7 @@ pub(super) fn program(level: Level, network: Network) -> Result<Vec<sock_filter>
 /// The ranges of numbers with the same answer: where each begins, and the answer.
 fn stretches(level: Level, network: Network) -> Result<Vec<(u32, u32)>, std::num::TryFromIntError> {
     let mut answers = BTreeMap::new();
-    let applies = |class: &&Class| match class.when {
-        When::Always => true,
-        When::Strict => level == Level::Strict,
-        When::WithoutNetwork => network == Network::None,
-    };
-    for class in CLASSES.iter().filter(applies) {
+    for class in CLASSES.iter().filter(|class| class.when.applies(level, network)) {
         for &call in class.calls {
             answers.insert(u32::try_from(call)?, error(class.answer));
         }
@@ -292,17 +300,13 @@ mod tests {
             (Level::Workspace, Network::None),
             (Level::Strict, Network::None),
             (Level::Strict, Network::Full),
+            (Level::Strict, Network::Loopback),
         ] {
             let program = program(level, network).unwrap();
             for number in 0..600 {
-                let listed = CLASSES.iter().rfind(|class| {
-                    let applies = match class.when {
-                        When::Always => true,
-                        When::Strict => level == Level::Strict,
-                        When::WithoutNetwork => network == Network::None,
-                    };
-                    applies && class.calls.contains(&c_long::from(number))
-                });
+                let listed = CLASSES
+                    .iter()
+                    .rfind(|class| class.when.applies(level, network) && class.calls.contains(&c_long::from(number)));
                 let expected = match listed {
                     Some(class) => error(class.answer),
                     None if number > 469 && level == Level::Strict => error(Errno::NOSYS),

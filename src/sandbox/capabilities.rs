@@ -30,6 +30,7 @@ fn kept(level: Level, network: Network) -> CapabilitySet {
     let kept = if level == Level::Strict { OF_FILES } else { OF_FILES.union(OF_USERS) };
     match network {
         Network::None => kept,
+        Network::Loopback => kept.union(CapabilitySet::NET_BIND_SERVICE),
         Network::Full => kept.union(OF_NETWORK),
     }
 }

@@ -65,6 +65,25 @@ pub enum SandboxError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system lets no call have a network of its own.
+    #[error(
+        "`network: loopback` can't be enforced here, since a call's own network could not be made ({what}: {source}); \
+         {mend}, or choose `--network none`"
+    )]
+    NoOwnNetwork {
+        /// The part that could not be made.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+        /// What to change.
+        mend: String,
+    },
+    /// The network of the call was made, and could not be entered.
+    #[error("the call's own network could not be entered: {source}")]
+    NotEntered {
+        /// What the system says.
+        source: io::Error,
+    },
     /// The thread is confined by the rules of another sandbox already, which can't be removed.
     #[error("the thread is confined to other directories already")]
     OtherDomain,

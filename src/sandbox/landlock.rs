@@ -152,7 +152,7 @@ impl Handled {
             _ => AccessFs::from_all(ABI::V5),
         };
         let is_without_network = enforcement.is_without_network();
-        // Sockets by path. With a network they stay open, since name lookups use them (nscd, systemd-resolved).
+        // In a network of its own there is nothing that TCP could reach. Sockets by path. With a network they stay open, since name lookups use them (nscd, systemd-resolved).
         if is_without_network && abi >= 9 {
             files |= AccessFs::ResolveUnix;
         }
@@ -187,4 +187,13 @@ impl Handled {
         };
         access & self.files
     }
+}
+
+/// Gives up what the launcher got when it entered the network of a call, and the way into others.
+///
+/// # Errors
+/// If the system refuses it; then the launcher must not start anything.
+pub(crate) fn confine_in_own_network(level: Level) -> Result<(), SandboxError> {
+    capabilities::give_up(level, Network::Loopback).map_err(refused)?;
+    seccomp::refuse_entering().map_err(refused)
 }

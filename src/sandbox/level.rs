@@ -130,18 +130,21 @@ enum When {
     Since(Level),
     /// If commands have no network.
     WithoutNetwork,
+    /// If each call has a network of its own.
+    OwnNetwork,
 }
 
-const FEATURES: [Feature; 10] = {
+const FEATURES: [Feature; 11] = {
     use Level::{Strict, Workspace};
     use Needs::{Landlock, Seccomp};
-    use When::{Since, WithoutNetwork};
+    use When::{OwnNetwork, Since, WithoutNetwork};
     [
         Feature { needs: Landlock(1), when: Since(Workspace), what: "access to files and directories" },
         Feature { needs: Landlock(2), when: Since(Workspace), what: "moving files between directories" },
         Feature { needs: Landlock(3), when: Since(Workspace), what: "truncating files" },
         Feature { needs: Landlock(4), when: WithoutNetwork, what: "TCP" },
         Feature { needs: Seccomp, when: WithoutNetwork, what: "sockets of every kind" },
+        Feature { needs: Seccomp, when: OwnNetwork, what: "every network but a loopback interface of the call's own" },
         Feature { needs: Landlock(5), when: Since(Workspace), what: "ioctl on devices" },
         Feature { needs: Landlock(6), when: Since(Workspace), what: "signals and abstract sockets" },
         Feature {
@@ -185,7 +188,7 @@ impl Enforcement {
         if best_effort || enforcement.required().next().is_none() {
             return Ok(enforcement);
         }
-        let filters = if enforcement.is_without_network() { " and seccomp filters" } else { "" };
+        let filters = if enforcement.needs_filters() { " and seccomp filters" } else { "" };
         Err(SandboxError::NotEnforceable {
             asked: enforcement.asked(),
             needed: format!("Landlock ABI {}{filters}", enforcement.abi_needed()),
@@ -207,8 +210,13 @@ impl Enforcement {
     fn abi_needed(&self) -> u8 {
         match self.network {
             Network::None => self.level.needs(),
-            Network::Full => self.level.needs().min(Level::Workspace.needs()),
+            Network::Loopback | Network::Full => self.level.needs().min(Level::Workspace.needs()),
         }
+    }
+
+    /// Whether the network that was asked for can't be enforced without seccomp filters.
+    fn needs_filters(&self) -> bool {
+        self.level > Level::Off && self.network != Network::Full
     }
 
     /// The required features that are missing.
@@ -217,7 +225,7 @@ impl Enforcement {
         self.lacking().filter(move |feature| match (feature.needs, feature.when) {
             (Needs::Landlock(needed), _) => needed <= abi,
             // Without seccomp, Landlock restricts only TCP sockets.
-            (Needs::Seccomp, When::WithoutNetwork) => true,
+            (Needs::Seccomp, When::WithoutNetwork | When::OwnNetwork) => true,
             (Needs::Seccomp, When::Since(_)) => false,
         })
     }
@@ -268,9 +276,11 @@ impl Enforcement {
 
     fn features(&self) -> impl Iterator<Item = &'static Feature> {
         let (level, is_without_network) = (self.level, self.is_without_network());
+        let has_own_network = level > Level::Off && self.network == Network::Loopback;
         FEATURES.iter().filter(move |feature| match feature.when {
             When::Since(since) => since <= level,
             When::WithoutNetwork => is_without_network,
+            When::OwnNetwork => has_own_network,
         })
     }
 
@@ -327,6 +337,7 @@ mod tests {
             (Level::Workspace, Network::None, 3),
             (Level::Strict, Network::None, 4),
             (Level::Strict, Network::Full, 3),
+            (Level::Strict, Network::Loopback, 3),
         ] {
             assert!(Enforcement::new(level, network, landlock(abi), false).is_ok());
             assert!(Enforcement::new(level, network, landlock(abi - 1), false).is_err());

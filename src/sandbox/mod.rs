@@ -52,7 +52,7 @@ pub use grant::Grant;
 #[cfg(target_os = "linux")]
 use landlock::Domain;
 #[cfg(target_os = "linux")]
-pub(crate) use landlock::KernelProbe;
+pub(crate) use landlock::{KernelProbe, confine_in_own_network};
 pub use level::{Enforcement, Kernel, Level};
 pub use network::Network;
 #[cfg(not(target_os = "linux"))]

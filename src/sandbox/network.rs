@@ -1,4 +1,4 @@
-//! Whether commands in the sandbox have a network.
+//! The network that commands in the sandbox have.
 
 use std::fmt;
 
@@ -9,18 +9,21 @@ use super::Level;
 pub enum Network {
     /// No sockets except the two ends of a socketpair(2).
     None,
+    /// A loopback interface of the call's own, and nothing else.
+    Loopback,
     /// Everything that they could do without the sandbox, except abstract Unix sockets outside it.
     Full,
 }
 
 impl Network {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::None, Self::Full];
+    /// All of them, the strictest first.
+    pub const ALL: [Self; 3] = [Self::None, Self::Loopback, Self::Full];
 
     /// The word for it in a setting.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
+            Self::Loopback => "loopback",
             Self::Full => "full",
         }
     }

@@ -116,6 +116,11 @@ impl Sandbox {
         self.enforcement().map_or(true, |enforcement| enforcement.is_any())
     }
 
+    /// Whether each call in it has a network of its own, which has to be made before the thread of the call confines itself.
+    pub fn has_own_network(&self) -> bool {
+        self.settings.network == Network::Loopback && self.settings.level > Level::Off && self.is_on()
+    }
+
     /// What of it is enforced.
     ///
     /// # Errors

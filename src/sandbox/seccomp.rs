@@ -44,8 +44,21 @@ pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error
     }
     match network {
         Network::None => other_pairs(&mut refused)?,
+        Network::Loopback => {
+            other_pairs(&mut refused)?;
+            other_sockets(&mut refused)?;
+        }
         Network::Full => {}
     }
+    seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
+    Ok(())
+}
+
+/// Prevents the calling process from entering other namespaces, once it is in the network of its call. Only the launcher may
+/// enter them before, and the thread that starts nothing else.
+pub(super) fn refuse_entering() -> Result<(), Error> {
+    let mut refused = RefusedCalls::default();
+    refused.always(libc::SYS_setns);
     seccompiler::apply_filter(&refused.compile(Errno::PERM)?)?;
     Ok(())
 }
@@ -218,6 +231,18 @@ fn other_pairs(refused: &mut RefusedCalls) -> Result<(), BackendError> {
     refused.where_all(libc::SYS_socketpair, &[is_not(0, libc::AF_UNIX)?])?;
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
         refused.where_all(libc::SYS_socketpair, &[is_masked(1, SOCK_TYPE_MASK, kind)?])?;
+    }
+    Ok(())
+}
+
+/// Sockets that are not for the loopback interface. Those of Unix lead by their paths to services outside. Of netlink there is
+/// what lists addresses and routes, which programs ask before they connect.
+fn other_sockets(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    let other = [is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?, is_not(0, libc::AF_NETLINK)?];
+    refused.where_all(libc::SYS_socket, &other)?;
+    refused.where_all(libc::SYS_socket, &[is(0, libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?])?;
+    for kind in [libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP] {
+        refused.where_all(libc::SYS_socket, &[is_masked(1, SOCK_TYPE_MASK, kind)?])?;
     }
     Ok(())
 }

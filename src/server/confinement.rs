@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::exec::RuleExecution;
 use crate::files::Held;
 use crate::integrity::CommandPaths;
-use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule};
+use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, SandboxRule};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
     Enforcement, Executed, Kernel, Level, Named, Network, OpenedPlaces, Sandbox, SandboxError, SandboxSettings,
@@ -83,16 +83,24 @@ impl Confinement {
         for (path, walked) in &opened.exec {
             executed.add_walked(path, walked, paths, &opened.writable);
         }
-        // What sets the limits runs within the sandbox already, as the commands that it becomes.
+        // What sets the limits, or enters the network of a call, runs within the sandbox already, as the commands that it becomes.
         let launcher = std::env::current_exe().ok();
         let makes_limits = !config.resource_limits().is_none();
-        if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits) {
+        let makes_network = network == Network::Loopback;
+        if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
             add(&mut executed, launcher);
         }
         let mut warnings = if level == Level::Off { Vec::new() } else { unusable(config, directories, &opened) };
         warnings.extend(prepared(config, programs.search_path().entries(), &opened));
         let kernel = probe.kernel();
-        let enforcement = Enforcement::new(level, network, kernel, best_effort);
+        let mut enforcement = Enforcement::new(level, network, kernel, best_effort);
+        let mut of_rules = Vec::new();
+        if let Err(error) = rules::try_own_network(config, allow) {
+            match enforcement {
+                Ok(_) if level > Level::Off && makes_network => enforcement = Err(error),
+                Ok(_) | Err(_) => of_rules.push(error),
+            }
+        }
         // Commands that write nothing could only look into it.
         let writes = |rule: &Arc<CommandRule>| {
             !rule.sandbox.writes_nothing() && level_of(rule, level).is_some_and(|level| level > Level::Off)
@@ -141,7 +149,8 @@ impl Confinement {
                 }
             }
             let makes_limits = makes_limits || rule.limits != LimitsRule::default();
-            if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits) {
+            let makes_network = network == Network::Loopback;
+            if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
                 add(&mut settings.programs, launcher);
             }
             if rule.sandbox.paths_claimed {
@@ -160,7 +169,6 @@ impl Confinement {
             let error = rules.get(&rule.name)?.sandbox.as_ref()?.enforcement().err()?;
             Some((rule.sandbox.level, rule.name.clone(), error))
         };
-        let mut of_rules = Vec::new();
         for (level, name, error) in allow.rules().iter().filter_map(unenforced) {
             match level {
                 Some(_) => of_rules.push(error),
@@ -287,7 +295,11 @@ impl Confinement {
         let also = [
             rule.sandbox.writes_nothing().then_some("writes nothing"),
             exec_own.then_some("executes only itself"),
-            network.map(|network| if network { "with a network" } else { "without a network" }),
+            network.map(|network| match network {
+                NetworkWord::None => "without a network",
+                NetworkWord::Loopback => "with a loopback network of its own",
+                NetworkWord::Full => "with a network",
+            }),
             paths_claimed.then_some("touches only the files that it names"),
         ];
         let also = also.into_iter().flatten().map(|also| format!(", {also}"));
@@ -309,6 +321,9 @@ impl Confinement {
         let network = match enforced.network {
             Network::Full => "",
             Network::None => ", and have no network",
+            Network::Loopback => {
+                ", and each call has a loopback network of its own and no other, so start a server in the call that asks it"
+            }
         };
         let reads =
             if enforced.level == Level::Strict { "; they can read only these and the system's files" } else { "" };

@@ -159,8 +159,10 @@ pub(super) fn report_of(
     let sandbox = processes.sandbox();
     let enforced = sandbox.and_then(|sandbox| sandbox.enforcement().ok());
     let network = match enforced.map(|enforced| enforced.network) {
-        Some(Network::None) if rule.is_some_and(|rule| rule.sandbox.network == Some(false)) => NetworkGrant::OfRule,
-        Some(Network::None) => NetworkGrant::OfServer,
+        Some(Network::None | Network::Loopback) if rule.is_some_and(|rule| rule.sandbox.network.is_some()) => {
+            NetworkGrant::OfRule
+        }
+        Some(Network::None | Network::Loopback) => NetworkGrant::OfServer,
         Some(Network::Full) | None => NetworkGrant::None,
     };
     let writes_nothing = rule.is_some_and(|rule| rule.sandbox.writes_nothing());

@@ -14,7 +14,7 @@ use super::directories::ShellDirectory;
 use super::error::ShellError;
 use super::marker::Markers;
 use super::session::{Ending, Opened, Opening, Ran, Session, Watch, Watched, end_of, exit_status, how};
-use crate::exec::{Beats, Captured, End, Heartbeat, Limits, Output, Spool, StopSignal};
+use crate::exec::{Beats, Captured, End, Heartbeat, Launcher, Limits, Output, Spool, StopSignal};
 use crate::policy::Base;
 
 /// How long an answer waits for the shell that replaces the one that its call has ended.
@@ -328,8 +328,12 @@ impl Worker {
     fn start(&mut self, directory: &Base) -> Result<Opening, String> {
         let program = self.settings.program.clone()?;
         if let Some(sandbox) = &self.settings.sandbox {
+            let failed = |error| format!("the shell is not started, since {error}");
+            // A shell that is started anew gets the network of the first.
+            let launcher = self.settings.launcher.clone();
+            self.settings.launcher = Launcher::for_sandbox(launcher, sandbox).map_err(failed)?;
             // This confines the thread, and so every shell that it starts; a second time has no effect.
-            sandbox.confine_thread().map_err(|error| format!("the shell is not started, since {error}"))?;
+            sandbox.confine_thread().map_err(failed)?;
         }
         self.settings.vouch(&program).map_err(|error| format!("the shell is not started: {error}"))?;
         if *self.first.get_or_init(|| FirstShell::Started) == FirstShell::GivenUp {

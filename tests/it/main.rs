@@ -46,6 +46,7 @@ mod lines_bash;
 mod lint;
 mod lock;
 mod log;
+mod loopback;
 mod mistakes;
 mod mock;
 mod model;

@@ -188,7 +188,12 @@ impl Report {
         let fixed = [row("end of a command's tree", self.tree), row("working directory", directory)];
         let limits = self.limits.iter().map(|(flag, how)| row(flag, how));
         let presets = self.presets.iter().map(|(name, granted)| row(&format!("grant {name}"), granted));
-        fixed.into_iter().chain(sandbox).chain(limits).chain(presets).collect()
+        let own_network = match Launcher::try_own_network() {
+            Ok(()) => "a network of each call's own, with a loopback interface and nothing else".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let own_network = row("network loopback", &own_network);
+        fixed.into_iter().chain(sandbox).chain([own_network]).chain(limits).chain(presets).collect()
     }
 
     fn to_json(&self) -> Value {

@@ -12,8 +12,8 @@ use super::super::{Outcome, print, print_json};
 use super::{explain, probes, recorded, rules_of};
 use crate::config::Surroundings;
 use crate::policy::rules::{
-    Access, Arguments, CommandRule, EnvRule, Expected, Rules, SandboxWord, Takes, ValueType, decide_readings, words_of,
-    written,
+    Access, Arguments, CommandRule, EnvRule, Expected, NetworkWord, Rules, SandboxWord, Takes, ValueType,
+    decide_readings, words_of, written,
 };
 use crate::text::escape;
 
@@ -270,14 +270,13 @@ fn sandbox_is_narrower(before: &CommandRule, after: &CommandRule) -> bool {
         Some(SandboxWord::Workspace) => 2,
         Some(SandboxWord::Strict) => 3,
     };
-    let network = |network: Option<bool>| match network {
-        Some(true) => 0,
-        None => 1,
-        Some(false) => 2,
+    // The setting that a rule leaves the network to may be any of them.
+    let is_network_narrower = |was: Option<NetworkWord>, is: Option<NetworkWord>| {
+        was == is || was == Some(NetworkWord::Full) || is == Some(NetworkWord::None)
     };
     let (was, is) = (&before.sandbox, &after.sandbox);
     rank(is.level) >= rank(was.level)
-        && network(is.network) >= network(was.network)
+        && is_network_narrower(was.network, is.network)
         && is.exec_own >= was.exec_own
         && is.paths_claimed >= was.paths_claimed
         && is.writes_nothing() >= was.writes_nothing()
@@ -366,6 +365,8 @@ mod tests {
         check("{sandbox: {level: workspace}}", "{}", "sandbox");
         check("{sandbox: {exec: own}}", "{}", "sandbox");
         check("{sandbox: {network: none}}", "{sandbox: {network: full}}", "sandbox");
+        check("{sandbox: {network: loopback}}", "{sandbox: {network: full}}", "sandbox");
+        check("{sandbox: {network: none}}", "{sandbox: {network: loopback}}", "sandbox");
         check("{sandbox: {write: none}}", "{}", "sandbox");
         for of in ["options: {--to: {path: A}}", "operands: [{name: FILE, path: A}]", "after_double_dash: [{path: A}]"]
         {

@@ -9,8 +9,9 @@ use super::{place, shown_place};
 use crate::config::Config;
 use crate::integrity::reach_of;
 use crate::policy::rules::{
-    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading,
-    Restriction, Role, SandboxRule, SandboxWord, ValueType, described, profile_describing, restricted, words_of,
+    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, NetworkWord, Origin, PathError, PathJudge,
+    Reading, Restriction, Role, SandboxRule, SandboxWord, ValueType, described, profile_describing, restricted,
+    words_of,
 };
 use crate::policy::{Rule, quoted};
 use crate::server::Parts;
@@ -252,7 +253,7 @@ fn settings_json(rule: &CommandRule, env: &EnvRule) -> Value {
         "sandbox": {
             "level": sandbox.level.map(level),
             "exec": if sandbox.exec_own { Some("own") } else { None },
-            "network": sandbox.network.map(|network| if network { "full" } else { "none" }),
+            "network": sandbox.network.map(NetworkWord::name),
             "paths": if sandbox.paths_claimed { Some("claimed") } else { None },
             "write": sandbox.writes.map(|writes| if writes { "full" } else { "none" }),
         },
@@ -277,7 +278,11 @@ fn level(level: SandboxWord) -> &'static str {
 
 /// The sandbox in words; `None` where the rule leaves it to the settings.
 pub(super) fn sandbox(rule: &SandboxRule) -> Option<String> {
-    let network = |network: bool| if network { "network" } else { "no network" };
+    let network = |network: NetworkWord| match network {
+        NetworkWord::None => "no network",
+        NetworkWord::Loopback => "a loopback network of its own",
+        NetworkWord::Full => "network",
+    };
     let parts = [
         rule.level.map(level),
         rule.exec_own.then_some("executes only its own program"),

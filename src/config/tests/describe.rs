@@ -137,8 +137,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 [ALLOWEXEC_SANDBOX; default: off]
       --sandbox-best-effort     Run with what the kernel can enforce instead of refusing to start
                                 [ALLOWEXEC_SANDBOX_BEST_EFFORT; default: off]
-      --network WHICH           Sockets for commands in the sandbox: none (except socketpair), or full
-                                [ALLOWEXEC_NETWORK; default: none at strict, else full]
+      --network WHICH           Network of commands in the sandbox: none, a loopback of each call's
+                                own, or full [ALLOWEXEC_NETWORK; default: none at strict, else full]
       --read PATHS              What else commands in the sandbox may read [ALLOWEXEC_READ; default:
                                 none]
       --write PATHS             What else they may read and write [ALLOWEXEC_WRITE; default: none]

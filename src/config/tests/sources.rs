@@ -210,6 +210,14 @@ fn the_network_follows_the_level_unless_it_is_set() {
     check(&["--sandbox=strict"], Ok(Network::None));
     check(&["--sandbox=workspace", "--network=none"], Ok(Network::None));
     check(&["--sandbox=strict", "--network=full"], Ok(Network::Full));
+    check(&["--sandbox=strict", "--network=loopback"], Ok(Network::Loopback));
+    check(
+        &["--network=loopback"],
+        Err(
+            "`--network loopback` (flag `--network`) can't be enforced without the sandbox; add `--sandbox workspace` or \
+             `--sandbox strict`",
+        ),
+    );
     check(
         &["--network=none"],
         Err("`--network none` (flag `--network`) can't be enforced without the sandbox; add `--sandbox workspace` or \

@@ -17,6 +17,7 @@ use signal_hook::consts::SIGPIPE;
 
 #[cfg(target_os = "linux")]
 use super::on_linux::{give_up_raising, started_by_peer};
+use super::own_network;
 
 /// The first argument that makes this program the launcher. No help mentions it: without the server's socket it does
 /// nothing.
@@ -27,9 +28,11 @@ pub(super) const BEGINS: u8 = b'b';
 /// What it sends, with an error number, if it fails: in execve(2), or anywhere before.
 pub(super) const EXEC: u8 = b'e';
 const BEFORE: u8 = b'l';
+pub(super) const NETWORK: u8 = b'n';
 
-/// The standard input, the program, and a file of each cgroup to enter: two that limit, and one to be killed.
-pub(super) const MOST_DESCRIPTORS: usize = 5;
+/// The standard input, the program, two namespaces, and a file of each cgroup to enter: two that limit, and one to be
+/// killed.
+pub(super) const MOST_DESCRIPTORS: usize = 7;
 
 /// Whether the running program acts as the launcher, so that its own binary can be used as one.
 pub(super) static ANSWERS: AtomicBool = AtomicBool::new(false);
@@ -55,7 +58,11 @@ pub(super) static ANSWERS: AtomicBool = AtomicBool::new(false);
 pub fn launched(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     ANSWERS.store(true, Ordering::Relaxed);
     let mut arguments = arguments.into_iter();
-    if arguments.next()? != WORD {
+    let first = arguments.next()?;
+    if cfg!(target_os = "linux") && first == own_network::WORD {
+        return Some(own_network::help());
+    }
+    if first != WORD {
         return None;
     }
     // It returns only with an error, and there is nobody else to tell.
@@ -77,14 +84,17 @@ pub(super) struct Message {
     pub open_files: Option<u64>,
     /// Whether the program comes as a descriptor, which is executed instead of its path.
     pub is_by_handle: bool,
+    /// The level in the namespaces to enter, which come as descriptors; `None` to enter none.
+    pub own_network: Option<u64>,
 }
 
 impl Message {
-    const LENGTH: usize = 48;
+    const LENGTH: usize = 56;
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let by_handle = self.is_by_handle.then_some(1);
-        let fields = [self.memory, self.file_size, self.cpu, self.processes, self.open_files, by_handle];
+        let fields =
+            [self.memory, self.file_size, self.cpu, self.processes, self.open_files, by_handle, self.own_network];
         fields.iter().flat_map(|field| field.unwrap_or(u64::MAX).to_ne_bytes()).collect()
     }
 
@@ -100,6 +110,7 @@ impl Message {
             processes: fields.next()?,
             open_files: fields.next()?,
             is_by_handle: fields.next()? == Some(1),
+            own_network: fields.next()?,
         };
         fields.next().is_none().then_some(message)
     }
@@ -126,6 +137,11 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> io::Result<(
     let argv: Result<Vec<CString>, _> =
         std::iter::once(word).chain(arguments).map(|word| CString::new(word.into_vec())).collect();
     let argv = argv?;
+    if let Some(level) = message.own_network {
+        if let Err(error) = own_network::enter(descriptors.by_ref(), level) {
+            return Ok((control, (NETWORK, error)));
+        }
+    }
     if let Err(error) = prepare(message, stdin, descriptors) {
         return Ok((control, (BEFORE, error)));
     }
@@ -147,7 +163,7 @@ fn prepare(message: Message, stdin: OwnedFd, groups: impl Iterator<Item = OwnedF
         // 0 means the process that writes it.
         File::from(group).write_all(b"0")?;
     }
-    let Message { memory, file_size, cpu, processes, open_files, is_by_handle: _ } = message;
+    let Message { memory, file_size, cpu, processes, open_files, is_by_handle: _, own_network: _ } = message;
     limit(Resource::Fsize, file_size, 0)?;
     // At the soft limit the kernel sends SIGXCPU, which shows which limit was hit; a second later it sends SIGKILL.
     limit(Resource::Cpu, cpu, 1)?;
@@ -176,11 +192,11 @@ mod tests {
     #[test]
     fn limits_are_read_as_they_were_sent() {
         let message = Message { memory: Some(1), cpu: Some(0), open_files: Some(u64::MAX - 1), ..Message::default() };
-        for message in [message, Message { is_by_handle: true, ..message }] {
+        for message in [message, Message { is_by_handle: true, own_network: Some(0), ..message }] {
             assert_eq!(Message::from_bytes(&message.to_bytes()), Some(message));
         }
         assert_eq!(Message::from_bytes(&Message::default().to_bytes()), Some(Message::default()));
-        for length in [0, 1, 39, 32, 40, 47, 56] {
+        for length in [0, 1, 39, 32, 48, 55, 64] {
             assert_eq!(Message::from_bytes(&vec![0; length]), None, "{length}");
         }
     }

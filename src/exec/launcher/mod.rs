@@ -8,6 +8,7 @@
 //!
 //! - [`Launcher`] belongs to a server; [`Launch`] is one start by it.
 //! - [`launched`] is the code of the launcher itself.
+//! - [`OwnNetwork`] is a loopback interface of a call's own (Linux).
 //! - [`Groups`] makes a cgroup for each start, if the system allows it (Linux).
 
 #[cfg(target_os = "linux")]
@@ -20,6 +21,11 @@ mod hierarchy;
 mod launched;
 #[cfg(target_os = "linux")]
 mod on_linux;
+#[cfg(target_os = "linux")]
+mod own_network;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_own_network.rs"]
+mod own_network;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -38,17 +44,20 @@ use rustix::process::Signal;
 use groups::{Group, Groups};
 pub use launched::launched;
 use launched::{ANSWERS, Message, WORD};
+use own_network::OwnNetwork;
 
 use super::resources::{Limit, LimitsError, ResourceLimits};
 use super::{End, own_binary};
 use crate::integrity::Checked;
 use crate::poll::pipe;
+use crate::sandbox::{Level, Sandbox, SandboxError};
 
-/// Starts commands with limits.
-#[derive(Debug, Clone)]
+/// Starts commands with limits, and in a network of their own.
+#[derive(Debug, Clone, Default)]
 pub struct Launcher {
     limits: ResourceLimits,
     groups: Option<Arc<Groups>>,
+    network: Option<Arc<OwnNetwork>>,
 }
 
 impl Launcher {
@@ -76,8 +85,30 @@ impl Launcher {
                 Err(LimitsError::ProcessesOfRoot { source: missing() })
             }
             Err(_) if is_root && limits.processes.is_some() => Err(LimitsError::ProcessesOfRoot { source: missing() }),
-            Ok(_) | Err(_) => Ok(Some(Self { limits, groups: groups.ok().map(Arc::new) })),
+            Ok(_) | Err(_) => Ok(Some(Self { limits, groups: groups.ok().map(Arc::new), network: None })),
         }
+    }
+
+    /// Returns what starts the commands of the sandbox: one with a network of their own, if they have one, and else the same
+    /// launcher. Call it on the thread that the sandbox confines, and before.
+    ///
+    /// # Errors
+    /// [`SandboxError::NoOwnNetwork`].
+    pub(crate) fn for_sandbox(launcher: Option<Self>, sandbox: &Sandbox) -> Result<Option<Self>, SandboxError> {
+        let has_one = launcher.as_ref().is_some_and(|launcher| launcher.network.is_some());
+        if has_one || !sandbox.has_own_network() {
+            return Ok(launcher);
+        }
+        let network = OwnNetwork::make(sandbox.level())?;
+        Ok(Some(Self { network: Some(Arc::new(network)), ..launcher.unwrap_or_default() }))
+    }
+
+    /// Makes a network of a call's own, and drops it.
+    ///
+    /// # Errors
+    /// [`SandboxError::NoOwnNetwork`] if this system has none.
+    pub(crate) fn try_own_network() -> Result<(), SandboxError> {
+        OwnNetwork::make(Level::Strict).map(drop)
     }
 
     /// How each limit that is set is enforced, by its flag.
@@ -138,9 +169,12 @@ impl Launcher {
             cpu: self.limits.cpu.map(whole_seconds),
             open_files: self.limits.open_files,
             is_by_handle: program.is_some(),
+            own_network: self.network.as_deref().map(OwnNetwork::level_number),
         };
+        let namespaces = self.network.iter().flat_map(|network| network.descriptors());
         let entries = group.iter().flat_map(Group::entries);
-        let descriptors: Vec<BorrowedFd<'_>> = std::iter::once(stdin.as_fd()).chain(program).chain(entries).collect();
+        let descriptors: Vec<BorrowedFd<'_>> =
+            std::iter::once(stdin.as_fd()).chain(program).chain(namespaces).chain(entries).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
@@ -223,7 +257,11 @@ impl Launch {
         let begun = told.first() == Some(&launched::BEGINS);
         if let &[stage, a, b, c, d] = told.strip_prefix(&[launched::BEGINS]).unwrap_or(told) {
             let source = io::Error::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
-            return Some(if stage == launched::EXEC { Failure::Exec(source) } else { Failure::Limits(source) });
+            return Some(match stage {
+                launched::EXEC => Failure::Exec(source),
+                launched::NETWORK => Failure::Network(source),
+                _ => Failure::Limits(source),
+            });
         }
         // If a signal ended it before that, this is an end like any other.
         let is_lost = !begun && matches!(end, End::Exited(_));
@@ -273,6 +311,8 @@ pub(crate) enum Failure {
     Exec(io::Error),
     /// The limits could not be set.
     Limits(io::Error),
+    /// The network of the call's own could not be entered.
+    Network(io::Error),
 }
 
 /// Returns the processor time of a process that has ended and was not reaped, and of its children that it has waited

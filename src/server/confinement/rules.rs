@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::exec::{Launcher, LimitsError, ResourceLimits, RuleExecution};
 use crate::policy::AllowList;
-use crate::policy::rules::{CommandRule, LimitsRule, SandboxRule, SandboxWord};
-use crate::sandbox::{Level, Network, Sandbox};
+use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, SandboxRule, SandboxWord};
+use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
 /// What enforces resource limits, `None` without limits, or why they can't be enforced.
 pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
@@ -62,11 +62,26 @@ pub(super) fn level_of(rule: &CommandRule, all: Level) -> Option<Level> {
     }
 }
 
-/// Whether the commands of a rule have a network: as the rule says, else as the operator says, else the level's default.
+/// The network of the commands of a rule: as the rule says, else as the operator says, else the level's default.
 pub(super) fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
     match rule.sandbox.network {
-        Some(true) => Network::Full,
-        Some(false) => Network::None,
+        Some(NetworkWord::None) => Network::None,
+        Some(NetworkWord::Loopback) => Network::Loopback,
+        Some(NetworkWord::Full) => Network::Full,
         None => config.network.value.unwrap_or(Network::of(level)),
     }
+}
+
+/// Tries whether calls can have a network of their own, if the commands of anyone are to have one.
+///
+/// # Errors
+/// [`SandboxError::NoOwnNetwork`] if they can't.
+pub(super) fn try_own_network(config: &Config, allow: &AllowList) -> Result<(), SandboxError> {
+    let all = config.sandbox.value;
+    let is_own = |level: Level, network: Network| level > Level::Off && network == Network::Loopback;
+    let is_own_for = |rule: &Arc<CommandRule>| {
+        level_of(rule, all).is_some_and(|level| is_own(level, network_of(rule, level, config)))
+    };
+    let is_needed = is_own(all, config.network()) || allow.rules().iter().any(is_own_for);
+    if is_needed { Launcher::try_own_network() } else { Ok(()) }
 }

@@ -98,6 +98,7 @@ impl Session {
         match self.tree.failure(End::Exited(0))? {
             Failure::Exec(source) => Some(source),
             Failure::Limits(source) => Some(io::Error::other(format!("its limits could not be set: {source}"))),
+            Failure::Network(source) => Some(io::Error::other(format!("its network could not be entered: {source}"))),
         }
     }
 

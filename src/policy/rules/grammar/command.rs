@@ -134,8 +134,8 @@ pub struct SandboxRule {
     pub level: Option<SandboxWord>,
     /// Whether calls may execute only the rule's own program.
     pub exec_own: bool,
-    /// Whether calls may use the network.
-    pub network: Option<bool>,
+    /// The network of calls.
+    pub network: Option<NetworkWord>,
     /// Whether a call may access only those files of the project that its words name.
     pub paths_claimed: bool,
     /// Whether calls may write what the level allows; `false` for nothing at all, whatever the level is.
@@ -175,6 +175,31 @@ impl SandboxWord {
             Self::Off => "off",
             Self::Workspace => "workspace",
             Self::Strict => "strict",
+        }
+    }
+}
+
+/// The network of calls, as a policy names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkWord {
+    /// No sockets.
+    None,
+    /// A loopback interface of each call's own.
+    Loopback,
+    /// What they would have without a sandbox.
+    Full,
+}
+
+impl NetworkWord {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Loopback, Self::Full];
+
+    /// The word for it in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Loopback => "loopback",
+            Self::Full => "full",
         }
     }
 }

@@ -5,7 +5,7 @@ use self::Takes::{
     Any, Boolean, Count, Declared, Duration, Integer, List, Named, Null, Pattern, Profile, Range, Size, Text, Version,
     Words,
 };
-use super::super::grammar::{Effect, Order, SandboxWord, Syntax};
+use super::super::grammar::{Effect, NetworkWord, Order, SandboxWord, Syntax};
 
 /// A mapping of a policy.
 pub(super) struct Keys {
@@ -263,7 +263,11 @@ pub(super) static SANDBOX: Keys = Keys::new("sandbox", &[SANDBOX_KEYS]);
 static SANDBOX_KEYS: &[Key] = &[
     key("level", Words(|| SandboxWord::ALL.map(SandboxWord::name).to_vec()), "The level of the sandbox."),
     key("exec", Words(|| vec!["own"]), "`own`: it can execute its own program and no other."),
-    key("network", Words(|| vec!["full", "none"]), "Whether it has a network."),
+    key(
+        "network",
+        Words(|| NetworkWord::ALL.map(NetworkWord::name).to_vec()),
+        "Its network: none, a loopback interface of each call's own, or all.",
+    ),
     key("paths", Words(|| vec!["claimed"]), "`claimed`: it can touch the files that its call names and no others."),
     key("write", Words(|| vec!["full", "none"]), "Whether it can write."),
 ];

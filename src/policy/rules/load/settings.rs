@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{
-    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord,
-    Syntax, Takes, ValueType,
+    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, NetworkWord, OptionRule, Order,
+    SandboxWord, Syntax, Takes, ValueType,
 };
 use super::super::yaml::{Kind, Node};
 use super::Context;
@@ -97,11 +97,14 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
         }
     };
     command.sandbox.exec_own = is("exec", "own", None)?.unwrap_or(command.sandbox.exec_own);
-    command.sandbox.network = is("network", "full", Some("none"))?.or(command.sandbox.network);
+    command.sandbox.network =
+        fields.word("network", &NetworkWord::ALL, NetworkWord::name, context)?.or(command.sandbox.network);
     command.sandbox.paths_claimed = is("paths", "claimed", None)?.unwrap_or(command.sandbox.paths_claimed);
     command.sandbox.writes = is("write", "full", Some("none"))?.or(command.sandbox.writes);
     let sandbox = &command.sandbox;
-    let needs_one = sandbox.exec_own || sandbox.paths_claimed || sandbox.network == Some(false);
+    let needs_one = sandbox.exec_own
+        || sandbox.paths_claimed
+        || sandbox.network.is_some_and(|network| network != NetworkWord::Full);
     match sandbox.level {
         Some(SandboxWord::Off) if needs_one || sandbox.writes_nothing() => {
             Err(context.value(node, &fields.of, "a level that can enforce the rest, `workspace` or `strict`"))

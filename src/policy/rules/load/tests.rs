@@ -110,7 +110,7 @@ fn a_command_sets_for_its_calls_what_means_something() {
     command("sandbox: {exec: all}", "3: `exec` of `sandbox` of command `x`: expected `own`, found `all`");
     command(
         "sandbox: {network: some}",
-        "3: `network` of `sandbox` of command `x`: expected `full` or `none`, found `some`",
+        "3: `network` of `sandbox` of command `x`: expected `none`, `loopback`, `full`, found `some`",
     );
     command(
         "sandbox: {level: off, exec: own}",
