@@ -211,6 +211,16 @@ pub enum Problem {
         /// What was expected, what came, and why.
         what: String,
     },
+    /// A form that asks or denies, with no example of its own, and a call that evades it.
+    #[error("the form that would {effect} at `{line}`: {what}")]
+    Evaded {
+        /// A call that it decides.
+        line: String,
+        /// What it decides.
+        effect: &'static str,
+        /// What evades it, and how to mend it.
+        what: String,
+    },
 }
 
 fn or_extend(first: &Origin) -> String {

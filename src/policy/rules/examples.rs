@@ -3,7 +3,7 @@
 
 use super::by_text::ByText;
 use super::error::{PolicyError, Problem};
-use super::grammar::{CommandRule, Example, ExampleLine, Expected};
+use super::grammar::{CommandRule, Example, ExampleLine, Expected, Form};
 use super::judge::Judgement;
 use super::variations;
 use crate::policy::{CommandLine, CommandLineError};
@@ -87,8 +87,24 @@ pub fn run_example<'p>(command: &'p CommandRule, example: &Example) -> ExampleRu
     ExampleRun { came, why, is_as_expected: came == example.expected, judgement: Some(judgement) }
 }
 
-/// Runs the examples of a command.
+/// Runs the examples of a command, and a call of each form that asks or denies beside laxer ones and decides no example.
 pub(super) fn check(command: &CommandRule) -> Result<(), PolicyError> {
+    let words: Vec<Vec<String>> = command.examples.iter().filter_map(|example| words_of(&example.line).ok()).collect();
+    let mut tried: Vec<&Form> = Vec::new();
+    for words in &words {
+        tried.extend(decide_example(command, words).matched.and_then(|matched| matched.form));
+    }
+    let forms =
+        command.level.levels().into_iter().flat_map(|level| level.forms().iter().map(move |form| (level, form)));
+    for (level, form) in forms.filter(|(_, form)| !tried.iter().any(|other| std::ptr::eq(*other, *form))) {
+        let Some(words) = variations::sample(level, form) else { continue };
+        let Some(judgement) = decide_anywhere(command, &words) else { continue };
+        let is_its = judgement.matched.as_ref().and_then(|matched| matched.form).is_some_and(|by| by == form);
+        if let Some(what) = variations::evading_form(command, form, &words, &judgement).filter(|_| is_its) {
+            let problem = Problem::Evaded { line: super::written(&words), effect: form.effect.name(), what };
+            return Err(PolicyError { origin: form.origin.clone(), problem });
+        }
+    }
     for example in &command.examples {
         let ExampleRun { came, why, is_as_expected, .. } = run_example(command, example);
         if !is_as_expected {

@@ -571,7 +571,7 @@ fn what_no_check_of_arguments_can_see_is_told_of() {
     );
     assert_eq!(
         warnings(
-            "commands:\n  x:\n    forms:\n      - operands: [{text: {}, count: \"1..\"}]\n      - {decision: deny, operands: [{one_of: [main]}]}"
+            "commands:\n  x:\n    forms:\n      - {options: {-a: {flag: , required: true}}, operands: [{text: {}, count: \"1..\"}]}\n      - {decision: deny, operands: [{one_of: [main]}]}"
         ),
         [
             "p.yaml:5: this `deny` does not limit the form on line 4, where an operand repeats: a call with one more operand gets past it; describe what is allowed instead"
