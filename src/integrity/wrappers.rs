@@ -46,8 +46,8 @@ const WRAPPERS: &str = "\
     script scriptlive sem sendmail service setarch setlock setpriv setsid sftp sg socat sort split ssh ssh-agent \
     sshfs sshpass start-stop-daemon stdbuf strace su su-exec sudo svn systemctl systemd-run tar task taskset \
     tcpdump tee telnet terraform time timeout tini tmate tmux tofu torify torsocks tox trickle tshark tsocks turbo \
-    uclampset unbuffer unshare uv uvx vagrant valgrind w3m watch watchexec watchman wezterm wget wine x-terminal- \
-    emulator x86_64 xargs xdg-open xdotool xterm xvfb-run yarn yt-dlp yum zellij zip zypper";
+    uclampset unbuffer unshare uv uvx vagrant valgrind w3m watch watchexec watchman wezterm wget wine \
+    x-terminal-emulator x86_64 xargs xdg-open xdotool xterm xvfb-run yarn yt-dlp yum zellij zip zypper";
 
 /// All names of interpreters and wrappers.
 pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
@@ -91,7 +91,7 @@ mod tests {
         for name in ["pypy", "ipython", "nodejs", "nvim", "ex", "lldb", "vim.tiny"] {
             assert_eq!(reach_of(name), Some(Reach::Interpreter), "{name}");
         }
-        for name in ["fdfind", "gmake", "screen", "hg", "pnpx", "g++", "gcc-12"] {
+        for name in ["fdfind", "gmake", "screen", "hg", "pnpx", "g++", "gcc-12", "x-terminal-emulator"] {
             assert_eq!(reach_of(name), Some(Reach::Wrapper), "{name}");
         }
         assert_eq!(reach_of("find"), Some(Reach::Wrapper));
