@@ -376,6 +376,10 @@ fn suggest_allows_the_refused_calls_and_little_more() {
     let (_, report) = json(&place, &["policy", "suggest", "t", "--policy", "p.yaml"]);
     assert_eq!((&report["calls"], &report["commands"]), (&5.into(), &serde_json::json!(["git", "tool"])), "{report}");
     assert_eq!(run(&place, &["policy", "suggest", "none"]).0, 2);
+    // Without settings, too: of the profiles that describe git, the first is the one to compare with.
+    let (status, text) = run(&place, &["policy", "suggest", "t"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("`git` is also described in profile git-readonly"), "{text}");
 }
 
 #[test]

@@ -51,8 +51,7 @@ pub(in crate::cli) fn run_for(config: &Config, command: &[String], json: bool) -
 }
 
 fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcome, CliError> {
-    let names: Vec<String> = profile_names().map(str::to_owned).collect();
-    let known = Rules::read(&[], &names, &[]).map_err(|error| CliError::Policy { why: error.to_string() })?;
+    let known = of_profiles();
     let (commands, skipped) = suggest(calls, &known, &config.rules);
     let mut text = format!(
         "# Made by `allowexec policy suggest` of {} refused calls. Read it before you use it: it allows what was asked for, not what is safe.\n",
@@ -98,6 +97,19 @@ fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcom
         }));
     }
     print(&text)
+}
+
+/// The rules of the shipped profiles, in their order: one that describes a command which an earlier one describes is left out.
+fn of_profiles() -> Rules {
+    let (mut names, mut known) = (Vec::new(), Rules::default());
+    for name in profile_names() {
+        names.push(name.to_owned());
+        match Rules::read(&[], &names, &[]) {
+            Ok(rules) => known = rules,
+            Err(_) => drop(names.pop()),
+        }
+    }
+    known
 }
 
 /// Whether the present settings refuse it too.
