@@ -389,6 +389,25 @@ fn without_a_directory_of_the_operators_a_clients_roots_allow_no_path() {
             }
         }
     }
+    // The operator's only directory is the project if the client's root is this directory, too.
+    for (flag, root, command, expected) in [
+        ("--cwd-root", "work", "tail a", "exit_code: 0"),
+        ("--workspace-dir", "work", "tail a", "exit_code: 0"),
+        ("--cwd-root", "work", "tail private/x", "does not allow"),
+        ("--cwd-root", "work/private", "tail x", "`--project-dir`"),
+    ] {
+        let policy = base.join("denies.yaml");
+        let text = "commands: {tail: {operands: [{path: read, deny: {path: {access: read, under: [private]}}}]}}";
+        fs::write(&policy, text).unwrap();
+        let bound = fill("[base]/work");
+        let args = [flag, bound.as_str(), "--policy", policy.to_str().unwrap()];
+        let mut server = Server::command(&args).dir(base.join("start")).start();
+        server.initialize_with("2025-11-25", json!({"roots": {}}));
+        let roots = json!({"roots": [{"uri": format!("file://{}", base.join(root).display())}]});
+        answer(&mut server, &roots);
+        let text = text_of(false, &mut server, "execute_command", &json!({"command": command}), &roots);
+        assert!(text.contains(expected), "{flag}, {root}, {command}: {text}");
+    }
     // A client without roots is served in the directory that the server was started in.
     let mut server = start();
     server.initialize_with("2025-11-25", json!({}));

@@ -48,13 +48,36 @@ impl Directories {
         self.roots.is_some() || self.workspace.is_some() || self.own().is_some()
     }
 
+    /// Whether it is known what paths mean that are relative to the operator's project, if any of these is.
+    pub(crate) fn measures(&self, paths: &[String]) -> bool {
+        self.own().is_some() || paths.iter().all(|path| Path::new(path).is_absolute())
+    }
+
     /// The operator's directory that paths are measured by if no other setting bounds them: the project, else an absolute
-    /// `--cwd`, else, only if the client has no roots, the directory of calls without a `cwd`.
+    /// `--cwd`. Else, if the client has no roots, the directory of calls without a `cwd`, and otherwise the operator's only directory
+    /// around its roots if it is the project, too: then no root chooses it.
     fn own(&self) -> Option<&Opened> {
         let project = self.project.as_ref().filter(|_| self.has_operators_project());
         let is_absolute = self.settings.cwd.as_ref().is_some_and(|cwd| cwd.is_absolute());
         let named = project.or_else(|| self.cwd.as_ref().filter(|_| is_absolute));
         let has_roots = !self.client.is_empty() || !self.unbounded.is_empty();
-        named.or_else(|| (!has_roots).then(|| self.cwd.as_ref().unwrap_or(&self.server)))
+        named.or_else(|| match has_roots {
+            false => Some(self.cwd.as_ref().unwrap_or(&self.server)),
+            true => self.only_bound().filter(|bound| self.is_project(bound)),
+        })
+    }
+
+    /// The only `--cwd-root`, or the workspace if there is no `--cwd-root`.
+    fn only_bound(&self) -> Option<&Opened> {
+        match self.roots.as_deref() {
+            Some([root]) => Some(root),
+            Some(_) => None,
+            None => self.workspace.as_ref(),
+        }
+    }
+
+    fn is_project(&self, directory: &Opened) -> bool {
+        let identity = |opened: &Opened| opened.held().map(|held| held.identity().clone());
+        self.project.as_ref().and_then(identity).is_some_and(|project| identity(directory) == Some(project))
     }
 }

@@ -71,7 +71,8 @@ impl CommandRule {
         };
         let mut runs: Option<(Effect, Match<'p>, Vec<HeldClaim>)> = None;
         let mut outside: Option<(usize, Match<'p>, String)> = None;
-        let mut strictest = Strictest { effect: Effect::Allow, reason: None, matched: None, is_certain: true };
+        let mut strictest =
+            Strictest { effect: Effect::Allow, reason: None, matched: None, is_certain: true, mend: None };
         for matched in matches {
             let (effect, reason) = effect_of(&matched);
             let restricted = matched.restricted(words);
@@ -86,16 +87,16 @@ impl CommandRule {
             }
             if effect > strictest.effect {
                 let is_certain = held.is_ok();
-                strictest = Strictest { effect, reason, matched: Some(matched.clone()), is_certain };
+                strictest = Strictest { effect, reason, matched: Some(matched.clone()), is_certain, mend: None };
             }
             for (word, text, restriction) in restricted {
                 let Restriction { effect, reason, .. } = restriction;
                 if *effect <= strictest.effect {
                     continue;
                 }
-                if let Some(is_certain) = is_restricted(restriction, (word, text), paths) {
+                if let Some((is_certain, mend)) = is_restricted(restriction, (word, text), paths) {
                     let (reason, matched) = (reason.as_deref(), Some(matched.clone()));
-                    strictest = Strictest { effect: *effect, reason, matched, is_certain };
+                    strictest = Strictest { effect: *effect, reason, matched, is_certain, mend };
                 }
             }
             match held {
@@ -114,6 +115,9 @@ impl CommandRule {
         match (strictest, runs, outside) {
             (Strictest { effect: Effect::Deny, is_certain: false, .. }, None, Some((_, matched, sentence))) => {
                 refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
+            }
+            (Strictest { effect: Effect::Deny, mend: Some(sentence), matched: Some(matched), .. }, _, _) => {
+                refused(level_of(&matched, self), sentence)
             }
             (Strictest { effect: Effect::Deny, reason, matched: Some(matched), .. }, _, _) => {
                 let refusal = Some(denied(level_of(&matched, self), reason));
@@ -284,6 +288,8 @@ struct Strictest<'p> {
     matched: Option<Match<'p>>,
     /// Whether it is certain that the form or the value is meant.
     is_certain: bool,
+    /// Why it can't be certain of any path, if the operator can mend it.
+    mend: Option<String>,
 }
 
 /// Why the paths of a form don't all lie where they must.
@@ -339,16 +345,22 @@ fn further<'p>(
     }
 }
 
-/// Whether a value is one of those that are asked for or denied: `None` if it is not, else whether that is certain.
-fn is_restricted(restriction: &Restriction, (word, text): (usize, &str), paths: &mut dyn PathJudge) -> Option<bool> {
+/// Whether a value is one of those that are asked for or denied: `None` if it is not, else whether that is certain, and the sentence
+/// if it can be of no path.
+fn is_restricted(
+    restriction: &Restriction,
+    (word, text): (usize, &str),
+    paths: &mut dyn PathJudge,
+) -> Option<(bool, Option<String>)> {
     if !matcher::fits(&restriction.value, text) {
         return None;
     }
     match &restriction.value {
-        ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_) => Some(true),
+        ValueType::Integer { .. } | ValueType::OneOf(_) | ValueType::Text(_) => Some((true, None)),
         ValueType::Path(path) => match paths.judge(&Claim { word, text, path }) {
-            Ok(_) => Some(true),
-            Err(error) => (!error.is_elsewhere()).then_some(false),
+            Ok(_) => Some((true, None)),
+            Err(error @ PathError::NoProject) => Some((false, Some(error.sentence(text, path.access)))),
+            Err(error) => (!error.is_elsewhere()).then_some((false, None)),
         },
     }
 }

@@ -50,6 +50,8 @@ pub enum PathError {
     },
     /// The operator named no directory, so paths are measured by nothing.
     Unmeasured,
+    /// Its type names directories of the project, and the operator named no project.
+    NoProject,
     /// One of its parts has a name that is not allowed.
     Except {
         /// The name.
@@ -83,7 +85,8 @@ impl PathError {
             // This name is excepted by default, so that it takes nothing out of what is asked for or denied.
             Self::Except { name, is_certain } => *is_certain && name != REPOSITORY,
             // To move or remove a directory is to change all that lies in it.
-            Self::Root | Self::Protected | Self::PerhapsOutside { .. } | Self::Unmeasured => false,
+            Self::Root | Self::Protected | Self::PerhapsOutside { .. } => false,
+            Self::Unmeasured | Self::NoProject => false,
             Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
         }
     }
@@ -103,6 +106,10 @@ impl PathError {
             Self::Unmeasured => format!(
                 "{text} can't be {done}: a client's roots allow no paths, and the operator named no directory; ask the \
                  operator to {ADVICE}"
+            ),
+            Self::NoProject => format!(
+                "{text} can't be {done}: the rule names directories of the project, and the operator named no project; ask the \
+                 operator to name it with `--project-dir`"
             ),
             Self::Except { name, .. } => format!("{text} lies in `{name}`, where nothing may be {done}"),
             Self::Root => format!("{text} is a whole allowed directory; name something in it"),
@@ -224,6 +231,17 @@ impl PathJudge for OnDisk<'_> {
             return Err(PathError::Unmeasured);
         }
         let regions = self.regions(path);
+        self.within(claim, &regions).map_err(|error| match error {
+            PathError::PerhapsOutside { .. } if !self.directories.measures(&path.under) => PathError::NoProject,
+            error => error,
+        })
+    }
+}
+
+impl OnDisk<'_> {
+    /// Checks a path by the regions of its type.
+    fn within(&mut self, claim: &Claim<'_, '_>, regions: &[Region]) -> Result<HeldClaim, PathError> {
+        let Claim { path, text, .. } = *claim;
         let reached = self.walk(text).map_err(|error| match error {
             NotReached::Special => PathError::PerhapsOutside { allowed: Vec::new() },
             NotReached::TooLong => PathError::TooLong,
@@ -232,10 +250,10 @@ impl PathJudge for OnDisk<'_> {
                 let ancestry = self.ancestry(&directory);
                 let here = itself(&directory);
                 let is_hidden = self.narrowed(path, &here, &ancestry).is_some();
-                match lies_in(&here, &ancestry, &regions) {
+                match lies_in(&here, &ancestry, regions) {
                     Ok(()) if !is_hidden => PathError::Failed { why: source.to_string() },
                     Ok(()) => PathError::PerhapsOutside { allowed: Vec::new() },
-                    Err(_) => PathError::PerhapsOutside { allowed: shown(&*regions) },
+                    Err(_) => PathError::PerhapsOutside { allowed: shown(regions) },
                 }
             }
         })?;
@@ -245,7 +263,7 @@ impl PathJudge for OnDisk<'_> {
             Reached::There { directory, .. } | Reached::Missing { directory, .. } => directory,
         };
         let ancestry = self.ancestry(place);
-        lies_in(&reached, &ancestry, &regions)?;
+        lies_in(&reached, &ancestry, regions)?;
         let roots: Vec<&Arc<Held>> =
             regions.iter().flat_map(Region::directories).filter(|root| ancestry.lies_in(root)).collect();
         if let Some((name, is_certain)) = forbidden(path, Path::new(text), &reached.path(), &roots) {
