@@ -279,12 +279,13 @@ mod tests {
         let read = |task: Value| requested_task(json!({"task": task}).as_object().unwrap());
         let milliseconds = |count| Ok(Some(Some(Duration::from_millis(count))));
         assert_eq!(requested_task(&Map::new()), Ok(None));
+        assert_eq!(read(json!(null)), Ok(None));
         assert_eq!(read(json!({})), Ok(Some(None)));
         assert_eq!(read(json!({"ttl": null, "later": 1})), Ok(Some(None)));
         assert_eq!(read(json!({"ttl": 0})), milliseconds(0));
         assert_eq!(read(json!({"ttl": 60000})), milliseconds(60_000));
         assert_eq!(read(json!({"ttl": 1e3})), milliseconds(1000));
-        for broken in [json!([]), json!(1), json!(null), json!({"ttl": -1}), json!({"ttl": 0.5}), json!({"ttl": "1"})] {
+        for broken in [json!([]), json!(1), json!({"ttl": -1}), json!({"ttl": 0.5}), json!({"ttl": "1"})] {
             assert!(read(broken.clone()).is_err(), "{broken}");
         }
     }

@@ -267,7 +267,7 @@ fn a_long_output_is_read_as_the_page_about_long_work_says() {
                   echo \"test $i ... $word\"\ndone\necho 'make: *** [check] Error 1' >&2\nexit 2\n";
     fs::write(&make, script).unwrap();
     fs::set_permissions(&make, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:/usr/bin:/bin", reader.home.join("installed").display());
+    let path = format!("{}:/usr/bin:/bin", reader.home.join("bin").display());
     let arguments = ["--allow", "make", "--max-output", "1KiB"];
     let mut server = crate::support::Server::command(&arguments).env("PATH", &path).start();
     server.initialize("2025-11-25");
