@@ -13,7 +13,7 @@ use super::client_roots::{Bound, Bounds};
 use super::directory_error::{DirectoryError, PROJECT, ROOTS, WORKSPACE};
 use super::opened::{NotOpened, Opened};
 use super::rules::{MOST_STEPS, MOST_STEPS_TOGETHER};
-use super::{ClientRoots, DirectorySettings, Roots, WorkingDirectory};
+use super::{ClientRoots, DirectorySettings, Protected, Roots, WorkingDirectory};
 use crate::files::{Ancestry, Held, NotReached, Reached, Steps};
 
 /// Where the project directory comes from if the operator named none.
@@ -35,7 +35,7 @@ pub struct Directories {
     /// The client's roots that do not count, because the operator named no directory that they could lie in.
     unbounded: Vec<Arc<Held>>,
     /// Files that no call writes, whatever a rule says.
-    protected: Arc<[PathBuf]>,
+    protected: Arc<[Protected]>,
     /// How many parts of paths may still be walked until [`Self::limit_steps`]; no limit if that is never called.
     steps: Arc<AtomicUsize>,
 }
@@ -79,7 +79,7 @@ impl Directories {
 
     /// Names files that no call writes, whatever a rule says: those of the settings, and allowed programs.
     #[must_use]
-    pub(crate) fn protecting(self, protected: Vec<PathBuf>) -> Self {
+    pub(crate) fn protecting(self, protected: Vec<Protected>) -> Self {
         Self { protected: protected.into(), ..self }
     }
 

@@ -52,8 +52,8 @@ impl Policy {
         };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &mut facts.rule) {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
-            if matches!(rule, Rule::Any | Rule::Project(_)) {
-                // A rule is for a file, by whatever word a call reaches it.
+            if matches!(rule, Rule::Entry(_) | Rule::Any | Rule::Project(_)) {
+                // A rule is for a file, by whatever word a call reaches it, also one that the operator allows beside it.
                 let project = directories.project_for_commands().map(|project| project.path());
                 let of_file = |program: &Program| {
                     self.programs.rule_of(program.path(), command.word(), self.allow.rules(), project)

@@ -162,6 +162,19 @@ impl Programs {
         Some(Program { path, rule: Rule::Entry(entry.to_owned()) })
     }
 
+    /// The file of an entry, or if there is none, those that would be: at its path, or in each directory of the search path.
+    pub(crate) fn places(&self, entry: &str) -> Vec<PathBuf> {
+        if let Some(found) = self.find_listed(entry) {
+            return vec![found.path];
+        }
+        let places: Vec<PathBuf> = if is_path(entry) {
+            vec![self.directory.join(entry)]
+        } else {
+            self.search_path.entries.iter().map(|directory| directory.join(entry)).collect()
+        };
+        places.iter().flat_map(|place| self.search_path.files(place)).collect()
+    }
+
     /// The rule for the file of a program that another spelling of its name led to; `None` if no rule is for that file. A
     /// relative path of a rule counts from the server's directory and from the project.
     ///

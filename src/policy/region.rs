@@ -58,6 +58,11 @@ impl Region {
         region
     }
 
+    /// What was reached already.
+    pub fn reached(members: impl IntoIterator<Item = Reached>) -> Self {
+        Self { members: members.into_iter().collect(), is_partial: false }
+    }
+
     /// Both regions together.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {

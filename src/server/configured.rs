@@ -12,7 +12,7 @@ use crate::config::{Config, EnvEntry};
 use crate::exec::{Environment, OperatorProgram, Variable, changes_reading};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
-use crate::policy::{AllowList, DirectorySettings, Program, Programs, Roots, SearchPath, is_path};
+use crate::policy::{AllowList, DirectorySettings, Program, Programs, Protected, Roots, SearchPath};
 use crate::sandbox::Level;
 use crate::text::escape;
 use crate::tools::DescribedCommand;
@@ -82,18 +82,25 @@ fn allowed_examples(rule: &CommandRule) -> Vec<String> {
     allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
 }
 
-/// The files that no call writes: those that settings name, and allowed programs, also where they don't exist yet.
-pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs) -> Vec<PathBuf> {
-    let files = [&config.file.value, &config.lock.value, &config.record.value, &config.audit.value];
+/// The files that no call writes: those that settings name, allowed programs and the operator's own, also where they don't
+/// exist yet.
+pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs) -> Vec<Protected> {
+    let here = |path: PathBuf| config.surroundings.directory.join(path);
+    let (record, audit) = (&config.record.value, &config.audit.value);
+    let files = [&config.file.value, &config.lock.value, record, audit, &config.log_file.value];
     let named = files.into_iter().flatten().chain(&config.policy.value).cloned();
-    let program = |name: &String| {
-        let rule = allow.rules().get(name);
-        let sought = rule.map_or(name.as_str(), |rule| rule.sought());
-        let found = programs.find_listed(sought).map(|program| program.path().to_owned());
-        found.or_else(|| is_path(sought).then(|| PathBuf::from(sought)))
-    };
-    let all = named.chain(allow.names().iter().filter_map(program));
-    all.map(|path| config.surroundings.directory.join(path)).collect()
+    let sought = |name: &String| allow.rules().get(name).map_or(name.clone(), |rule| rule.sought().to_owned());
+    let operators = [&config.ask_with.value, &config.audit_anchor.value].into_iter().flatten();
+    // A word of theirs may be a script.
+    let scripts = operators.clone().flatten().filter(|word| Path::new(word).is_absolute()).map(PathBuf::from);
+    let operators = operators.filter_map(|words| words.first().cloned());
+    let shell = config.shell.value.to_str().map(str::to_owned);
+    let entries = allow.names().iter().map(sought).chain(operators).chain(shell);
+    let files = named.chain(scripts).chain(entries.flat_map(|entry| programs.places(&entry)));
+    let full = audit.iter().filter_map(|log| Protected::beginning(here(log.clone()), "."));
+    let recordings = record.iter().filter_map(|name| Protected::filled(here(name.clone())));
+    let files = files.map(|path| Protected::File(here(path)));
+    files.chain(full).chain(recordings).collect()
 }
 
 pub(super) fn directory_settings(config: &Config) -> DirectorySettings {

@@ -51,6 +51,7 @@ mod mistakes;
 mod mock;
 mod model;
 mod moving;
+mod never_written;
 mod packaging;
 mod policy;
 mod policy_commands;

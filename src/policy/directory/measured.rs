@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Directories;
+use crate::policy::Protected;
 use crate::policy::opened::Opened;
 use crate::policy::region::Region;
 
@@ -38,9 +39,15 @@ impl Directories {
         Region::beneath(own.or(self.server.held()), absolute).and(Region::beneath(own, relative))
     }
 
-    /// The files that no call writes, as they are now.
+    /// The files that no call writes, as they are now, with the links that lead to them.
     pub(crate) fn protected(&self) -> Region {
-        Region::beneath(self.server.held(), self.protected.iter())
+        let (files, links): (Vec<_>, Vec<_>) = self.protected.iter().filter_map(Protected::file_and_links).unzip();
+        Region::beneath(self.server.held(), files).and(Region::reached(links.into_iter().flatten()))
+    }
+
+    /// Whether a path is named like files that no call writes.
+    pub(crate) fn protects_name(&self, reached: &Path) -> bool {
+        self.protected.iter().any(|protected| protected.is_named_like(reached))
     }
 
     /// Whether the operator named a directory that the paths of calls are measured by, or the client has no roots.

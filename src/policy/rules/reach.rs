@@ -188,7 +188,11 @@ impl<'a> OnDisk<'a> {
     fn is_protected(&mut self, reached: &Reached, ancestry: &Ancestry, roots: &[&Arc<Held>]) -> bool {
         let protected = self.protected.get_or_insert_with(|| Arc::new(self.directories.protected()));
         let place = protected.place(reached, ancestry);
-        matches!(place, Place::Within | Place::Around) || instructs_agents(&beneath(&reached.path(), roots))
+        let path = reached.path();
+        matches!(place, Place::Within | Place::Around)
+            || self.directories.protects_name(&path)
+            || instructs_agents(&beneath(&path, roots))
+            || matches!(reached, Reached::There { is_directory: true, .. }) && holds_instructions(&path)
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
@@ -315,6 +319,11 @@ fn beneath(real: &Path, roots: &[&Arc<Held>]) -> PathBuf {
 /// What agents read as instructions to run: files and directories of these names.
 const AGENTS: [&str; 8] =
     [".claude", ".codex", ".cursor", ".gemini", ".vscode", ".mcp.json", "opencode.json", "opencode.jsonc"];
+
+/// Whether what agents read as instructions to run lies directly in a directory, so that it moves and goes with it.
+fn holds_instructions(directory: &Path) -> bool {
+    AGENTS.iter().chain(&[".github/hooks"]).any(|name| directory.join(name).symlink_metadata().is_ok())
+}
 
 /// Whether a part of a path is what agents read as instructions to run, or its last part is a directory that can hold it.
 fn instructs_agents(path: &Path) -> bool {

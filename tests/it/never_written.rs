@@ -1,0 +1,155 @@
+//! Files that no call writes, whatever a rule says: what runs on the operator's behalf, what leads there, and what it leaves.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+const POLICY: &str = "commands: {cp: {operands: [{path: read}, {path: write}]}, mv: {operands: [{path: write, count: '2..'}]}, \
+                      rm: {options: {'-r': flag}, operands: [{path: write, count: '1..'}]}}\n";
+
+/// A project with links to programs and policies.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for directory in ["eslint", "node_modules/.bin", "bin", "etc", "conf", "logs", "y", "fix/.claude", "sub"] {
+            fs::create_dir_all(place.at(directory)).unwrap();
+        }
+        let _quiet = crate::support::server::spawning();
+        for file in ["ask.sh", "anchor.sh", "shell.sh", "eslint/e.js", "evil", "y/eslint"] {
+            fs::write(place.at(file), "#!/bin/sh\necho hello\n").unwrap();
+            fs::set_permissions(place.at(file), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for file in ["conf/real.yaml", "logs/au.log.1", "s-1-2.transcript", "server.log", "plain", "logs/other"] {
+            fs::write(place.at(file), POLICY).unwrap();
+        }
+        fs::write(place.at("fix/.claude/settings.json"), "{}").unwrap();
+        symlink("../../eslint/e.js", place.at("node_modules/.bin/eslint")).unwrap();
+        symlink("../conf/real.yaml", place.at("etc/pol.yaml")).unwrap();
+        symlink("/usr/bin/true", place.at("bin/link")).unwrap();
+        symlink("node_modules", place.at("modules")).unwrap();
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    /// What `check` says of a line.
+    fn check(&self, flags: &[&str], line: &str) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+        let path = format!("{}:/usr/bin:/bin", self.at("bin").display());
+        command.env_clear().env("PATH", path).current_dir(self.at(""));
+        command.args(["check", "--log", "off", "--project-dir", "."]).args(flags).args(["--", line]);
+        let output = command.output().unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+    }
+}
+
+#[test]
+fn nothing_replaces_what_the_operator_lets_run_or_the_way_to_it() {
+    let place = Place::new();
+    let at = |name: &str| place.at(name).to_str().unwrap().to_owned();
+    let (ask, anchor, script) = (at("ask.sh"), at("anchor.sh"), format!("/bin/sh {}", at("ask.sh")));
+    let policy = ["--policy", "etc/pol.yaml"];
+    let rows: &[(&[&str], &[&str], &[&str])] = &[
+        (&["--ask", "true", "--ask-with", &ask], &["cp evil ask.sh", "rm ask.sh"], &["cp evil anchor.sh"]),
+        (&["--ask", "true", "--ask-with", &script], &["cp evil ask.sh"], &["cp evil anchor.sh"]),
+        (&["--audit", "logs/au.log", "--audit-anchor", &anchor], &["cp evil anchor.sh"], &["cp evil ask.sh"]),
+        (&["--tools", "shell", "--shell", "./shell.sh"], &["mv y/eslint shell.sh"], &["cp evil ask.sh"]),
+        (
+            &["--allow", "node_modules/.bin/eslint"],
+            &[
+                "mv y/eslint node_modules/.bin",
+                "mv node_modules sub",
+                "cp evil eslint/e.js",
+                "rm node_modules/.bin/eslint",
+            ],
+            &["mv y/eslint sub", "mv y/eslint bin"],
+        ),
+        (
+            &["--allow", "modules/.bin/eslint"],
+            &["mv node_modules sub", "mv y/eslint node_modules/.bin"],
+            &["mv y/eslint sub"],
+        ),
+        (&[], &["mv y/eslint etc", "rm -r etc", "mv etc sub", "mv conf sub"], &["cp evil etc/new", "rm -r y"]),
+        (&["--allow", "bin/link"], &["mv bin zz", "rm -r bin", "mv plain bin"], &["cp evil bin/other"]),
+        (&["--allow", "eslint"], &["cp evil bin/eslint", "mv y/eslint bin", "mv bin zz"], &["cp evil bin/other"]),
+    ];
+    for (flags, refused, allowed) in rows {
+        let flags = [&policy[..], flags].concat();
+        for line in *refused {
+            let said = place.check(&flags, line);
+            assert!(said.contains("reads from it what to run, or runs it"), "{flags:?}, {line}: {said}");
+        }
+        for line in *allowed {
+            let said = place.check(&flags, line);
+            assert!(said.starts_with("allowed\n"), "{flags:?}, {line}: {said}");
+        }
+    }
+}
+
+#[test]
+fn nothing_writes_what_the_server_has_logged_or_recorded() {
+    let place = Place::new();
+    let rows: &[(&[&str], &[&str], &[&str])] = &[
+        (
+            &["--audit", "logs/au.log", "--audit-max-size", "1MiB"],
+            &["rm logs/au.log.1", "cp evil logs/au.log.2", "mv plain logs/au.log.7.gz", "rm -r logs"],
+            &["cp evil logs/other", "cp evil au.log.1"],
+        ),
+        (
+            &["--record", "s-%t-%p.transcript"],
+            &["rm s-1-2.transcript", "cp evil s-2-3.transcript"],
+            &["cp evil other.transcript", "cp evil sub/s-1-2.transcript"],
+        ),
+        (&["--log-file", "server.log"], &["rm server.log", "cp evil server.log"], &["cp evil other.log"]),
+    ];
+    for (flags, refused, allowed) in rows {
+        let flags = [&["--policy", "conf/real.yaml"], *flags].concat();
+        for line in *refused {
+            let said = place.check(&flags, line);
+            assert!(said.contains("reads from it what to run, or runs it"), "{flags:?}, {line}: {said}");
+        }
+        for line in *allowed {
+            let said = place.check(&flags, line);
+            assert!(said.starts_with("allowed\n"), "{flags:?}, {line}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_holds_what_agents_read_stays_where_it_is() {
+    let place = Place::new();
+    for line in ["mv fix sub", "rm -r fix", "mv plain fix"] {
+        let said = place.check(&["--policy", "conf/real.yaml"], line);
+        assert!(said.contains("an agent reads from it what to run"), "{line}: {said}");
+    }
+    for line in ["cp evil fix/new", "mv sub other"] {
+        let said = place.check(&["--policy", "conf/real.yaml"], line);
+        assert!(said.starts_with("allowed\n"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn an_entry_for_the_file_of_a_described_command_is_decided_by_its_rule() {
+    let place = Place::new();
+    let rm = ["/usr/bin/rm", "/bin/rm"].into_iter().find(|rm| Path::new(rm).is_file()).unwrap();
+    symlink(rm, place.at("bin/remove")).unwrap();
+    for (flags, line, expected) in [
+        (["--allow", rm, "--ask", "rm"].as_slice(), format!("{rm} plain"), "ask\n"),
+        (&["--allow", rm, "--policy", "conf/real.yaml"], format!("{rm} -f plain"), "refused"),
+        (&["--allow", rm, "--policy", "conf/real.yaml"], format!("{rm} plain"), "allowed\n"),
+        (&["--allow", "remove", "--policy", "conf/real.yaml"], "remove -f plain".to_owned(), "refused"),
+        (&["--allow", "bin/remove", "--policy", "conf/real.yaml"], "bin/remove -f plain".to_owned(), "refused"),
+    ] {
+        let said = place.check(flags, &line);
+        assert!(said.contains(expected), "{flags:?}, {line}: {said}");
+    }
+}
