@@ -106,6 +106,42 @@ impl Reached {
         go(directory, path, steps)
     }
 
+    /// The directories that a path names and leaves again by `..`, up to the first that is not there: of that one the directory that
+    /// was reached. A caller that hides what exists must look at them, too.
+    ///
+    /// # Errors
+    /// `NotReached`, except [`NotReached::Failed`].
+    pub fn left_again(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Vec<Arc<Held>>, NotReached> {
+        let (mut left, mut before, mut is_behind_name) = (Vec::new(), PathBuf::new(), false);
+        for component in path.components() {
+            if component == Component::ParentDir && is_behind_name {
+                let (directory, is_there) = match Self::from(start, &before, steps) {
+                    Ok(Self::There { held, is_directory: true, .. }) => (held, true),
+                    Ok(Self::There { directory, .. } | Self::Missing { directory, .. })
+                    | Err(NotReached::Failed { directory, .. }) => (directory, false),
+                    Err(error @ (NotReached::Special | NotReached::TooLong)) => return Err(error),
+                };
+                left.push(directory);
+                if !is_there {
+                    break;
+                }
+            }
+            // What lies around a directory is always there.
+            is_behind_name = match component {
+                Component::Normal(_) => true,
+                Component::CurDir => is_behind_name,
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
+            };
+            before.push(component);
+        }
+        Ok(left)
+    }
+
+    /// Whether `path` is where the text of `given` leads to from `start`, so that no link is on the way.
+    pub fn is_literal(start: &Path, given: &Path, path: &Path) -> bool {
+        lexical(start, given) == path && !given.components().any(|part| part == Component::ParentDir)
+    }
+
     /// Whether another path led to the same: the same file or directory under the same path, or the same missing names.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

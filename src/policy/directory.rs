@@ -318,8 +318,15 @@ impl Directories {
             None => Held::open_directory(path),
             Some(base) => base.held().open_directory_from(path),
         };
-        if let Ok(directory) = &opened {
-            if self.is_bounded() {
+        if self.is_bounded() {
+            let is_literal = |held: &Held| {
+                let from = start.as_ref().map_or(Path::new("/"), |start| start.path());
+                Reached::is_literal(from, path, held.path())
+            };
+            if !opened.as_ref().is_ok_and(is_literal) && !self.is_way_allowed(start.as_ref(), path) {
+                self.check(cwd, None)?;
+            }
+            if let Ok(directory) = &opened {
                 self.check(cwd, Some(&Ancestry::of(directory)))?;
             }
         }
@@ -334,6 +341,18 @@ impl Directories {
                 _ => DirectoryError::Unusable { cwd: cwd.to_owned(), source },
             })
         })
+    }
+
+    /// Whether a path enters no special file system, and leaves no directory by `..` that a `cwd` may not name: otherwise what it leads to
+    /// would tell whether such a directory exists.
+    fn is_way_allowed(&self, start: Option<&WorkingDirectory>, path: &Path) -> bool {
+        let root = || Held::open_directory(Path::new("/")).ok().map(Arc::new);
+        let Some(start) = start.map_or_else(root, |start| Some(Arc::clone(start.held()))) else { return true };
+        let mut steps = Steps::new(MOST_STEPS, self.steps());
+        let Ok(left) = Reached::left_again(&start, path, &mut steps) else { return false };
+        let is_outside = |directory: &Arc<Held>| self.check("", Some(&Ancestry::of(directory))).is_err();
+        !left.iter().any(is_outside)
+            && !matches!(Reached::from(&start, path, &mut steps), Err(NotReached::Special | NotReached::TooLong))
     }
 
     /// What lies around the last directory that can be reached on the way to a path; `None` if that is not known.

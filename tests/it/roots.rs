@@ -309,6 +309,14 @@ const ROWS: &[Row] = &[
     (WORKSPACE, "/", "[base]/work", "cat [base]/outside/a", false),
     (CWD_ROOT, "/", "[base]/work", "cat [base]/outside/a", false),
     (CWD_ROOT, "[base]/work/.git", "[base]/work/.git", "touch hooks/new", false),
+    // What lies outside is not gone through and left again, whether it is there or not.
+    (PROJECT, "[base]/work", "[base]/work", "cat [base]/outside/../work/a", false),
+    (PROJECT, "[base]/work", "[base]/work", "cat [base]/missing/../work/a", false),
+    (PROJECT, "[base]/work", "[base]/work", "cat sub/../a", true),
+    (PROJECT, "[base]/work", "[base]/work", "cat ../work/a", true),
+    (PROJECT, "[base]/work", "[base]/work", "head sub/../a", true),
+    (WORKSPACE, "[base]/work", "[base]/outside/../work", "cat a", false),
+    (WORKSPACE, "[base]/work", "[base]/work/sub/..", "cat a", true),
     // Roots narrow.
     (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat b", true),
     (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat ../a", false),

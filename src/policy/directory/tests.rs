@@ -50,6 +50,26 @@ fn containment_is_by_parts_of_canonical_paths() {
     check("rootA/no", "`cwd` `rootA/no` does not exist (looked for `[base]/rootA/no`); name an existing directory");
     check("", "`cwd` is empty; name a directory, or leave `cwd` out to run in `[base]`");
     check("a\0b", r"`cwd` `a\u{0}b` holds a NUL character, which no path can hold; name an existing directory");
+    // Whether a directory outside is there is not told by going through it and back.
+    for cwd in ["other/../rootA", "no/../rootA", "rootAB/./../rootA/sub", "rootA/out/../rootA"] {
+        check(cwd, &outside(cwd));
+    }
+    if cfg!(target_os = "linux") {
+        let here = std::env::current_dir().unwrap();
+        let settings =
+            DirectorySettings { server: base.clone(), roots: Roots::Within(vec![here]), ..Default::default() };
+        assert!(resolve(settings, Some("/proc/self/cwd")).contains("is not allowed"));
+    }
+    let absolute = |path: &str| base.join(path).display().to_string();
+    for path in ["other/../rootA", "no/../rootA"] {
+        let settings = DirectorySettings {
+            server: base.clone(),
+            roots: Roots::Within(vec!["rootA".into()]),
+            ..Default::default()
+        };
+        let said = resolve(settings, Some(&absolute(path)));
+        assert_eq!(said, outside(&format!("[base]/{path}")));
+    }
     for literal in ["~", "$HOME", "no/x"] {
         check(literal, &outside(literal));
     }

@@ -143,6 +143,8 @@ pub struct OnDisk<'a> {
     /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
     /// that no other directory gets the identity of one meanwhile.
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
+    /// The directories that paths name and leave again.
+    left: HashMap<String, Arc<Vec<Arc<Held>>>>,
     steps: Steps<'a>,
 }
 
@@ -151,7 +153,8 @@ impl<'a> OnDisk<'a> {
     pub fn new(directories: &'a Directories, directory: &'a WorkingDirectory) -> Self {
         let (regions, reached, around) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         let steps = Steps::new(MOST_STEPS, directories.steps());
-        Self { directories, directory, regions, of_client: None, protected: None, reached, around, steps }
+        let left = HashMap::new();
+        Self { directories, directory, regions, of_client: None, protected: None, reached, around, left, steps }
     }
 
     /// The regions that a path of this type must lie in.
@@ -193,6 +196,36 @@ impl<'a> OnDisk<'a> {
             || self.directories.protects_name(&path)
             || instructs_agents(&beneath(&path, roots))
             || matches!(reached, Reached::There { is_directory: true, .. }) && holds_instructions(&path)
+    }
+
+    /// Whether a path names a directory outside the allowed ones and leaves it by `..`: where the rest leads would tell whether such
+    /// a directory exists.
+    fn strays(&mut self, path: &PathType, text: &str, regions: &[Region]) -> Result<bool, PathError> {
+        if !text.contains("..") {
+            return Ok(false);
+        }
+        let left = match self.left.get(text) {
+            Some(left) => Arc::clone(left),
+            None => {
+                let left = Reached::left_again(self.directory.held(), Path::new(text), &mut self.steps);
+                let left = Arc::new(left.map_err(|error| match error {
+                    NotReached::TooLong => PathError::TooLong,
+                    NotReached::Special | NotReached::Failed { .. } => {
+                        PathError::PerhapsOutside { allowed: Vec::new() }
+                    }
+                })?);
+                self.left.insert(text.to_owned(), Arc::clone(&left));
+                left
+            }
+        };
+        // What a type asks for or denies lies in the operator's directories, and a path may go through these.
+        let of_operator = if left.is_empty() { Vec::new() } else { self.directories.regions() };
+        Ok(left.iter().any(|directory| {
+            let (here, ancestry) = (itself(directory), self.ancestry(directory));
+            let is_within = |regions: &[Region]| lies_in(&here, &ancestry, regions).is_ok();
+            let is_hidden = self.narrowed(path, &here, &ancestry).is_some();
+            is_hidden || !(is_within(regions) || is_within(&of_operator))
+        }))
     }
 
     fn ancestry(&mut self, directory: &Arc<Held>) -> Arc<Ancestry> {
@@ -246,6 +279,9 @@ impl OnDisk<'_> {
     /// Checks a path by the regions of its type.
     fn within(&mut self, claim: &Claim<'_, '_>, regions: &[Region]) -> Result<HeldClaim, PathError> {
         let Claim { path, text, .. } = *claim;
+        if self.strays(path, text, regions)? {
+            return Err(PathError::PerhapsOutside { allowed: shown(regions) });
+        }
         let reached = self.walk(text).map_err(|error| match error {
             NotReached::Special => PathError::PerhapsOutside { allowed: Vec::new() },
             NotReached::TooLong => PathError::TooLong,
