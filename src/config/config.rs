@@ -330,6 +330,9 @@ impl Config {
         }
         let of_policy = |source| ConfigError::Policy { source: Box::new(source) };
         let mut rules = Rules::load(&texts, &self.profile.value, &entries).map_err(of_policy)?;
+        if let Some(project) = &self.project_dir.value {
+            rules.set_project(&self.surroundings.directory.join(project));
+        }
         let search_path = SearchPath::new(self.surroundings.variable("PATH"));
         let known = KnownPrograms::new(search_path.entries());
         let programs = Programs::new(search_path, self.surroundings.directory.clone());

@@ -5,7 +5,7 @@
 use std::fs;
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -196,6 +196,34 @@ fn check_names_the_rule_with_its_file_and_line() {
     assert!(said.contains(&format!("the policy can't be used: {wrong}:2: `git`: expected `any`")), "{said}");
 }
 
+#[test]
+fn a_program_that_a_policy_names_by_a_relative_path_lies_in_the_project() {
+    let project = Project::new();
+    for (directory, text) in [("project", "of the server"), ("outside", "of the project")] {
+        let _quiet = crate::support::server::spawning();
+        let tool = project.path(directory).join("bin/tool");
+        fs::create_dir_all(tool.parent().unwrap()).unwrap();
+        fs::write(&tool, format!("#!/bin/sh\necho {text}\n")).unwrap();
+        fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let policy = project.policy(
+        "commands: {tool: {program: bin/tool, operands: []}, touch: {operands: [{path: write}]}, other: {program: bin/other}}\n",
+    );
+    let outside = project.path("outside");
+    for (flags, expected) in [
+        (["--project-dir", outside.to_str().unwrap()].as_slice(), "of the project"),
+        (&["--project-dir", "../outside"], "of the project"),
+        (&[], "of the server"),
+    ] {
+        let text = project.call(&policy, flags, "tool");
+        assert!(text.contains(expected), "{flags:?}: {text}");
+    }
+    for line in ["touch bin/tool", "touch bin/other"] {
+        let text = project.call(&policy, &["--project-dir", "../outside"], line);
+        assert!(text.contains("runs it"), "{line}: {text}");
+    }
+}
+
 /// Runs nothing, and says the words that it would run.
 struct Fake;
 
@@ -265,7 +293,7 @@ fn entries_of_lists_add_to_profiles_and_a_star_stands_for_all_that_nothing_descr
     let project = Project::new();
     let path = project.path("project/tool");
     fs::write(&path, "#!/bin/sh\n").unwrap();
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     let git = ["--profile", "git-readonly"];
     let beside = |entry: [&'static str; 2]| [&git[..], &entry].concat();
     let everything = vec!["--allow", "*", "--ask", "git push"];

@@ -41,6 +41,7 @@ mod variations;
 mod yaml;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 pub use error::{PolicyError, PolicyWarning, Problem};
@@ -129,6 +130,17 @@ impl Rules {
     /// All rules, in the order of the files.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
         self.commands.iter().filter_map(DescribedBy::rule)
+    }
+
+    /// Makes relative paths of programs, as policies name them with `program`, lie beneath a directory.
+    pub(crate) fn set_project(&mut self, project: &Path) {
+        for command in &mut self.commands {
+            let DescribedBy::Source(rule) = command else { continue };
+            let relative = rule.program.as_deref().filter(|program| super::is_path(program));
+            if let Some(path) = relative.and_then(|program| project.join(program).into_os_string().into_string().ok()) {
+                Arc::make_mut(rule).program = Some(path);
+            }
+        }
     }
 
     /// The rules that the operator wrote, in the order of the files. Reads no profile.
