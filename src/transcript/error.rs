@@ -207,6 +207,14 @@ pub enum Problem {
         /// How much they may take, in MiB.
         most: usize,
     },
+    /// The header is too long.
+    #[error(
+        "the header is longer than {most} MiB; shorten its lines, or put an empty line before the messages if it has none"
+    )]
+    LongHeader {
+        /// How long it may be, in MiB.
+        most: usize,
+    },
     /// A message without an identity.
     #[error("expected a message with a `method`, an `id` or an `error`, found `{found}`")]
     NoIdentity {

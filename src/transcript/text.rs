@@ -8,6 +8,8 @@ use crate::jsonrpc::weight::{self, Quotes};
 
 /// The most memory that the lines of a transcript may take: a byte of JSON can take eighty.
 const MOST_WEIGHT: usize = 384 * 1024 * 1024;
+/// The longest header in bytes: one of its words can take fifty times its length in memory.
+const LONGEST_HEADER: usize = 4 * 1024 * 1024;
 /// What a line takes in addition to its text and its values.
 const LINE: usize = 256;
 
@@ -76,14 +78,17 @@ fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
 
 /// The header, and the number of the line that says `era: both`.
 fn header<'a>(lines: &mut impl Iterator<Item = Line<'a>>) -> Result<(Header, Option<usize>), (usize, Problem)> {
-    let (mut header, mut both_eras) = (Header::default(), None);
+    let (mut header, mut both_eras, mut length) = (Header::default(), None, 0);
     for (number, line) in lines {
         let at = |problem| (number, problem);
         let line = line.map_err(at)?;
+        length += line.len() + 1;
         if number == 1 {
             Header::parse_first_line(line).map_err(at)?;
         } else if line.trim_matches([' ', '\t']).is_empty() {
             break;
+        } else if length > LONGEST_HEADER {
+            return Err(at(Problem::LongHeader { most: LONGEST_HEADER >> 20 }));
         } else if let Some(era) = line.strip_prefix("era:") {
             match era.trim_matches([' ', '\t']) {
                 "both" if both_eras.is_none() => both_eras = Some(number),

@@ -144,6 +144,33 @@ fn a_transcript_that_takes_more_memory_than_its_bound_is_refused_by_all() {
     }
 }
 
+#[test]
+fn a_header_that_takes_more_memory_than_its_bound_is_refused_by_all() {
+    let place = tempfile::tempdir().unwrap();
+    let header = [
+        format!("args: {}\n", "a ".repeat(10_000_000)),
+        format!("env: {}\n", "a= ".repeat(7_000_000)),
+        "env: a=b\n".repeat(2_000_000),
+        "setup: dir a\n".repeat(1_500_000),
+    ];
+    for (number, header) in header.into_iter().enumerate() {
+        fs::write(place.path().join("t.transcript"), format!("transcript: 1\n{header}\n")).unwrap();
+        let all: [&[&str]; 5] = [
+            &["lint", "t.transcript"],
+            &["report", "t.transcript"],
+            &["mock", "t.transcript"],
+            &["policy", "suggest", "t.transcript"],
+            &["replay", "--server", "cat", "t.transcript"],
+        ];
+        for command in all.into_iter().take(if number < 1 { 5 } else { 1 }) {
+            let (status, output, errors) = allowexec(place.path(), command, "");
+            let said = output + &errors;
+            assert_eq!(status, 2, "{number}: {command:?}: {said:.2000}");
+            assert!(said.contains("the header is longer than 4 MiB"), "{number}: {command:?}: {said:.2000}");
+        }
+    }
+}
+
 /// A session with so many requests open at once, answered backwards.
 fn many_in_flight() -> (String, String) {
     let requests: Vec<String> = (1..=MANY)
