@@ -146,6 +146,8 @@ pub struct OnDisk<'a> {
     /// The directories that paths name and leave again.
     left: HashMap<String, Arc<Vec<Arc<Held>>>>,
     steps: Steps<'a>,
+    /// Whether the call names a file or a directory that is named like what agents read, and a directory to write to.
+    named: (bool, bool),
 }
 
 impl<'a> OnDisk<'a> {
@@ -154,7 +156,8 @@ impl<'a> OnDisk<'a> {
         let (regions, reached, around) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
         let steps = Steps::new(MOST_STEPS, directories.steps());
         let left = HashMap::new();
-        Self { directories, directory, regions, of_client: None, protected: None, reached, around, left, steps }
+        let (of_client, protected, named) = (None, None, (false, false));
+        Self { directories, directory, regions, of_client, protected, reached, around, left, steps, named }
     }
 
     /// The regions that a path of this type must lie in.
@@ -314,6 +317,13 @@ impl OnDisk<'_> {
         if path.access == Access::Write && !is_whole && self.is_protected(&reached, &ancestry, &roots) {
             return Err(PathError::Protected);
         }
+        // Who copies such a file to a directory makes another one.
+        let is_instruction = |path: &Path| path.file_name().is_some_and(|name| instructs_agents(Path::new(name)));
+        self.named.0 |= is_instruction(Path::new(text)) || is_instruction(&reached.path());
+        self.named.1 |= path.access == Access::Write && matches!(reached, Reached::There { is_directory: true, .. });
+        if self.named == (true, true) {
+            return Err(PathError::Protected);
+        }
         let narrowed = self.narrowed(path, &reached, &ancestry).map(|error| error.sentence(text, path.access));
         match (&reached, path.access) {
             (Reached::There { .. }, Access::Write) if is_whole => Err(PathError::Root),
@@ -353,8 +363,23 @@ fn beneath(real: &Path, roots: &[&Arc<Held>]) -> PathBuf {
 }
 
 /// What agents read as instructions to run: files and directories of these names.
-const AGENTS: [&str; 8] =
-    [".claude", ".codex", ".cursor", ".gemini", ".vscode", ".mcp.json", "opencode.json", "opencode.jsonc"];
+const AGENTS: [&str; 15] = [
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".vscode",
+    ".mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".husky",
+    ".zed",
+    ".idea",
+    ".envrc",
+    ".windsurf",
+];
 
 /// Whether what agents read as instructions to run lies directly in a directory, so that it moves and goes with it.
 fn holds_instructions(directory: &Path) -> bool {
