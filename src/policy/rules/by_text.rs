@@ -3,12 +3,12 @@
 //! A relative path is relative to the project and lies inside, unless it goes up from there. An absolute path, or one that goes
 //! up, lies inside only where `under` names it. There are no links. Where the text does not tell, the readings differ.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::grammar::Access;
 use super::judge::PathJudge;
 use super::matcher::Claim;
-use super::reach::{HeldClaim, PathError};
+use super::reach::{HeldClaim, PathError, instructs_agents};
 
 /// The judge, with what it takes for true where the text does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +138,14 @@ impl PathJudge for ByText {
                 unders.iter().filter(|under| path.names.starts_with(&under.names)).map(|under| under.names.len());
             let beneath = path.names.get(from.max().unwrap_or_default()..).unwrap_or_default();
             return Err(PathError::Except { name: except.clone(), is_certain: beneath.contains(&except.as_str()) });
+        }
+        if claim.path.access == Access::Write && found == Place::Inside {
+            let from =
+                unders.iter().filter(|under| path.names.starts_with(&under.names)).map(|under| under.names.len());
+            let beneath = path.names.get(from.min().unwrap_or_default()..).unwrap_or_default();
+            if instructs_agents(&beneath.iter().collect::<PathBuf>()) {
+                return Err(PathError::Protected);
+            }
         }
         if claim.path.exists && !self.exists {
             return Err(PathError::Missing);

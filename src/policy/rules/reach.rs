@@ -387,7 +387,7 @@ fn holds_instructions(directory: &Path) -> bool {
 }
 
 /// Whether a part of a path is what agents read as instructions to run, or its last part is a directory that can hold it.
-fn instructs_agents(path: &Path) -> bool {
+pub(super) fn instructs_agents(path: &Path) -> bool {
     let parts: Vec<String> = path.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
     let is_hooks = |pair: &[String]| matches!(pair, [outer, inner] if outer == ".github" && inner == "hooks");
     parts.iter().any(|part| AGENTS.contains(&part.as_str()))

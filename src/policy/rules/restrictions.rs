@@ -152,6 +152,10 @@ fn an_example_is_decided_as_the_call_would_be_or_is_a_mistake() {
             "{path: {access: write, under: [src, private]}, deny: {path: {access: write, under: [private]}}}",
             "+src/x -private -private/x !/x/src/y",
         ),
+        // What agents read as instructions is not written.
+        ("{path: write}", "-.mcp.json -a/.claude/x -.github/hooks/a -.github +a/b +.github/workflows/a -.VSCODE/x"),
+        ("{path: read}", "+.mcp.json +.claude/x"),
+        ("{path: {access: write, under: [.claude]}}", "+.claude/x -.claude/.mcp.json"),
         (
             "{path: {access: read, under: [/]}, deny: {path: {access: read, under: [private]}}}",
             "-private/x -. +public +../x/y -.. !../x !/x !/x/private/y -/",
