@@ -39,6 +39,10 @@ pub fn find_syntax(line: &str) -> Option<(usize, ShellSyntax)> {
 
 /// Finds the first quotes that a shell would not take literally: `$(` and backticks within double quotes, and `$'…'`.
 pub fn find_quoted_syntax(line: &str) -> Option<ShellSyntax> {
+    // Most lines have neither, and need no second look.
+    if !line.contains('$') && !line.contains('`') {
+        return None;
+    }
     placed(line).find_map(|(offset, state, is_unquoted)| {
         let rest = line.get(offset..).unwrap_or_default();
         let known: &[&'static str] = match state {
