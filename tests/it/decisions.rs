@@ -60,7 +60,8 @@ impl Project {
     }
 }
 
-/// The same decisions by a type and by a form beside one that allows.
+/// The same decisions by a type, and for one operand by a form beside one that allows. For several, such a form would be
+/// evaded by one more operand, and the loader refuses it.
 fn policies(effect: &str) -> [String; 2] {
     let places = "[private, deep/in/secret, key, later/on]";
     [
@@ -69,8 +70,8 @@ fn policies(effect: &str) -> [String; 2] {
              commands: {{rm: {{options: {{-r: flag, -f: flag}}, operands: [{{type: place, count: \"1..\"}}]}}}}\n"
         ),
         format!(
-            "commands:\n  rm:\n    options: {{-r: flag, -f: flag}}\n    forms:\n      - operands: [{{path: write, count: \
-             \"1..\"}}]\n      - {{decision: {effect}, operands: [{{path: {{access: write, under: {places}}}, count: \"1..\"}}]}}\n"
+            "commands:\n  rm:\n    options: {{-r: flag, -f: flag}}\n    forms:\n      - operands: [{{path: write}}]\n      \
+             - {{decision: {effect}, operands: [{{path: {{access: write, under: {places}}}}}]}}\n"
         ),
     ]
 }
@@ -134,14 +135,13 @@ fn a_denied_place_is_denied_by_each_of_its_names_and_with_all_that_it_lies_in() 
 fn a_call_with_more_paths_than_are_walked_never_runs_unasked() {
     let project = Project::new();
     for (effect, decision) in [("deny", "refused"), ("ask", "ask")] {
-        for policy in policies(effect) {
-            for many in [100, 2000, 4500, 9000] {
-                let words: Vec<&str> = ["rm", "-f"].into_iter().chain(std::iter::repeat_n("private/x", many)).collect();
-                assert_eq!(project.decides(&policy, &[], &words), decision, "{many}: {policy}");
-                let names: Vec<String> = (0..many).map(|number| format!("private/x{number}")).collect();
-                let words: Vec<&str> = ["rm", "-f"].into_iter().chain(names.iter().map(String::as_str)).collect();
-                assert_ne!(project.decides(&policy, &[], &words), "allowed", "{many}: {policy}");
-            }
+        let [policy, _] = policies(effect);
+        for many in [100, 2000, 4500, 9000] {
+            let words: Vec<&str> = ["rm", "-f"].into_iter().chain(std::iter::repeat_n("private/x", many)).collect();
+            assert_eq!(project.decides(&policy, &[], &words), decision, "{many}: {policy}");
+            let names: Vec<String> = (0..many).map(|number| format!("private/x{number}")).collect();
+            let words: Vec<&str> = ["rm", "-f"].into_iter().chain(names.iter().map(String::as_str)).collect();
+            assert_ne!(project.decides(&policy, &[], &words), "allowed", "{many}: {policy}");
         }
     }
     // What is allowed stays so where nothing else is in question.
