@@ -50,7 +50,6 @@ pub use appended::open_to_append;
 pub(crate) use appended::{Opened, could_append};
 pub use beneath::Beneath;
 pub(crate) use digest::{Sha256, Summing};
-#[cfg(target_os = "linux")]
 pub use held::{Held, Identity, are_same};
 #[cfg(target_os = "linux")]
 pub(crate) use new_file::NewFile;

@@ -46,9 +46,7 @@ pub mod system;
 mod temporary;
 
 pub use error::SandboxError;
-#[cfg(target_os = "linux")]
-pub use grant::Access;
-pub use grant::Grant;
+pub use grant::{Access, Grant};
 #[cfg(target_os = "linux")]
 use landlock::Domain;
 #[cfg(target_os = "linux")]
