@@ -238,7 +238,7 @@ impl Executor for Fake {
 fn check_and_calls_decide_alike() {
     let project = Project::new();
     let policy = project.policy(
-        "commands:\n  echo:\n    insert: [--]\n    options: {-n: {integer: [1, 9]}}\n    forms:\n      - operands: [{path: read, count: \"0..\"}]\n      - {decision: ask, operands: [{one_of: [a]}]}\n  pwd: any\n",
+        "commands:\n  echo:\n    insert: [--]\n    options: {-n: {integer: [1, 9]}}\n    forms:\n      - operands: [{path: read, count: \"0..1\"}]\n      - {decision: ask, operands: [{one_of: [a]}]}\n  pwd: any\n",
     );
     let surroundings = Surroundings::of_this_process().unwrap();
     let base = project.path("project");

@@ -284,14 +284,20 @@ fn measured() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Whether a call of a client with one root runs: `(flags, root, cwd, command, ran)`, all paths below the base.
+#[cfg(target_os = "linux")]
 type Row = (&'static [&'static str], &'static str, &'static str, &'static str, bool);
 
+#[cfg(target_os = "linux")]
 const PROJECT: &[&str] = &["--project-dir", "[base]/work"];
+#[cfg(target_os = "linux")]
 const WORKSPACE: &[&str] = &["--workspace-dir", "[base]/work"];
+#[cfg(target_os = "linux")]
 const CWD_ROOT: &[&str] = &["--cwd-root", "[base]/work", "--project-dir", "[base]/work"];
+#[cfg(target_os = "linux")]
 const MISSING: &[&str] = &["--project-dir", "[base]/missing", "--workspace-dir", "[base]"];
 
 /// A root never gives a path rule more than the operator's directories have, and takes nothing from what is denied or asked for.
+#[cfg(target_os = "linux")]
 const ROWS: &[Row] = &[
     (PROJECT, "/", "[base]/work", "cat [base]/outside/a", false),
     (PROJECT, "/", "[base]/work", "touch [base]/outside/new", false),
