@@ -383,7 +383,7 @@ fn no_command_line_takes_many_times_its_bytes_or_holds_up_the_end() {
     // The calls of a batch share what is walked.
     let mut server = Flooded::start(&args);
     server.initialize("2025-03-26", json!({}));
-    let words = format!("cat {}", many(10, &|number| "s/../".repeat(800 - number) + "a"));
+    let words = format!("cat {}", many(10, &|number| format!("n{number}/") + &"a/".repeat(1500)));
     let call = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "execute_command", "arguments": {"command": words}}});
     server.send(Value::Array((0..100).map(call).collect()).to_string());
     let answers = server.ping();

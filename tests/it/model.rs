@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::support::Server;
 use serde_json::{Value, json};
@@ -134,7 +133,7 @@ fn it_runs_what_only_reads_and_nothing_else() {
         "`inspect_command` runs only what changes nothing: echo; call `touch` with `execute_command`"
     );
     assert!(!dir.path().join("made").exists());
-    let call = Command::new(env!("CARGO_BIN_EXE_allowexec"))
+    let call = std::process::Command::new(env!("CARGO_BIN_EXE_allowexec"))
         .args([
             "call",
             "inspect_command",
