@@ -110,7 +110,7 @@ impl Reached {
     /// was reached. A caller that hides what exists must look at them, too.
     ///
     /// # Errors
-    /// `NotReached`, except [`NotReached::Failed`].
+    /// `NotReached`, except `NotReached::Failed`.
     pub fn left_again(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Vec<Arc<Held>>, NotReached> {
         let (mut left, mut before, mut is_behind_name) = (Vec::new(), PathBuf::new(), false);
         for component in path.components() {

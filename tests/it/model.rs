@@ -17,6 +17,7 @@ fn tool<'a>(list: &'a Value, name: &str) -> &'a Value {
     list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap_or(&Value::Null)
 }
 
+#[cfg(target_os = "linux")]
 fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
@@ -71,6 +72,8 @@ fn the_projects_own_commands_come_first_and_named_scripts_are_listed() {
     assert_eq!(lines, "  npm run (build|lint)");
 }
 
+// Its profile has a sandbox, which only Linux can enforce.
+#[cfg(target_os = "linux")]
 #[test]
 fn commands_can_be_asked_about_with_their_subcommand() {
     let mut server = Server::start(&["--profile", "git-readonly", "--allow", "ls"]);

@@ -85,7 +85,7 @@ fn the_exit_code_is_the_commands_own() {
     }
     let result = call(&mut server, "tool", "\"a b\"");
     assert_eq!(result["structuredContent"]["exit_code"], 5, "{result}");
-    assert_eq!(result["structuredContent"]["stdout"], "batch [a b]\r\n", "{result}");
+    assert_eq!(result["structuredContent"]["stdout"], "batch [a b]\n", "{result}");
     let result = call(&mut server, "nosuch", "");
     assert_eq!(result["structuredContent"]["exit_code"], 9009, "{result}");
     assert!(result["structuredContent"]["hint"].as_str().unwrap().contains("found no command `nosuch`"), "{result}");
@@ -101,12 +101,12 @@ fn output_arrives_whole_and_clean() {
     place.write("work/text", "Marker_\r\nMarker_00000000-0000-4000-8000-000000000000 no line end");
     for _ in 0..50 {
         let result = call(&mut server, "echo", "hello  \"a;b\"");
-        assert_eq!(result["structuredContent"]["stdout"], "hello  \"a;b\"\r\n", "{result}");
+        assert_eq!(result["structuredContent"]["stdout"], "hello  \"a;b\"\n", "{result}");
         assert_eq!(result["structuredContent"]["stderr"], "", "{result}");
     }
     let result = call(&mut server, "type", "text");
     let text = result["structuredContent"]["stdout"].as_str().unwrap();
-    assert!(text.starts_with("Marker_\r\nMarker_00000000-0000-4000-8000-000000000000 no line end"), "{text:?}");
+    assert!(text.starts_with("Marker_\nMarker_00000000-0000-4000-8000-000000000000 no line end"), "{text:?}");
     // A megabyte on each stream, both without a line end.
     let result = call(&mut server, "probe", "flood 1000000");
     for stream in ["stdout", "stderr"] {

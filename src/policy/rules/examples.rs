@@ -23,7 +23,7 @@ pub fn words_of(line: &ExampleLine) -> Result<Vec<String>, CommandLineError> {
     command.map(CommandLine::into_words)
 }
 
-/// What a rule decides for words, without asking the file system; see [`ByText`].
+/// What a rule decides for words, without asking the file system; see `ByText`.
 pub fn decide_example<'p>(command: &'p CommandRule, words: &[String]) -> Judgement<'p> {
     command.judge(words, &mut { ByText::USUAL })
 }
