@@ -91,7 +91,8 @@ const fn key(name: &'static str, takes: Takes, about: &'static str) -> Key {
 const TEXTS: Takes = List(0, &Text);
 const ONE_OR_MORE: Takes = Any(&[Text, TEXTS]);
 const AT_LEAST_ONE: Takes = Any(&[Text, List(1, &Text)]);
-const OPERANDS: Takes = List(0, &Takes::Keys(&OPERAND));
+const OPERANDS: Takes = List(0, &ONE_OPERAND);
+static ONE_OPERAND: Takes = Takes::Keys(&OPERAND);
 const ANY_ARGUMENTS: Takes = Words(|| vec!["any"]);
 /// One word other than `*`, or a path.
 const COMMAND_NAME: &str = r"^([^\s*]|\S{2,}|.*[/\\].*)$";
@@ -138,7 +139,8 @@ static RESTRICTIONS: &[Key] = &[
     key("deny", STRICTER, "The values that make a call refused, whatever else it is."),
     REASON,
 ];
-const STRICTER: Takes = Any(&[Text, Takes::Keys(&RESTRICTION)]);
+const STRICTER: Takes = Any(&STRICTER_FORMS);
+static STRICTER_FORMS: [Takes; 2] = [Text, Takes::Keys(&RESTRICTION)];
 const REASON: Key = key("reason", Text, "Why, for whoever is asked or refused.");
 
 /// Values that are asked for or denied.
@@ -169,7 +171,9 @@ static PATH_KEYS: &[Key] = &[
     key("chars", Text, "The characters that it may hold, with ranges."),
 ];
 
-const OPTIONS: Takes = Named("", &Any(&[Text, Takes::Keys(&OPTION)]));
+const OPTIONS: Takes = Named("", &OPTION_OR_NAME);
+static OPTION_OR_NAME: Takes = Any(&OPTION_FORMS);
+static OPTION_FORMS: [Takes; 2] = [Text, Takes::Keys(&OPTION)];
 
 /// An option that is more than `flag` or the name of a type.
 pub(super) static OPTION: Keys =
