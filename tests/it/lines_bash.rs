@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::{Command as Process, ExitStatus, Stdio};
 
 use allowexec::lines::{
     Builtin, Command, Connector, Directories, ExpandError, Group, Line, Mode, Outside, Pipeline, Redirection, Simple,
@@ -26,6 +26,7 @@ use allowexec::lines::{
 #[path = "lines_bash/generate.rs"]
 mod generate;
 
+use crate::support::server::spawning;
 use generate::Generator;
 
 /// What a line did.
@@ -149,7 +150,7 @@ impl World {
             .args(["20", "/bin/bash", "--norc", "--noprofile", "-c", &format!("{DISABLED}{text}")])
             .current_dir(self.work());
         process.stdin(Stdio::null()).stdout(stdout.try_clone().unwrap()).stderr(Stdio::null());
-        let status = process.status().unwrap();
+        let status = started(&mut process);
         Outcome { status: status.code().unwrap(), stdout: read(&mut stdout), files: self.files() }
     }
 
@@ -225,6 +226,15 @@ impl World {
         assert_eq!(without(own), without(of_bash), "left: ours, right: bash, of {text:?}");
         Some(())
     }
+}
+
+/// Starts the process while no other thread writes a script, and waits for it.
+fn started(process: &mut Process) -> ExitStatus {
+    let child = {
+        let _quiet = spawning();
+        process.spawn()
+    };
+    child.unwrap().wait().unwrap()
 }
 
 /// Whether a group writes into a pipe, and a stage behind it may end before it has read everything.
@@ -377,7 +387,7 @@ impl Interpreter<'_> {
         let mut process = self.world.process(&self.world.bin().join(name));
         process.arg0(name).args(arguments).envs(values).env("PWD", &self.directory).current_dir(&self.directory);
         process.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
-        let status = process.status().unwrap();
+        let status = started(&mut process);
         Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap()))
     }
 
