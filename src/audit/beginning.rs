@@ -1,4 +1,4 @@
-//! What a line of a log says as a record, and of a line that is too long to be kept, what its beginning says.
+//! Reads a line of a log as a record. Of a line that is too long to be kept, it reads the beginning.
 
 use std::fmt;
 

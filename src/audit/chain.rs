@@ -23,7 +23,7 @@ const PIECE: usize = 64 * 1024;
 const MOST_CONTINUED: usize = 1000;
 /// How many bytes of them are read. Whoever can write in the log's directory can put anything there, and every call waits for this.
 const MOST_READ: u64 = 64 * 1024 * 1024;
-/// How many names are tried for a full file.
+/// The most names that are tried for a full file.
 const MOST_NAMES: u64 = 1000;
 
 /// Why a record can't be written.

@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// How many digits the number of a file beside the log may have: anybody may have put one there, and there must be room above it.
+/// The most digits in the number of a file beside the log. Anybody may have put such a file there, and there must be room above
+/// its number.
 const MOST_DIGITS: usize = 10;
 /// The same for the number that a log names.
 const MOST_DIGITS_IN_LOG: usize = 18;

@@ -7,7 +7,7 @@ use crate::files::read_regular;
 
 /// The largest file that is read.
 const LARGEST: u64 = 64 * 1024;
-/// How many repositories are followed from one to the next.
+/// The most repositories that are followed from one to the next.
 const DEEPEST: usize = 8;
 
 /// The directories outside of the working tree that git reads there, each canonical and once; those within another are left

@@ -72,7 +72,7 @@ fn case(line: usize, text: &str) -> Result<Case, String> {
 }
 
 impl Case {
-    /// What these rules decide, without looking at any file.
+    /// Decides by these rules, without looking at any file.
     pub(super) fn decide<'p>(&self, rules: &'p Rules) -> Decided<'p> {
         let refused = |why: String| Decided { came: Some(Expected::Refuse), why: Some(why), judgement: None };
         let words = match words_of(&self.argv) {

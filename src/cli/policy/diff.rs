@@ -87,7 +87,7 @@ pub(super) fn run(old: &str, new: &str, transcripts: &[String], json: bool) -> R
     Ok(if is_wider { Outcome::Bad } else { Outcome::Good })
 }
 
-/// What is decided for words, whether their paths lie inside, outside, or don't exist.
+/// Decides for words whose paths lie inside, outside, or don't exist.
 fn readings(rules: &Rules, words: &[String]) -> [Expected; 4] {
     let command = words.first().and_then(|name| rules.get(name));
     command.map_or([Expected::Refuse; 4], |command| decide_readings(command, words))
