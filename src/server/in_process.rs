@@ -62,7 +62,7 @@ impl Parts {
     /// let config = Config::builder(Surroundings::of_this_process()?).allow(["whoami"]).build()?;
     /// let arguments = serde_json::json!({"command": "whoami"});
     /// let result = Parts::new(&config).call("execute_command", arguments.as_object().cloned().unwrap_or_default())?;
-    /// assert!(result.text.starts_with("exit_code: 0\nstdout: "), "{}", result.text);
+    /// assert!(result.text.starts_with("exit_code: 0\n"), "{}", result.text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
