@@ -1,7 +1,9 @@
 //! Reads commands, their subcommands and their forms.
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
-use super::super::grammar::{Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax};
+use super::super::grammar::{
+    Arguments, CommandRule, Effect, Form, Level, Operand, Options, Order, Origin, Syntax, TextType, ValueType,
+};
 use super::super::yaml::{Key, Kind, Node};
 use super::fields::{Fields, What, entries, items, text, texts};
 use super::keys::{self, Keys};
@@ -285,13 +287,25 @@ fn read_decision(
     Ok(())
 }
 
+/// Whether no word but an overlong one is none of it.
+fn takes_any_word(operand: &Operand) -> bool {
+    let is_any = |text: &TextType| {
+        text.chars.is_none()
+            && !text.relative
+            && text.must_begin.is_empty()
+            && "-+@".chars().all(|c| text.first.contains(c))
+    };
+    matches!(&operand.value, ValueType::Text(text) if is_any(text))
+}
+
 /// Warns of a `deny` that can be evaded. It refuses only calls that match it as a whole, so where an operand repeats, a call with
 /// one more operand does not match it.
 fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
     let repeats = |form: &Form| form.all_operands().any(Operand::repeats);
+    let evaded = |form: &Form| form.all_operands().any(|operand| operand.repeats() && !takes_any_word(operand));
     for form in forms.iter().filter(|form| form.effect == Effect::Deny) {
         let other = forms.iter().find(|other| other.effect != Effect::Deny && repeats(other));
-        if repeats(form) || other.is_some() {
+        if evaded(form) || other.is_some() {
             let text = match other {
                 Some(other) if !repeats(form) => format!(
                     "this `deny` does not limit the form on line {}, where an operand repeats: a call with one more \

@@ -583,6 +583,13 @@ fn what_no_check_of_arguments_can_see_is_told_of() {
             "p.yaml:4: an operand of this `deny` repeats, so a call with one other operand gets past it; describe what is allowed instead"
         ]
     );
+    // No other operand gets past one that takes any word.
+    let any = |first: &str| {
+        warnings(&format!(
+            "commands: {{x: {{decision: deny, operands: [{{text: {{first: \"{first}\"}}, count: \"0..\"}}]}}}}"
+        ))
+    };
+    assert_eq!((any("-+@").len(), any("-").len()), (0, 1));
 }
 
 #[test]
