@@ -29,11 +29,11 @@ pub enum Wrong {
     #[error("expected a path, found an empty text; leave the setting out for its default")]
     EmptyPath,
     /// A pattern as other tools have them, such as `git diff:*` or `Bash(git log)`.
-    #[error("`{found}` is a pattern of another tool; write `{instead}`, which takes any arguments")]
+    #[error("`{found}` is a pattern of another tool; write {}", taken(instead))]
     PatternOfAnotherTool {
         /// The entry.
         found: String,
-        /// What to write.
+        /// The command to write; empty if it names none.
         instead: String,
     },
     /// A program of the operator's that can't be split into words.
@@ -165,4 +165,12 @@ pub enum Wrong {
         /// The variable's name.
         name: String,
     },
+}
+
+/// What to write instead of a pattern.
+fn taken(instead: &str) -> String {
+    match instead {
+        "" => "the names of commands, which take any arguments".to_owned(),
+        _ => format!("`{instead}`, which takes any arguments"),
+    }
 }

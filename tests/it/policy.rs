@@ -343,6 +343,9 @@ fn entries_of_lists_add_to_profiles_and_a_star_stands_for_all_that_nothing_descr
             "ls",
             "`Bash(git diff:*)` is a pattern of another tool; write `git diff`",
         ),
+        (vec!["--allow", "shell(git:*)"], "ls", "`shell(git:*)` is a pattern of another tool; write `git`"),
+        (vec!["--ask", "git * main"], "ls", "`git * main` is a pattern of another tool; write `git`"),
+        (vec!["--allow", "^git log"], "ls", "`^git log` is a pattern of another tool; write `git log`"),
         (vec!["--allow", "Bash(*)"], "ls", "`Bash(*)` is a pattern of another tool; write `*`"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
