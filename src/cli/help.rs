@@ -66,7 +66,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
                serve                     serve MCP until standard input ends (the default)\n  \
                call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
                check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
-               policy ACTION             show the shipped profiles; test, explain, compare and suggest policies\n  \
+               policy ACTION             show the shipped profiles; test, explain, compare, suggest and import policies\n  \
                tools                     print the tools that a client would see\n  \
                lock                      write down what the allowed programs are, or compare them\n  \
                record -- COMMAND...      pass messages between a client and any server, and record them\n  \
@@ -106,7 +106,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              Exit status: 0 allowed, 1 refused, 3 if a person would have to approve it, 2 for a wrong flag or configuration.",
         ),
         Name::Policy => (
-            "allowexec policy show|test|explain|diff|suggest [--json] [OPTIONS]",
+            "allowexec policy show|test|explain|diff|suggest|import [--json] [OPTIONS]",
             "Shows, tests, explains, compares and suggests rules for arguments (`--policy`, `--profile`). Runs no command.\n\n\
              show [NAME...]                   list the shipped profiles, or print them so that you can copy and change them\n\
              test [FILE...] [--cases FILE]    run the examples of policies, and JSON lines {\"argv\", \"expect\", \"cwd\",\n\
@@ -116,8 +116,10 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              diff OLD NEW [TRANSCRIPT...]     what NEW allows and refuses that OLD does not, tried with the examples of both,\n\
              \x20                                recorded calls and each option once\n\
              suggest TRANSCRIPT...            the narrowest rules for the refused calls of recorded sessions\n\
-             suggest -- COMMAND...            the same for one command\n\n\
-             Exit status: 0; 1 if an example fails, a command is refused or NEW allows more; 3 if a person would have to\n\
+             suggest -- COMMAND...            the same for one command\n\
+             import FORMAT FILE...            a policy for what another tool allows (claude, codex, gemini or opencode), and as\n\
+             \x20                                comments all that was not taken\n\n\
+             Exit status: 0; 1 if an example fails, a command is refused, NEW allows more or something was not taken; 3 if a person would have to\n\
              approve the command; 2 for a wrong flag, policy or file.",
         ),
         Name::Tools => (

@@ -146,6 +146,12 @@ fn prepared(name: &str, page: &str, reader: &Reader) -> String {
             fs::create_dir(project.join("transcripts")).unwrap();
             fs::write(project.join("transcripts/greet.transcript"), blocks(page, "text")[0]).unwrap();
         }
+        "migrating.md" => {
+            let file = |name: &str, text: &str| fs::write(project.join(name), text).unwrap();
+            file("settings.json", blocks(page, "json")[0]);
+            file("opencode.jsonc", blocks(page, "json")[1]);
+            file("rules.toml", blocks(page, "toml")[0]);
+        }
         "policy.md" => {
             serve(reader, &["--record", "session.transcript"], &["git log -n 5", "ls"]);
             fs::write(project.join("changed.yaml"), "version: 1\nprofiles: [git-readonly]\n").unwrap();

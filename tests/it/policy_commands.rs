@@ -401,3 +401,42 @@ fn a_rule_is_suggested_for_one_command_and_a_value_is_no_subcommand() {
     let text = suggest(&["--profile", "git-readonly"], &["git", "status"]);
     assert!(text.contains("0 refused calls") && !text.contains("commands:"), "{text}");
 }
+
+#[test]
+fn import_prints_a_policy_that_loads_and_what_it_left_out() {
+    let place = place();
+    let rules = r#"{"permissions": {"allow": ["Bash(echo log:*)", "Bash(echo)"], "deny": ["Bash(echo log -f *)"]}}"#;
+    place.write("settings.json", rules);
+    let (status, text) = run(&place, &["policy", "import", "claude", "settings.json"]);
+    assert_eq!(status, 0, "{text}");
+    place.write("i.yaml", &text);
+    for (command, status) in [("echo", 0), ("echo log x", 0), ("echo log -f", 1), ("echo x", 1)] {
+        assert_eq!(run(&place, &["check", "--policy", "i.yaml", "--", command]).0, status, "{command}\n{text}");
+    }
+    // Another file may deny what one allows, and what is left out has its file and line.
+    place.write("local.json", "{\"permissions\": {\n\"deny\": [\"Bash(* log)\"]}}");
+    let (status, report) = json(&place, &["policy", "import", "claude", "settings.json", "local.json"]);
+    assert_eq!((status, report["left_out"][0]["line"].as_u64()), (1, Some(2)), "{report:#}");
+    place.write("i.yaml", report["policy"].as_str().unwrap());
+    assert_eq!(run(&place, &["check", "--policy", "i.yaml", "--", "echo log x"]).0, 1);
+    let (status, text) = run(&place, &["policy", "import", "claude", "settings.json", "local.json"]);
+    assert!(
+        status == 1 && text.contains("\n# Not taken:\n") && text.contains("# local.json:2: `Bash(* log)`: "),
+        "{text}"
+    );
+    place.write("wrong.json", "{\"permissions\":\n{\"allow\": [], \"allow\": []}}");
+    let (status, text) = run(&place, &["policy", "import", "claude", "wrong.json"]);
+    assert_eq!((status, text.as_str()), (2, "allowexec: error: wrong.json:2: the key \"allow\" is there twice\n"));
+    for (arguments, said) in [
+        (&["policy", "import"][..], "needs one of claude, codex, gemini and opencode after `import`"),
+        (&["policy", "import", "claude"], "needs a file after `import FORMAT`"),
+        (
+            &["policy", "import", "cursor", "x"],
+            "unknown format `cursor`; the formats are claude, codex, gemini, opencode",
+        ),
+        (&["policy", "import", "codex", "none"], "cannot read `none`"),
+    ] {
+        let (status, text) = run(&place, arguments);
+        assert!(status == 2 && text.contains(said), "{arguments:?}: {text}");
+    }
+}

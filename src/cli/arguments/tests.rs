@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cli::completions::Shell;
-use crate::cli::policy::Action;
+use crate::cli::policy::{Action, Format};
 use crate::cli::{mock, replay, review, setup};
 
 fn parse(arguments: &str) -> Result<Subcommand, String> {
@@ -59,6 +59,8 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     let diff = Action::Diff { old: "a".into(), new: "b".into(), transcripts: vec!["t".into()] };
     assert_eq!(policy("policy diff a b t --json"), Ok(diff));
     assert_eq!(policy("policy suggest t --json"), Ok(Action::Suggest { transcripts: vec!["t".into()] }));
+    let import = Action::Import { format: Format::Codex, files: vec!["a".into(), "b".into()] };
+    assert_eq!(policy("policy import codex a b --json"), Ok(import));
     assert_eq!(parse("mock a"), Ok(Subcommand::Mock { file: "a".into(), options: mock::Options::default() }));
     assert_eq!(parse("--version"), Ok(Subcommand::Version));
 }
@@ -114,10 +116,10 @@ fn a_mistake_is_named_with_what_would_be_right() {
     check("replay a --updat", "`allowexec replay` has no flag `--updat`; did you mean `--update`?");
     check(
         "policy",
-        "`allowexec policy` needs one of show, test, explain, diff and suggest; see `allowexec policy --help`",
+        "`allowexec policy` needs one of show, test, explain, diff, suggest and import; see `allowexec policy --help`",
     );
     check("policy shw", "unknown policy action `shw`; did you mean `show`?");
-    check("policy x", "unknown policy action `x`; the policy actions are show, test, explain, diff, suggest");
+    check("policy x", "unknown policy action `x`; the policy actions are show, test, explain, diff, suggest, import");
     check("policy diff a", "`allowexec policy` needs two policies after `diff`; see `allowexec policy --help`");
     check("policy explain", "`allowexec policy` needs a command after `explain --`; see `allowexec policy --help`");
     check(

@@ -5,11 +5,13 @@
 //! - `explain`: what each word of a command is, and how its call would run
 //! - `diff`: what is wider and what is narrower in another policy
 //! - `suggest`: rules for the calls that recorded sessions were refused; `rule_yaml`: one such rule as YAML
+//! - `import`: a policy for what another tool allows
 //! - `cases`, `recorded`, `probes`: the command lines that these look at; `seen`: what was seen in recorded ones
 
 mod cases;
 mod diff;
 mod explain;
+mod import;
 mod probes;
 mod recorded;
 mod rule_yaml;
@@ -20,6 +22,7 @@ mod test;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use self::import::Format;
 use super::Outcome;
 use super::arguments::DASHES;
 use super::error::CliError;
@@ -72,17 +75,24 @@ pub(super) enum Action {
         /// Its words.
         command: Vec<String>,
     },
+    /// Prints a policy for what another tool allows.
+    Import {
+        /// The tool.
+        format: Format,
+        /// Its files.
+        files: Vec<String>,
+    },
 }
 
 /// The name of each action on the command line.
-pub(super) const ACTIONS: [&str; 5] = ["show", "test", "explain", "diff", "suggest"];
+pub(super) const ACTIONS: [&str; 6] = ["show", "test", "explain", "diff", "suggest", "import"];
 /// The flags that only one action has.
 const FLAGS: [(&str, &str); 3] = [("cases", "test"), ("in", "explain"), ("with-input", "explain")];
 
 impl Action {
     /// Reads the words after `policy`, with the flags that some actions have.
     pub(super) fn parse(words: &mut impl Iterator<Item = String>, given: &Given) -> Result<Self, CliError> {
-        let name = word(words, "policy", "one of show, test, explain, diff and suggest")?;
+        let name = word(words, "policy", "one of show, test, explain, diff, suggest and import")?;
         let name = named("policy action", &name, ACTIONS, |action| action)?;
         check_flags("policy", name, given, &FLAGS)?;
         match name {
@@ -98,6 +108,13 @@ impl Action {
                 let (old, new) =
                     both.ok_or(CliError::Missing { subcommand: "policy", what: "two policies after `diff`" })?;
                 Ok(Self::Diff { old, new, transcripts: words.collect() })
+            }
+            "import" => {
+                let format = word(words, "policy", "one of claude, codex, gemini and opencode after `import`")?;
+                Ok(Self::Import {
+                    format: named("format", &format, Format::ALL, Format::name)?,
+                    files: some(words, "policy", "a file after `import FORMAT`")?,
+                })
             }
             _ if given.is_given(DASHES) => {
                 Ok(Self::SuggestFor { command: some(words, "policy", "a command after `suggest --`")? })
@@ -134,6 +151,7 @@ pub(super) fn run(
         Action::Diff { old, new, transcripts } => diff::run(old, new, transcripts, json),
         Action::Suggest { transcripts } => suggest::run(&config()?, transcripts, json),
         Action::SuggestFor { command } => suggest::run_for(&config()?, command, json),
+        Action::Import { format, files } => import::run(*format, files, json),
     }
 }
 

@@ -25,7 +25,8 @@ const CODE: [&str; 12] =
 /// Options of find that run programs.
 const ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
-fn is_runner(name: &str) -> bool {
+/// Whether a program runs the program that its first operand names.
+pub(crate) fn is_runner(name: &str) -> bool {
     RUNNERS.split(' ').any(|runner| runner == name)
 }
 

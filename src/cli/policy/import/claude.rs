@@ -1,0 +1,71 @@
+//! Claude Code's `settings.json`: the lists `allow`, `ask` and `deny` of `permissions`.
+//!
+//! Deny beats ask, and ask beats allow, whatever the order and the file. `Bash(git log *)` and `Bash(git log:*)` mean `git log` with any
+//! or no arguments, `Bash(npm test)` exactly that, `Bash` and `Bash(*)` everything. Rules for `Read` and `Edit` also decide on files
+//! that known commands name. See <https://code.claude.com/docs/en/permissions>.
+
+use super::entry::{Entry, Imported, Place};
+use super::json::{self, Value};
+use super::pattern::{add, base};
+use super::{Wrong, paths};
+use crate::policy::rules::Effect;
+
+/// What decides on files, also for commands.
+const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"];
+/// The key with which only the settings of a managed file count.
+const ONLY_MANAGED: &str = "allowManagedPermissionRulesOnly";
+
+pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<(), Wrong> {
+    let root = json::parse(text, false)?;
+    if !matches!(root.value, Value::Map(_)) {
+        return Err((root.line, "expected the settings of Claude Code, a JSON object".to_owned()));
+    }
+    let place = |line| Place { file: file.into(), line };
+    if let Some(only) = root.get(ONLY_MANAGED).filter(|only| only.is_true()) {
+        imported.note(place(only.line), ONLY_MANAGED, "other settings don't count, so give their files to no import");
+    }
+    let Some(permissions) = root.get("permissions") else { return Ok(()) };
+    for (key, node) in permissions.entries() {
+        let effect = match key.as_str() {
+            "allow" => Effect::Allow,
+            "ask" => Effect::Ask,
+            "deny" => Effect::Deny,
+            _ => {
+                imported.leave_out(place(node.line), key, "it is no list of commands");
+                continue;
+            }
+        };
+        let Value::List(list) = &node.value else {
+            return Err((node.line, format!("expected a list of rules as `permissions.{key}`")));
+        };
+        for node in list {
+            let rule = node.text().ok_or_else(|| (node.line, format!("expected a rule in `permissions.{key}`")))?;
+            read_rule(base(place(node.line), rule, effect), rule, imported);
+        }
+    }
+    Ok(())
+}
+
+fn read_rule(base: Entry, rule: &str, imported: &mut Imported) {
+    let (tool, inside) = match rule.split_once('(') {
+        None => (rule, "*"),
+        Some((tool, inside)) => (tool, inside.strip_suffix(')').unwrap_or(inside)),
+    };
+    match tool {
+        "Bash" => add(base, inside, true, imported),
+        // Any tool.
+        "*" => add(base, "*", true, imported),
+        _ => {
+            if base.effect != Effect::Allow && FILE_TOOLS.contains(&tool) {
+                imported.files.get_or_insert_with(|| format!("`{rule}` ({})", base.place));
+            }
+            imported.leave_out(base.place, rule, "it is about another tool than `Bash`");
+        }
+    }
+}
+
+/// Applies what Claude Code decides by the paths in a command line.
+pub(super) fn finish(imported: &mut Imported) {
+    let decides = imported.files.take();
+    paths::bound(imported, "Claude Code", decides.as_deref());
+}

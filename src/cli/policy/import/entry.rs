@@ -1,0 +1,152 @@
+//! What the formats have in common: entries that allow, ask for or deny command lines.
+
+use std::fmt;
+use std::rc::Rc;
+
+use crate::policy::rules::{Effect, is_runner};
+
+/// Where an entry is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub file: Rc<str>,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// The command lines that an entry is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// These words, with any or no words after them. Without words it is every command line.
+    Prefix(Vec<String>),
+    /// Exactly these words.
+    Exact(Vec<String>),
+    /// Some of the command lines whose text begins so. Which ones is not known.
+    Unclear(String),
+}
+
+impl Pattern {
+    /// The words that it names.
+    pub fn words(&self) -> &[String] {
+        match self {
+            Self::Prefix(words) | Self::Exact(words) => words,
+            Self::Unclear(_) => &[],
+        }
+    }
+
+    /// Whether it certainly means all that the other one may mean.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Prefix(words), Self::Prefix(others) | Self::Exact(others)) => others.starts_with(words),
+            (Self::Exact(words), Self::Exact(others)) => words == others,
+            (Self::Prefix(words), Self::Unclear(_)) => words.is_empty(),
+            (Self::Exact(_), Self::Prefix(_) | Self::Unclear(_)) | (Self::Unclear(_), _) => false,
+        }
+    }
+}
+
+/// One entry of a source.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub place: Place,
+    /// As the source has it.
+    pub what: String,
+    pub effect: Effect,
+    pub pattern: Pattern,
+    /// Of two entries of one file, the one with the higher number decides. Of equal ones, the stricter.
+    pub priority: i64,
+    /// The source's own reason for it.
+    pub reason: Option<String>,
+}
+
+impl Entry {
+    /// Whether it lets command lines run, if only after asking.
+    pub fn grants(&self) -> bool {
+        self.effect != Effect::Deny && !matches!(self.pattern, Pattern::Unclear(_))
+    }
+}
+
+/// A command line that the source names as an example.
+#[derive(Debug, Clone)]
+pub(super) struct Sample {
+    pub place: Place,
+    pub words: Vec<String>,
+}
+
+/// Something of the source that the policy does not say, and why.
+#[derive(Debug, Clone)]
+pub(super) struct LeftOut {
+    pub place: Place,
+    pub what: String,
+    pub why: String,
+    /// Whether the policy lacks it. What the policy says in another way is not missing.
+    pub is_missing: bool,
+}
+
+/// All that was read.
+#[derive(Debug, Default)]
+pub(super) struct Imported {
+    pub entries: Vec<Entry>,
+    pub samples: Vec<Sample>,
+    pub left_out: Vec<LeftOut>,
+    /// Commands that may be written only as a shipped profile describes them, each with the reason.
+    pub only_by_profile: Vec<(String, String)>,
+    /// The first entry that asks about files or denies them, for commands too, with its place.
+    pub files: Option<String>,
+    /// Whether a later entry that is wider does not decide over an earlier one that is stricter.
+    pub keeps_stricter: bool,
+}
+
+impl Imported {
+    pub fn leave_out(&mut self, place: Place, what: &str, why: impl Into<String>) {
+        self.left_out.push(LeftOut { place, what: what.to_owned(), why: why.into(), is_missing: true });
+    }
+
+    pub fn note(&mut self, place: Place, what: &str, why: impl Into<String>) {
+        self.left_out.push(LeftOut { place, what: what.to_owned(), why: why.into(), is_missing: false });
+    }
+
+    /// Drops the entries that grant and for which `why` has a reason.
+    pub fn drop_grants(&mut self, why: impl Fn(&Entry) -> Option<String>) {
+        for entry in std::mem::take(&mut self.entries) {
+            match why(&entry).filter(|_| entry.grants()) {
+                Some(why) => self.leave_out(entry.place, &entry.what, why),
+                None => self.entries.push(entry),
+            }
+        }
+    }
+
+    /// Leaves out what would allow shells and programs that run another command: the sources decide on that command, the words
+    /// do not name it.
+    pub fn leave_out_runners(&mut self) {
+        self.drop_grants(|entry| {
+            let words = entry.pattern.words();
+            let command = words.first()?;
+            let name = command.rsplit('/').next().unwrap_or(command);
+            if command.contains('=') {
+                return Some("it sets a variable; `env: {accept: …}` of the command says which may be set".to_owned());
+            }
+            if SHELLS.contains(&name) && words.get(1).is_none_or(|word| word.starts_with('-')) {
+                return Some(format!("`{name}` runs any command; allow the commands themselves"));
+            }
+            if BUILTINS.contains(&name) {
+                return Some(format!("`{name}` is no program but a part of a shell"));
+            }
+            is_runner(name).then(|| format!("`{name}` runs the command that its words name; allow that command itself"))
+        });
+    }
+}
+
+const SHELLS: [&str; 13] =
+    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "pwsh", "powershell", "cmd"];
+
+/// Commands that only a shell has. `cd` is a part of lines here.
+const BUILTINS: [&str; 16] = [
+    ".", "alias", "builtin", "cd", "command", "declare", "eval", "exec", "export", "local", "popd", "pushd", "set",
+    "source", "unalias", "unset",
+];

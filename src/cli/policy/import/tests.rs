@@ -1,0 +1,564 @@
+//! The documented examples of each format, and random rules against a small model of each format.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{Format, import};
+use crate::policy::rules::{Expected, PolicyText, Rules, decide_example, run_example};
+
+/// An imported policy, loaded.
+struct Policy {
+    text: String,
+    rules: Rules,
+    /// `LINE: WHAT` of all that is missing.
+    missing: Vec<String>,
+}
+
+fn imported(format: Format, texts: &[&str]) -> Policy {
+    let texts: Vec<(&str, String)> =
+        ["a", "b", "c"].into_iter().zip(texts.iter().map(|text| (*text).to_owned())).collect();
+    let (imported, text) = import(format, &texts).unwrap_or_else(|error| panic!("{error}: {texts:?}"));
+    let rules = Rules::load(&[PolicyText { file: "p".into(), text: text.clone() }], &[], &[]);
+    let rules = rules.unwrap_or_else(|error| panic!("{error}: {texts:?}\n{text}"));
+    for example in rules.iter().flat_map(|rule| rule.examples.iter().map(move |example| (rule, example))) {
+        assert!(run_example(example.0, example.1).is_as_expected, "{}\n{text}", example.1.line);
+    }
+    let missing = imported.left_out.iter().filter(|left_out| left_out.is_missing);
+    let missing = missing.map(|left_out| format!("{}: {}", left_out.place.line, left_out.what)).collect();
+    Policy { text, rules, missing }
+}
+
+impl Policy {
+    fn decide(&self, words: &[String]) -> Expected {
+        let rule = words.first().and_then(|name| self.rules.get(name));
+        rule.map_or(Expected::Refuse, |rule| decide_example(rule, words).decision)
+    }
+
+    #[track_caller]
+    fn check(&self, expected: Expected, lines: &[&str]) {
+        for line in lines {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(self.decide(&words), expected, "{line}\n{}", self.text);
+        }
+    }
+}
+
+fn claude(allow: &[&str], ask: &[&str], deny: &[&str]) -> Policy {
+    imported(Format::Claude, &[&json!({"permissions": {"allow": allow, "ask": ask, "deny": deny}}).to_string()])
+}
+
+#[test]
+fn claude_codes_own_examples_come_out_as_it_documents_them() {
+    let policy = imported(
+        Format::Claude,
+        &[r#"{
+  "permissions": {
+    "allow": [
+      "Bash(npm run lint)",
+      "Bash(npm run test *)",
+      "Read(~/.zshrc)"
+    ],
+    "deny": [
+      "Bash(curl *)",
+      "Read(./.env)",
+      "Read(./secrets/**)"
+    ]
+  }
+}"#],
+    );
+    policy.check(Expected::Allow, &["npm run lint", "npm run test", "npm run test -- x"]);
+    policy.check(
+        Expected::Refuse,
+        &["npm run lint --fix", "npm run test:unit", "npm install", "curl x", "npm -s run lint"],
+    );
+    assert_eq!(policy.missing, ["6: Read(~/.zshrc)", "10: Read(./.env)", "11: Read(./secrets/**)"]);
+    let policy = claude(
+        &["Bash(npm *)", "Bash(gat commit:*)", "Bash(git * main)", "Bash(* --version)", "Bash(tool*)"],
+        &[],
+        &["Bash(gat push *)"],
+    );
+    policy.check(Expected::Allow, &["gat commit", "gat commit -m x", "tool", "tool x"]);
+    policy.check(
+        Expected::Refuse,
+        &["gat push", "gat push x", "git checkout main", "tools", "node --version", "gat -C x commit"],
+    );
+    assert_eq!(policy.missing, ["1: Bash(git * main)", "1: Bash(* --version)", "1: Bash(tool*)"]);
+    // Deny and ask beat allow, however narrow that is.
+    let policy = claude(&["Bash(aws s3 ls)", "Bash(x y *)"], &["Bash(x *)"], &["Bash(aws *)"]);
+    policy.check(Expected::Refuse, &["aws s3 ls"]);
+    policy.check(Expected::Ask, &["x", "x y", "x y z"]);
+    assert_eq!(policy.missing, [""; 0]);
+}
+
+#[test]
+fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
+    let policy = claude(
+        &[
+            "Bash(find:*)",
+            "Bash(ls *)",
+            "Bash(rm *)",
+            "Bash(cat README.md)",
+            "Bash(cat ../x)",
+            "Bash(head -n *)",
+            "Bash(timeout 5 x)",
+            "Bash(bash *)",
+            "Bash(A=1 x)",
+            "Bash(cd *)",
+            "Bash",
+            "Bash(x \"a\")",
+            "WebFetch",
+        ],
+        &["Bash(mv *)"],
+        &[],
+    );
+    policy.check(Expected::Allow, &["ls -l", "cat README.md", "find . -name x"]);
+    policy.check(Expected::Ask, &["mv a b"]);
+    policy.check(
+        Expected::Refuse,
+        &["ls /etc", "rm x", "cat ../x", "head -n 5 x", "timeout 5 x", "bash -c x", "find . -delete", "find . -exec x"],
+    );
+    assert_eq!(policy.missing.len(), 10, "{:?}", policy.missing);
+    // A rule about files decides on the files that a command names.
+    let policy = claude(&["Bash(ls *)", "Bash(cat .env)", "Bash(x *)"], &[], &["Read(.env)"]);
+    policy.check(Expected::Refuse, &["ls", "cat .env"]);
+    policy.check(Expected::Allow, &["x .env"]);
+    let policy = claude(&["Bash(x *)", "Bash(y)"], &[], &["Bash"]);
+    policy.check(Expected::Refuse, &["x", "y"]);
+}
+
+#[test]
+fn codexs_own_examples_become_rules_and_examples() {
+    let policy = imported(
+        Format::Codex,
+        &[r#"
+# Prompt before running commands with the prefix `gh pr view` outside the sandbox.
+prefix_rule(
+    # The prefix to match.
+    pattern = ["gh", "pr", ["view", "list"]],
+    # The action to take when Codex requests to run a matching command.
+    decision = "prompt",
+    justification = "Viewing PRs is allowed with approval",
+    match = [
+        "gh pr view 7888",
+        ["gh", "pr", "list", "--repo", "openai/codex"],
+    ],
+    not_match = [
+        # Does not match because the `pattern` must be an exact prefix.
+        "gh pr --repo openai/codex view 7888",
+        "ghx pr",
+    ],
+)
+prefix_rule(pattern = ["git", "reset", "--hard"], decision = "forbidden", justification = "destructive operation",
+    match = [["git", "reset", "--hard"]], not_match = [["git", "reset", "--keep"], "git reset --merge"])
+prefix_rule(pattern = ["git"], match = ["git status"])
+prefix_rule(["printenv"], match = [["printenv"], ["printenv", "PATH"]])
+"#],
+    );
+    // As the profile describes them: without `--repo`.
+    policy.check(Expected::Ask, &["gh pr view 1", "gh pr list"]);
+    policy.check(Expected::Allow, &["git status", "git reset --keep", "printenv", "printenv PATH"]);
+    policy.check(
+        Expected::Refuse,
+        &["gh pr --repo x view 1", "git reset --hard", "git reset --hard x", "git reset x --hard"],
+    );
+    for example in
+        ["[\"gh\", \"pr\", \"view\", \"7888\"]", "[\"git\", \"reset\", \"--keep\"]", "[\"printenv\", \"PATH\"]"]
+    {
+        assert!(policy.text.contains(example), "{example}\n{}", policy.text);
+    }
+    assert_eq!(policy.rules.get("gh").unwrap().examples.len(), 2);
+    assert_eq!(policy.missing, ["9: gh pr list --repo openai/codex"]);
+}
+
+#[test]
+fn what_codex_may_forbid_otherwise_takes_out_everything() {
+    let allow = "prefix_rule(pattern = [\"x\"])\n";
+    for (more, is_allowed) in [
+        ("", true),
+        ("prefix_rule(pattern = [Y], decision = \"allow\")\n", true),
+        ("network_rule(host = \"a\")\n", true),
+        ("prefix_rule(pattern = [\"y\"], decision = D)\n", false),
+        ("prefix_rule(pattern = [\"x\"] + Y, decision = \"forbidden\")\n", false),
+        ("prefix_rule(pattern = [\"y\"], decision = \"forbidden\", more = 1)\n", false),
+        ("for y in [\"x\"]:\n    prefix_rule(pattern = [y], decision = \"forbidden\")\n", false),
+        ("load(\"y\", \"z\")\n", false),
+    ] {
+        let policy = imported(Format::Codex, &[&format!("{allow}{more}")]);
+        policy.check(if is_allowed { Expected::Allow } else { Expected::Refuse }, &["x a"]);
+        assert_eq!(policy.missing.is_empty(), more.is_empty(), "{more}");
+    }
+    for wrong in
+        ["prefix_rule()", "prefix_rule(pattern = [])", "prefix_rule(pattern = [\"x\"], decision = \"no\")", "f("]
+    {
+        assert!(import(Format::Codex, &[("a", wrong.to_owned())]).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn gemini_clis_own_examples_and_priorities_hold() {
+    let policy = imported(
+        Format::Gemini,
+        &[r#"
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git"
+decision = "ask_user"
+priority = 100
+
+[[rule]]
+toolName = ["run_shell_command", "read_file"]
+commandPrefix = ["git status", "git log"]
+decision = "allow"
+priority = 200
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "rm -rf"
+decision = "deny"
+denyMessage = "Deletion is permanent"
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "rm"
+decision = "allow"
+priority = 50
+
+[[rule]]
+toolName = "run_shell_command"
+commandRegex = "npm (install|publish)"
+decision = "deny"
+priority = 999
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["npm", "npx x", "yarn "]
+decision = "allow"
+priority = 1
+
+[[rule]]
+toolName = "*"
+decision = "ask_user"
+priority = 0
+"#],
+    );
+    policy.check(Expected::Allow, &["git status", "git log -p", "rm x"]);
+    policy.check(Expected::Ask, &["git", "git push", "git -C x log"]);
+    policy.check(Expected::Refuse, &["rm -rf", "rm -rf /", "rm x -rf", "npm install", "npm test", "npx x", "yarn"]);
+    let prefix = "toolName = \"run_shell_command\"\ncommandPrefix = \"x\"\ndecision = \"allow\"\n";
+    for (more, is_allowed) in [
+        ("priority = 1", true),
+        ("priority = 1\nallowRedirection = true", true),
+        ("", false),
+        ("priority = 1\nmodes = [\"yolo\"]", false),
+        ("priority = 1\n[[rule]]\ndecision = \"deny\"\npriority = 1", false),
+        ("priority = 1\n[[rule]]\ndecision = \"deny\"\npriority = 0", true),
+        (
+            "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = \"y\"\ndecision = \"deny\"\npriority = 2",
+            false,
+        ),
+        ("priority = 1\n[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 2", true),
+        (
+            "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"xy*z\"\ndecision = \"deny\"\npriority = 2",
+            false,
+        ),
+        (
+            "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"yx\"\ndecision = \"deny\"\npriority = 2",
+            true,
+        ),
+        (
+            "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"y|x\"\ndecision = \"deny\"\npriority = 2",
+            false,
+        ),
+    ] {
+        let policy = imported(Format::Gemini, &[&format!("[[rule]]\n{prefix}{more}\n")]);
+        policy.check(if is_allowed { Expected::Allow } else { Expected::Refuse }, &["x a"]);
+    }
+}
+
+#[test]
+fn opencodes_own_examples_hold_and_overlaps_that_depend_on_order_are_left_out() {
+    let policy = imported(
+        Format::Opencode,
+        &[r#"{
+  "$schema": "https://opencode.ai/config.json", // comments are fine
+  "permission": {
+    "*": "ask",
+    "bash": {
+      "*": "ask",
+      "git *": "allow",
+      "npm *": "allow",
+      "rm *": "deny",
+      "grep *": "allow",
+      "git commit *": "deny",
+      "git push *": "deny",
+    },
+    "edit": {"*": "deny", "packages/web/src/content/docs/*.mdx": "allow"}
+  }
+}"#],
+    );
+    policy.check(Expected::Allow, &["git", "git status", "npm test", "grep x README.md"]);
+    policy
+        .check(Expected::Refuse, &["git commit -m x", "git push", "git -C x push", "rm x", "grep x /etc/passwd", "ls"]);
+    assert_eq!(policy.missing, ["4: *", "6: *", "14: edit"], "{}", policy.text);
+    let of =
+        |patterns: &str| imported(Format::Opencode, &[&format!("{{\"permission\": {{\"bash\": {{{patterns}}}}}}}")]);
+    // A later one that is narrower decides.
+    let policy = of(r#""x *": "ask", "x y *": "allow""#);
+    policy.check(Expected::Allow, &["x y", "x y z"]);
+    policy.check(Expected::Ask, &["x", "x z"]);
+    // A later one that is wider does not lift what is before it.
+    let policy = of(r#""x y *": "deny", "x *": "allow""#);
+    policy.check(Expected::Refuse, &["x y", "x y z"]);
+    policy.check(Expected::Allow, &["x", "x z"]);
+    let policy = of(r#""x y?": "deny", "x *": "allow""#);
+    policy.check(Expected::Refuse, &["x yz", "x z"]);
+    let policy = of(r#""x *": "allow", "*": "deny""#);
+    policy.check(Expected::Refuse, &["x"]);
+    let policy = imported(Format::Opencode, &[r#"{"permission": {"bash": "allow"}}"#]);
+    policy.check(Expected::Refuse, &["x"]);
+    assert_eq!(policy.missing, ["1: *"]);
+}
+
+#[test]
+fn a_command_of_a_profile_is_extended_and_no_wider_than_the_entry() {
+    let policy = claude(&["Bash(git log:*)", "Bash(git diff *)"], &["Bash(kubectl get *)"], &[]);
+    assert!(policy.text.contains("extends: git-readonly") && policy.text.contains("#     log: any"), "{}", policy.text);
+    policy.check(Expected::Allow, &["git log", "git log -n 5", "git diff HEAD"]);
+    policy.check(Expected::Ask, &["kubectl get pods"]);
+    policy.check(
+        Expected::Refuse,
+        &[
+            "git log --output=x",
+            "git status",
+            "git",
+            "git --version",
+            "git --no-pager log",
+            "git -P log",
+            "git -P= log",
+            "git -Px log",
+            "git --no-pager=x log",
+            "git push",
+            "kubectl describe pod x",
+            "kubectl -n x get pods",
+            "kubectl --namespace=x get pods",
+        ],
+    );
+    let policy = claude(
+        &["Bash(gh pr view *)", "Bash(gh pr list:*)", "Bash(kubectl config get-contexts *)"],
+        &["Bash(gh run list *)"],
+        &[],
+    );
+    assert_eq!(policy.text.matches("extends: ").count(), 2, "{}", policy.text);
+    policy.check(Expected::Allow, &["gh pr view 1", "kubectl config get-contexts"]);
+    policy.check(Expected::Ask, &["gh run list"]);
+    policy.check(
+        Expected::Refuse,
+        &["gh pr diff 1", "gh pr", "gh run view 1", "gh issue list", "gh pr -R x/y view 1", "kubectl config view"],
+    );
+    // No profile has both, so it is as the entries say.
+    let policy = claude(&["Bash(git log:*)", "Bash(git push)"], &[], &[]);
+    assert!(!policy.text.contains("extends:"), "{}", policy.text);
+    policy.check(Expected::Allow, &["git log --output=x", "git push"]);
+}
+
+#[test]
+fn nothing_in_a_source_ends_a_comment_or_a_string() {
+    let policy = claude(
+        &["Bash(git log\nversion: 2)", "X\ncommands: {sh: any}", "Bash(x:y *)"],
+        &[],
+        &["Bash(a\u{2028}b *)", "Bash(x # *)"],
+    );
+    assert!(!policy.text.contains("version: 2") && policy.rules.get("sh").is_none());
+    let policy = imported(Format::Codex, &["prefix_rule(pattern = ['a b', '\"', '\\n', '- x: {'])"]);
+    assert_eq!(policy.decide(&["a b", "\"", "\n", "- x: {"].map(str::to_owned)), Expected::Refuse, "{}", policy.text);
+    let policy = imported(Format::Codex, &["prefix_rule(pattern = ['ab', '\"', '\\n', '- x: {', ''])"]);
+    assert_eq!(
+        policy.decide(&["ab", "\"", "\n", "- x: {", "", "y"].map(str::to_owned)),
+        Expected::Allow,
+        "{}",
+        policy.text
+    );
+}
+
+/// What a source decides, the stricter the higher. What nothing matches counts as refused.
+const ALLOW: u8 = 0;
+const ASK: u8 = 1;
+const REFUSE: u8 = 2;
+const EFFECTS: [u8; 3] = [ALLOW, ASK, REFUSE];
+
+fn rank(came: Expected) -> u8 {
+    match came {
+        Expected::Allow => ALLOW,
+        Expected::Ask => ASK,
+        Expected::Refuse => REFUSE,
+    }
+}
+
+/// Whether a text matches a pattern in which `*` is any text and, if `has_question`, `?` any character; ` *` at the end also nothing.
+fn matches(pattern: &str, text: &str, has_question: bool) -> bool {
+    fn glob(pattern: &[u8], text: &[u8], has_question: bool) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) => {
+                glob(rest, text, has_question)
+                    || text.split_first().is_some_and(|(_, text)| glob(pattern, text, has_question))
+            }
+            (Some((b'?', rest)), Some((_, text))) if has_question => glob(rest, text, has_question),
+            (Some((one, rest)), Some((other, text))) => one == other && glob(rest, text, has_question),
+            (Some(_) | None, _) => false,
+        }
+    }
+    glob(pattern.as_bytes(), text.as_bytes(), has_question)
+        || pattern.strip_suffix(" *").is_some_and(|pattern| glob(pattern.as_bytes(), text.as_bytes(), has_question))
+}
+
+fn starts_at_a_boundary(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// Words that make overlaps, options, and commands of profiles.
+const WORDS: [&str; 12] = ["git", "log", "push", "x", "-f", "--no-pager", "ls", "kubectl", "get", "-n", "y", "status"];
+
+fn word() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&WORDS[..])
+}
+
+fn line() -> impl Strategy<Value = Vec<String>> {
+    let first = prop::sample::select(&["git", "x", "ls", "kubectl", "y"][..]);
+    (first, prop::collection::vec(word(), 0..4))
+        .prop_map(|(first, rest)| std::iter::once(first).chain(rest).map(str::to_owned).collect())
+}
+
+/// Patterns of text: words, with `*` and `?` at some places.
+fn pattern() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![6 => word().prop_map(str::to_owned), 1 => Just("*".to_owned()), 1 => word().prop_map(|word| format!("{word}*"))];
+    let end = prop::sample::select(&["", "", " *", " *", ":*", "*", "?"][..]);
+    let first = prop::sample::select(&["git", "git", "x", "x", "ls", "kubectl", "*"][..]);
+    (first, prop::collection::vec(piece, 0..3), end).prop_map(|(first, rest, end)| {
+        std::iter::once(first.to_owned()).chain(rest).collect::<Vec<_>>().join(" ") + end
+    })
+}
+
+fn words_pattern() -> impl Strategy<Value = Vec<Vec<String>>> {
+    let alternatives = || prop::collection::vec(word().prop_map(str::to_owned), 1..3);
+    let first = prop::sample::select(&["git", "x", "ls", "kubectl"][..]).prop_map(|word| vec![word.to_owned()]);
+    (first, prop::collection::vec(alternatives(), 0..3))
+        .prop_map(|(first, rest)| std::iter::once(first).chain(rest).collect())
+}
+
+fn effect() -> impl Strategy<Value = u8> {
+    prop::sample::select(&EFFECTS[..])
+}
+
+/// Checks that the policy is nowhere laxer than the source.
+fn is_narrower(policy: &Policy, lines: &[Vec<String>], source: impl Fn(&[String]) -> u8) -> Result<(), TestCaseError> {
+    for words in lines {
+        let (came, meant) = (rank(policy.decide(words)), source(words));
+        prop_assert!(came >= meant, "{words:?}: {came} instead of {meant}\n{}", policy.text);
+    }
+    Ok(())
+}
+
+fn lines() -> impl Strategy<Value = Vec<Vec<String>>> {
+    prop::collection::vec(line(), 40)
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_laxer_than_in_claude_code(rules in prop::collection::vec((pattern(), effect()), 1..6), lines in lines()) {
+        let of = |wanted: u8| -> Vec<String> {
+            rules.iter().filter(|(_, effect)| *effect == wanted).map(|(pattern, _)| format!("Bash({pattern})")).collect()
+        };
+        let text = json!({"permissions": {"allow": of(ALLOW), "ask": of(ASK), "deny": of(REFUSE)}}).to_string();
+        is_narrower(&imported(Format::Claude, &[&text]), &lines, |words| {
+            let line = words.join(" ");
+            let matching = rules.iter().filter(|(pattern, _)| match pattern.strip_suffix(":*") {
+                Some(prefix) => matches(&format!("{prefix} *"), &line, false),
+                None => matches(pattern, &line, false),
+            });
+            matching.map(|(_, effect)| *effect).max().unwrap_or(REFUSE)
+        })?;
+    }
+
+    #[test]
+    fn no_line_is_laxer_than_in_opencode(
+        files in prop::collection::vec(prop::collection::vec((pattern(), effect()), 1..5), 1..3),
+        lines in lines(),
+    ) {
+        let name = |effect: u8| ["allow", "ask", "deny"][usize::from(effect)];
+        let mut texts = Vec::new();
+        let mut merged: Vec<(String, u8)> = Vec::new();
+        for rules in &files {
+            let mut unique: Vec<(&str, u8)> = Vec::new();
+            for (pattern, effect) in rules {
+                if !unique.iter().any(|(other, _)| other == pattern) {
+                    unique.push((pattern, *effect));
+                    match merged.iter_mut().find(|(other, _)| other == pattern) {
+                        Some((_, old)) => *old = *effect,
+                        None => merged.push((pattern.clone(), *effect)),
+                    }
+                }
+            }
+            let patterns: Vec<String> = unique.iter().map(|(pattern, effect)| format!("{}: \"{}\"", json!(pattern), name(*effect))).collect();
+            texts.push(format!("{{\"permission\": {{\"bash\": {{{}}}}}}}", patterns.join(",\n")));
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        is_narrower(&imported(Format::Opencode, &texts), &lines, |words| {
+            let line = words.join(" ");
+            merged.iter().rev().find(|(pattern, _)| matches(pattern, &line, true)).map_or(REFUSE, |(_, effect)| *effect)
+        })?;
+    }
+
+    #[test]
+    fn no_line_is_laxer_than_in_codex(rules in prop::collection::vec((words_pattern(), effect()), 1..6), lines in lines()) {
+        let name = |effect: u8| ["allow", "prompt", "forbidden"][usize::from(effect)];
+        let text: String = rules.iter().map(|(pattern, effect)| {
+            let matched: Vec<&String> = pattern.iter().filter_map(|alternatives| alternatives.last()).collect();
+            let matched = json!([matched]);
+            format!("prefix_rule(pattern = {}, decision = \"{}\", match = {matched}, not_match = [\"z\"])\n", json!(pattern), name(*effect))
+        }).collect();
+        let policy = imported(Format::Codex, &[&text]);
+        is_narrower(&policy, &lines, |words| {
+            let matching = rules.iter().filter(|(pattern, _)| {
+                pattern.len() <= words.len() && pattern.iter().zip(words).all(|(alternatives, word)| alternatives.contains(word))
+            });
+            matching.map(|(_, effect)| *effect).max().unwrap_or(REFUSE)
+        })?;
+    }
+
+    #[test]
+    fn no_line_is_laxer_than_in_gemini_cli(
+        rules in prop::collection::vec((prop::collection::vec(word(), 1..4), effect(), 0..4_i64, 0..4_u8), 1..6),
+        lines in lines(),
+    ) {
+        let name = |effect: u8| ["allow", "ask_user", "deny"][usize::from(effect)];
+        let text: String = rules.iter().map(|(words, effect, priority, kind)| {
+            let prefix = words.join(" ");
+            let condition = match kind {
+                0 => format!("commandRegex = \"{prefix}.*f\""),
+                1 => format!("commandPrefix = [\"nothing\", \"{prefix}\"]"),
+                _ => format!("commandPrefix = '{prefix}'"),
+            };
+            format!("[[rule]]\ntoolName = \"run_shell_command\"\n{condition}\ndecision = \"{}\"\npriority = {priority}\n", name(*effect))
+        }).collect();
+        is_narrower(&imported(Format::Gemini, &[&text]), &lines, |words| {
+            let line = words.join(" ");
+            let matching = rules.iter().filter(|(words, _, _, kind)| {
+                let prefix = words.join(" ");
+                if *kind == 0 { matches(&format!("{prefix}*f*"), &line, false) } else { starts_at_a_boundary(&line, &prefix) }
+            });
+            // Of equal priorities the first one decides there.
+            let first = matching.rev().max_by_key(|(_, _, priority, _)| *priority);
+            first.map_or(REFUSE, |(_, effect, ..)| *effect)
+        })?;
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(text in r#"([\[\]{}()"'=:,.\\#\n *]|permission|allow|deny|prefix_rule|rule|bash|pattern|"x"){0,40}"#) {
+        for format in Format::ALL {
+            // Most are errors.
+            import(format, &[("a", text.clone())]).ok();
+        }
+    }
+}
