@@ -3,6 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
+use super::pattern::literal_beginning;
 use crate::policy::rules::{Effect, is_runner};
 
 /// Where an entry is.
@@ -121,6 +122,25 @@ impl Imported {
         }
     }
 
+    /// Leaves out entries of very many words. One that asks or denies narrows what begins with its first words.
+    ///
+    /// # Errors
+    /// If there are more entries than can be compared with each other in a moment.
+    pub fn bound(&mut self) -> Result<(), String> {
+        if self.entries.len() > MOST_ENTRIES {
+            return Err(format!("too many entries: {} of at most {MOST_ENTRIES}", self.entries.len()));
+        }
+        let is_long = |entry: &Entry| entry.pattern.words().len() > MOST_WORDS;
+        self.drop_grants(|entry| {
+            is_long(entry).then(|| format!("it is longer than the {MOST_WORDS} words that are taken"))
+        });
+        for entry in self.entries.iter_mut().filter(|entry| is_long(entry)) {
+            let first: String = entry.pattern.words().first().cloned().unwrap_or_default();
+            entry.pattern = Pattern::Unclear(literal_beginning(&first));
+        }
+        Ok(())
+    }
+
     /// Leaves out what would allow shells and programs that run another command: the sources decide on that command, the words
     /// do not name it.
     pub fn leave_out_runners(&mut self) {
@@ -141,6 +161,9 @@ impl Imported {
         });
     }
 }
+
+const MOST_ENTRIES: usize = 10_000;
+const MOST_WORDS: usize = 64;
 
 const SHELLS: [&str; 13] =
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "pwsh", "powershell", "cmd"];

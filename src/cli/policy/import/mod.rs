@@ -112,6 +112,7 @@ fn import(format: Format, texts: &[(&str, String)]) -> Result<(Imported, String)
     for (file, text) in texts {
         format.read(file, text, &mut imported).map_err(|(line, why)| format!("{}:{line}: {why}", escape(file)))?;
     }
+    imported.bound()?;
     if format == Format::Claude {
         claude::finish(&mut imported);
     }

@@ -381,6 +381,21 @@ fn nothing_in_a_source_ends_a_comment_or_a_string() {
     );
 }
 
+#[test]
+fn entries_of_very_many_words_and_very_many_entries_are_not_taken() {
+    let long = format!("x y{}", " z".repeat(100_000));
+    let policy = claude(&[&format!("Bash({long})"), "Bash(x *)"], &[], &[]);
+    policy.check(Expected::Allow, &["x y"]);
+    assert_eq!(policy.missing.len(), 1);
+    let policy = claude(&["Bash(x *)", "Bash(a b *)"], &[], &[&format!("Bash({long})")]);
+    policy.check(Expected::Refuse, &["x", "x y"]);
+    policy.check(Expected::Allow, &["a b"]);
+    let many = vec!["Bash(x)"; 10_001];
+    let text = json!({"permissions": {"allow": many}}).to_string();
+    let error = import(Format::Claude, &[("a", text)]).map(|_| ()).unwrap_err();
+    assert_eq!(error, "too many entries: 10001 of at most 10000");
+}
+
 /// What a source decides, the stricter the higher. What nothing matches counts as refused.
 const ALLOW: u8 = 0;
 const ASK: u8 = 1;
