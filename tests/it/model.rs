@@ -17,7 +17,7 @@ fn tool<'a>(list: &'a Value, name: &str) -> &'a Value {
     list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap_or(&Value::Null)
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
