@@ -311,11 +311,12 @@ mod tests {
     fn thousands_of_names_in_a_long_line_take_no_time() {
         let mut fresh = empty();
         let began = std::time::Instant::now();
-        let names = |name: &str| (0..20_000).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
+        // Looking for each by itself would take minutes.
+        let names = |name: &str| (0..50_000).map(|n| format!("{name}-{n}")).collect::<Vec<_>>();
         let (recorded, real) = (names("recorded"), names("made-up"));
         recorded.iter().zip(&real).for_each(|(recorded, real)| fresh.learn(&task(1, recorded), &task(1, real)));
         let [line, expected] = [recorded, real].map(|names| format!("{} ", names.join(" ")).repeat(10));
         assert!(fresh.sent(line) == expected);
-        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+        assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }
 }
