@@ -227,7 +227,7 @@ fn wherever_a_directory_is_named_the_roots_bind_in_both_eras() {
 #[test]
 fn in_a_sandbox_calls_follow_the_roots_within_the_operators_directory() {
     let (_dir, base) = tree();
-    let work = base.join("work");
+    let work = base.join("project");
     fs::create_dir(&work).unwrap();
     for place in ["one", "two"] {
         fs::rename(base.join(place), work.join(place)).unwrap();
@@ -238,21 +238,21 @@ fn in_a_sandbox_calls_follow_the_roots_within_the_operators_directory() {
     server.initialize_with("2025-06-18", json!({"roots": {"listChanged": true}}));
     let made = |name: &str| fs::remove_file(base.join(name).join("made")).is_ok();
     let write = json!({"file": "sh", "args": ["-c", "echo x > made; echo x > ../../three/made"]});
-    answer(&mut server, &roots(&base, &["work/one", "three"]));
+    answer(&mut server, &roots(&base, &["project/one", "three"]));
     for (root, other) in [("one", "two"), ("two", "one"), ("one", "two")] {
         server.call("execute_process", write.clone());
-        let found = [root, other].map(|name| made(&format!("work/{name}")));
+        let found = [root, other].map(|name| made(&format!("project/{name}")));
         assert!(found == [true, false] && !made("three"), "{root}: {found:?}");
         server.notify("notifications/roots/list_changed", json!({}));
-        answer(&mut server, &roots(&base, &[&format!("work/{other}")]));
+        answer(&mut server, &roots(&base, &[&format!("project/{other}")]));
     }
     // And for calls of the modern era, which bring theirs with them.
     let mut server = Server::command(&args).env("TMPDIR", &base).dir(&base).start();
     let arguments = json!({"command": "sh -c 'echo x > made; echo x > ../../three/made'"});
     for (root, other) in [("one", "two"), ("two", "one"), ("one", "two")] {
-        let answer = json!({"roots": roots(&base, &[&format!("work/{root}"), "three"])});
+        let answer = json!({"roots": roots(&base, &[&format!("project/{root}"), "three"])});
         let response = modern(&mut server, arguments.clone(), Some(answer));
-        let found = [root, other].map(|name| made(&format!("work/{name}")));
+        let found = [root, other].map(|name| made(&format!("project/{name}")));
         assert!(found == [true, false] && !made("three"), "{root}: {found:?} {response}");
     }
 }
@@ -260,14 +260,14 @@ fn in_a_sandbox_calls_follow_the_roots_within_the_operators_directory() {
 /// What path rules are tried on: a project with a repository and links, and what lies outside of it.
 fn measured() -> (tempfile::TempDir, PathBuf) {
     let (dir, base) = tree();
-    for place in ["work/private", "work/sub/private", "work/.git/hooks", "outside/private", "start"] {
+    for place in ["project/private", "project/sub/private", "project/.git/hooks", "outside/private", "start"] {
         fs::create_dir_all(base.join(place)).unwrap();
     }
-    for file in ["work/a", "work/private/x", "work/sub/b", "work/.git/config", "outside/a", "outside/private/x"] {
+    for file in ["project/a", "project/private/x", "project/sub/b", "project/.git/config", "outside/a", "outside/private/x"] {
         fs::write(base.join(file), "text\n").unwrap();
     }
     fs::write(base.join("start/here"), "text\n").unwrap();
-    std::os::unix::fs::symlink(".git", base.join("work/repository")).unwrap();
+    std::os::unix::fs::symlink(".git", base.join("project/repository")).unwrap();
     fs::write(
         base.join("policy.yaml"),
         "commands:\n  cat: {operands: [{path: read}]}\n  touch: {operands: [{path: write}]}\n  \
@@ -288,63 +288,63 @@ fn measured() -> (tempfile::TempDir, PathBuf) {
 type Row = (&'static [&'static str], &'static str, &'static str, &'static str, bool);
 
 #[cfg(target_os = "linux")]
-const PROJECT: &[&str] = &["--project-dir", "[base]/work"];
+const PROJECT: &[&str] = &["--project-dir", "[base]/project"];
 #[cfg(target_os = "linux")]
-const WORKSPACE: &[&str] = &["--workspace-dir", "[base]/work"];
+const WORKSPACE: &[&str] = &["--workspace-dir", "[base]/project"];
 #[cfg(target_os = "linux")]
-const CWD_ROOT: &[&str] = &["--cwd-root", "[base]/work", "--project-dir", "[base]/work"];
+const CWD_ROOT: &[&str] = &["--cwd-root", "[base]/project", "--project-dir", "[base]/project"];
 #[cfg(target_os = "linux")]
 const MISSING: &[&str] = &["--project-dir", "[base]/missing", "--workspace-dir", "[base]"];
 
 /// A root never gives a path rule more than the operator's directories have, and takes nothing from what is denied or asked for.
 #[cfg(target_os = "linux")]
 const ROWS: &[Row] = &[
-    (PROJECT, "/", "[base]/work", "cat [base]/outside/a", false),
-    (PROJECT, "/", "[base]/work", "touch [base]/outside/new", false),
-    (PROJECT, "/", "[base]/work", "cat a", true),
-    (PROJECT, "/", "[base]/work", "touch .git/config", false),
-    (PROJECT, "/", "[base]/work", "touch repository/config", false),
-    (PROJECT, "[base]", "[base]/work", "cat ../outside/a", false),
+    (PROJECT, "/", "[base]/project", "cat [base]/outside/a", false),
+    (PROJECT, "/", "[base]/project", "touch [base]/outside/new", false),
+    (PROJECT, "/", "[base]/project", "cat a", true),
+    (PROJECT, "/", "[base]/project", "touch .git/config", false),
+    (PROJECT, "/", "[base]/project", "touch repository/config", false),
+    (PROJECT, "[base]", "[base]/project", "cat ../outside/a", false),
     (PROJECT, "[base]/outside", "", "cat [base]/outside/a", false),
-    (PROJECT, "[base]/work/.git", "[base]/work/.git", "touch config", false),
-    (PROJECT, "[base]/work/.git", "[base]/work/.git", "touch hooks/new", false),
-    (PROJECT, "[base]/work/.git/hooks", "[base]/work/.git/hooks", "touch new", false),
-    (PROJECT, "[base]/work/repository", "[base]/work/repository", "touch hooks/new", false),
-    (PROJECT, "[base]/work/repository", "[base]/work/repository", "cat config", true),
-    (WORKSPACE, "[base]/work/.git", "[base]/work/.git", "touch config", false),
-    (WORKSPACE, "/", "[base]/work", "cat [base]/outside/a", false),
-    (CWD_ROOT, "/", "[base]/work", "cat [base]/outside/a", false),
-    (CWD_ROOT, "[base]/work/.git", "[base]/work/.git", "touch hooks/new", false),
+    (PROJECT, "[base]/project/.git", "[base]/project/.git", "touch config", false),
+    (PROJECT, "[base]/project/.git", "[base]/project/.git", "touch hooks/new", false),
+    (PROJECT, "[base]/project/.git/hooks", "[base]/project/.git/hooks", "touch new", false),
+    (PROJECT, "[base]/project/repository", "[base]/project/repository", "touch hooks/new", false),
+    (PROJECT, "[base]/project/repository", "[base]/project/repository", "cat config", true),
+    (WORKSPACE, "[base]/project/.git", "[base]/project/.git", "touch config", false),
+    (WORKSPACE, "/", "[base]/project", "cat [base]/outside/a", false),
+    (CWD_ROOT, "/", "[base]/project", "cat [base]/outside/a", false),
+    (CWD_ROOT, "[base]/project/.git", "[base]/project/.git", "touch hooks/new", false),
     // What lies outside is not gone through and left again, whether it is there or not.
-    (PROJECT, "[base]/work", "[base]/work", "cat [base]/outside/../work/a", false),
-    (PROJECT, "[base]/work", "[base]/work", "cat [base]/missing/../work/a", false),
-    (PROJECT, "[base]/work", "[base]/work", "cat sub/../a", true),
-    (PROJECT, "[base]/work", "[base]/work", "cat ../work/a", true),
-    (PROJECT, "[base]/work", "[base]/work", "head sub/../a", true),
-    (WORKSPACE, "[base]/work", "[base]/outside/../work", "cat a", false),
-    (WORKSPACE, "[base]/work", "[base]/work/sub/..", "cat a", true),
+    (PROJECT, "[base]/project", "[base]/project", "cat [base]/outside/../project/a", false),
+    (PROJECT, "[base]/project", "[base]/project", "cat [base]/missing/../project/a", false),
+    (PROJECT, "[base]/project", "[base]/project", "cat sub/../a", true),
+    (PROJECT, "[base]/project", "[base]/project", "cat ../project/a", true),
+    (PROJECT, "[base]/project", "[base]/project", "head sub/../a", true),
+    (WORKSPACE, "[base]/project", "[base]/outside/../project", "cat a", false),
+    (WORKSPACE, "[base]/project", "[base]/project/sub/..", "cat a", true),
     // Roots narrow.
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat b", true),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "cat ../a", false),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "cat b", true),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "cat ../a", false),
     // What `under` names lies in the operator's project, whichever root is the first.
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "tail ../private/x", true),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "tail ../private/x", true),
     (PROJECT, "[base]/outside", "", "tail [base]/outside/private/x", false),
-    (WORKSPACE, "[base]/work/sub", "[base]/work/sub", "tail private/x", false),
-    (PROJECT, "[base]/work", "[base]/work/private", "pwd", true),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub/private", "pwd", false),
-    (WORKSPACE, "[base]/work/sub", "[base]/work/sub/private", "pwd", false),
-    (PROJECT, "[base]/work/private", "[base]/work/private", "wc x", false),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "wc b", true),
+    (WORKSPACE, "[base]/project/sub", "[base]/project/sub", "tail private/x", false),
+    (PROJECT, "[base]/project", "[base]/project/private", "pwd", true),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub/private", "pwd", false),
+    (WORKSPACE, "[base]/project/sub", "[base]/project/sub/private", "pwd", false),
+    (PROJECT, "[base]/project/private", "[base]/project/private", "wc x", false),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "wc b", true),
     // What is denied or asked for stays so outside of the roots.
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "head b", true),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "head ../private/x", false),
-    (WORKSPACE, "[base]/work/sub", "[base]/work/sub", "head b", false),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "nl ../private/x", false),
-    (PROJECT, "[base]/work/sub", "[base]/work/sub", "tac ../private/x", false),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "head b", true),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "head ../private/x", false),
+    (WORKSPACE, "[base]/project/sub", "[base]/project/sub", "head b", false),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "nl ../private/x", false),
+    (PROJECT, "[base]/project/sub", "[base]/project/sub", "tac ../private/x", false),
     // Where the project can't be opened, nothing is known to lie elsewhere.
-    (MISSING, "[base]/work", "[base]/work", "head private/x", false),
-    (MISSING, "[base]/work", "[base]/work", "tail private/x", false),
-    (MISSING, "[base]/work", "[base]/work", "cat a", true),
+    (MISSING, "[base]/project", "[base]/project", "head private/x", false),
+    (MISSING, "[base]/project", "[base]/project", "tail private/x", false),
+    (MISSING, "[base]/project", "[base]/project", "cat a", true),
 ];
 
 #[cfg(target_os = "linux")]
@@ -376,7 +376,7 @@ fn a_path_rule_is_measured_by_the_operators_directories_and_never_by_a_root() {
             }
         }
     }
-    assert!(!base.join("outside/new").exists() && !base.join("work/.git/hooks/new").exists());
+    assert!(!base.join("outside/new").exists() && !base.join("project/.git/hooks/new").exists());
 }
 
 #[test]
@@ -385,10 +385,10 @@ fn without_a_directory_of_the_operators_a_clients_roots_allow_no_path() {
     let fill = |text: &str| text.replace("[base]", base.to_str().unwrap());
     let policy = fill("[base]/policy.yaml");
     let start = || Server::command(&["--policy", &policy]).dir(base.join("start")).start();
-    for root in ["/", "/work", "/start"] {
+    for root in ["/", "/project", "/start"] {
         let roots = json!({"roots": [{"uri": format!("file://{}", fill(&format!("[base]{root}")))}]});
         for command in
-            ["cat [base]/work/a", "cat [base]/start/here", "cat a", "tail private/x", "touch [base]/work/new"]
+            ["cat [base]/project/a", "cat [base]/start/here", "cat a", "tail private/x", "touch [base]/project/new"]
         {
             for is_modern in [false, true] {
                 let mut server = start();
@@ -405,15 +405,15 @@ fn without_a_directory_of_the_operators_a_clients_roots_allow_no_path() {
     }
     // The operator's only directory is the project if the client's root is this directory, too.
     for (flag, root, command, expected) in [
-        ("--cwd-root", "work", "tail a", "exit_code: 0"),
-        ("--workspace-dir", "work", "tail a", "exit_code: 0"),
-        ("--cwd-root", "work", "tail private/x", "does not allow"),
-        ("--cwd-root", "work/private", "tail x", "`--project-dir`"),
+        ("--cwd-root", "project", "tail a", "exit_code: 0"),
+        ("--workspace-dir", "project", "tail a", "exit_code: 0"),
+        ("--cwd-root", "project", "tail private/x", "does not allow"),
+        ("--cwd-root", "project/private", "tail x", "`--project-dir`"),
     ] {
         let policy = base.join("denies.yaml");
         let text = "commands: {tail: {operands: [{path: read, deny: {path: {access: read, under: [private]}}}]}}";
         fs::write(&policy, text).unwrap();
-        let bound = fill("[base]/work");
+        let bound = fill("[base]/project");
         let args = [flag, bound.as_str(), "--policy", policy.to_str().unwrap()];
         let mut server = Server::command(&args).dir(base.join("start")).start();
         server.initialize_with("2025-11-25", json!({"roots": {}}));
