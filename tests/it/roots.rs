@@ -263,7 +263,9 @@ fn measured() -> (tempfile::TempDir, PathBuf) {
     for place in ["project/private", "project/sub/private", "project/.git/hooks", "outside/private", "start"] {
         fs::create_dir_all(base.join(place)).unwrap();
     }
-    for file in ["project/a", "project/private/x", "project/sub/b", "project/.git/config", "outside/a", "outside/private/x"] {
+    for file in
+        ["project/a", "project/private/x", "project/sub/b", "project/.git/config", "outside/a", "outside/private/x"]
+    {
         fs::write(base.join(file), "text\n").unwrap();
     }
     fs::write(base.join("start/here"), "text\n").unwrap();

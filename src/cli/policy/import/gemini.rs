@@ -23,6 +23,9 @@ const WITHOUT_EFFECT: [&str; 9] = [
     "allowRedirection",
 ];
 
+/// The names of the tool that runs command lines.
+const SHELL_TOOLS: [&str; 2] = ["run_shell_command", "ShellTool"];
+
 pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<(), Wrong> {
     for table in toml::parse(text)? {
         let place = Place { file: file.into(), line: table.line };
@@ -63,8 +66,12 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
     let entry = Entry { reason, priority: priority.unwrap_or(i64::MAX), ..entry };
     let names = table.get("toolName").map_or(Some(vec!["*".to_owned()]), texts);
     let Some(names) = names else { return Err((line, "expected a name or a list of names as `toolName`".to_owned())) };
-    let is_shell = |name: &String| name == "run_shell_command" || name == "ShellTool";
-    if !names.iter().any(|name| is_shell(name) || name.contains('*')) || table.get("mcpName").is_some() {
+    let is_shell = |name: &String| SHELL_TOOLS.contains(&name.as_str());
+    let may_be_shell = |name: &String| match name.split_once('*') {
+        Some((beginning, _)) => SHELL_TOOLS.iter().any(|tool| tool.starts_with(beginning)),
+        None => is_shell(name),
+    };
+    if !names.iter().any(may_be_shell) || table.get("mcpName").is_some() {
         imported.leave_out(entry.place, &entry.what, "it is about another tool than `run_shell_command`");
         return Ok(());
     }
@@ -72,11 +79,19 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
     let why = match unknown {
         Some((key, ..)) => Some(format!("whether it holds depends on `{key}`")),
         None if priority.is_none() => Some("it has no `priority`".to_owned()),
-        None if !names.iter().any(is_shell) => Some("it is about any tool".to_owned()),
+        None if !names.iter().any(|name| is_shell(name) || name == "*") => {
+            Some("it may be about another tool".to_owned())
+        }
+        None if !names.iter().any(is_shell) && effect == Effect::Allow => Some("it is about any tool".to_owned()),
         None => None,
     };
-    if let Some(why) = why.filter(|_| effect == Effect::Allow) {
-        imported.leave_out(entry.place, &entry.what, why);
+    // One that denies holds always. One that asks lifts nothing that is denied below it, since it may not hold.
+    if let Some(why) = why.filter(|_| effect != Effect::Deny) {
+        let beginning = match table.get("commandPrefix").and_then(texts).as_deref() {
+            Some([prefix]) => literal_beginning(prefix),
+            Some(_) | None => String::new(),
+        };
+        add_unclear(entry, &beginning, &why, imported);
         return Ok(());
     }
     match (table.get("commandPrefix"), table.get("commandRegex"), table.get("argsPattern")) {

@@ -257,6 +257,8 @@ priority = 0
             "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\nargsPattern = \"y\"\ndecision = \"deny\"\npriority = 2",
             false,
         ),
+        ("priority = 1\n[[rule]]\ntoolName = \"mcp_*\"\ndecision = \"deny\"\npriority = 2", true),
+        ("priority = 1\n[[rule]]\ntoolName = \"run_*\"\ndecision = \"deny\"\npriority = 2", false),
         ("priority = 1\n[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 2", true),
         (
             "priority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandRegex = \"xy*z\"\ndecision = \"deny\"\npriority = 2",
@@ -544,29 +546,40 @@ proptest! {
 
     #[test]
     fn no_line_is_laxer_than_in_gemini_cli(
-        rules in prop::collection::vec((prop::collection::vec(word(), 1..4), effect(), 0..4_i64, 0..4_u8), 1..6),
+        rules in prop::collection::vec((prop::collection::vec(word(), 1..4), effect(), 0..4_i64, 0..6_u8), 1..6),
         lines in lines(),
     ) {
         let name = |effect: u8| ["allow", "ask_user", "deny"][usize::from(effect)];
         let text: String = rules.iter().map(|(words, effect, priority, kind)| {
             let prefix = words.join(" ");
-            let condition = match kind {
-                0 => format!("commandRegex = \"{prefix}.*f\""),
-                1 => format!("commandPrefix = [\"nothing\", \"{prefix}\"]"),
-                _ => format!("commandPrefix = '{prefix}'"),
+            let (tool, condition) = match kind {
+                0 => ("run_shell_command", format!("commandRegex = \"{prefix}.*f\"")),
+                1 => ("run_shell_command", format!("commandPrefix = [\"nothing\", \"{prefix}\"]")),
+                // It holds in some modes.
+                2 => ("run_shell_command", format!("commandPrefix = '{prefix}'\nmodes = [\"yolo\"]")),
+                3 => (["mcp_*", "run_*_thing"][words.len() % 2], String::new()),
+                _ => ("run_shell_command", format!("commandPrefix = '{prefix}'")),
             };
-            format!("[[rule]]\ntoolName = \"run_shell_command\"\n{condition}\ndecision = \"{}\"\npriority = {priority}\n", name(*effect))
+            format!("[[rule]]\ntoolName = \"{tool}\"\n{condition}\ndecision = \"{}\"\npriority = {priority}\n", name(*effect))
         }).collect();
-        is_narrower(&imported(Format::Gemini, &[&text]), &lines, |words| {
-            let line = words.join(" ");
-            let matching = rules.iter().filter(|(words, _, _, kind)| {
-                let prefix = words.join(" ");
-                if *kind == 0 { matches(&format!("{prefix}*f*"), &line, false) } else { starts_at_a_boundary(&line, &prefix) }
-            });
-            // Of equal priorities the first one decides there.
-            let first = matching.rev().max_by_key(|(_, _, priority, _)| *priority);
-            first.map_or(REFUSE, |(_, effect, ..)| *effect)
-        })?;
+        let policy = imported(Format::Gemini, &[&text]);
+        for in_mode in [false, true] {
+            is_narrower(&policy, &lines, |words| {
+                let line = words.join(" ");
+                let matching = rules.iter().filter(|(words, _, _, kind)| {
+                    let prefix = words.join(" ");
+                    match kind {
+                        0 => matches(&format!("{prefix}*f*"), &line, false),
+                        2 => in_mode && starts_at_a_boundary(&line, &prefix),
+                        3 => false,
+                        _ => starts_at_a_boundary(&line, &prefix),
+                    }
+                });
+                // Of equal priorities the first one decides there.
+                let first = matching.rev().max_by_key(|(_, _, priority, _)| *priority);
+                first.map_or(REFUSE, |(_, effect, ..)| *effect)
+            })?;
+        }
     }
 
     #[test]
