@@ -99,6 +99,8 @@ pub(super) struct Imported {
     pub only_by_profile: Vec<(String, String)>,
     /// The first entry that asks about files or denies them, for commands too, with its place.
     pub files: Option<String>,
+    /// Whether a person is asked about paths outside the project, if any file says so or denies it.
+    pub asks_outside: Option<bool>,
     /// Whether a later entry that is wider does not decide over an earlier one that is stricter.
     pub keeps_stricter: bool,
 }

@@ -113,8 +113,10 @@ fn import(format: Format, texts: &[(&str, String)]) -> Result<(Imported, String)
         format.read(file, text, &mut imported).map_err(|(line, why)| format!("{}:{line}: {why}", escape(file)))?;
     }
     imported.bound()?;
-    if format == Format::Claude {
-        claude::finish(&mut imported);
+    match format {
+        Format::Claude => claude::finish(&mut imported),
+        Format::Opencode => opencode::finish(&mut imported),
+        Format::Codex | Format::Gemini => {}
     }
     imported.leave_out_runners();
     let policy = checked::policy(&mut imported);

@@ -4,7 +4,7 @@
 //! So a later pattern that is narrower makes an exception, which a policy says as well. A later one that is wider would lift what
 //! is stricter before it; that is left out, since nothing in a policy depends on its order. See <https://opencode.ai/docs/permissions>.
 
-use super::entry::{Imported, Place};
+use super::entry::{Entry, Imported, Place};
 use super::json::{self, Node, Value};
 use super::pattern::{add, add_unclear, base, literal_beginning};
 use super::{Wrong, paths};
@@ -16,13 +16,10 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
         return Err((root.line, "expected the configuration of opencode, a JSON object".to_owned()));
     }
     imported.keeps_stricter = true;
-    let mut reader = Reader { file, priority: 0, asks_outside: true };
+    let mut reader = Reader { file, priority: 0, asks_outside: None };
     match root.get("permission") {
         None => {}
-        Some(node) if node.text().is_some() => {
-            reader.asks_outside = node.text() != Some("allow");
-            reader.pattern("*", node, imported)?;
-        }
+        Some(node) if node.text().is_some() => reader.tool("*", node, imported)?,
         Some(permission) => {
             for (tool, node) in permission.entries() {
                 reader.tool(tool, node, imported)?;
@@ -33,7 +30,7 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
         let place = reader.place(bash);
         reader.priority += 1;
         let entry = base(place, "tools.bash", Effect::Deny);
-        add(super::entry::Entry { priority: reader.priority, ..entry }, "*", false, imported);
+        add(Entry { priority: reader.priority, ..entry }, "*", false, imported);
     }
     for key in ["agent", "mode"] {
         for (name, node) in root.get(key).map_or(&[][..], Node::entries) {
@@ -43,18 +40,25 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
             }
         }
     }
-    if reader.asks_outside {
-        paths::bound(imported, "opencode", None);
+    if let Some(asks) = reader.asks_outside {
+        imported.asks_outside = Some(asks || imported.asks_outside == Some(true));
     }
     Ok(())
+}
+
+/// Applies what opencode decides by the paths in a command line, now that all files were read.
+pub(super) fn finish(imported: &mut Imported) {
+    if imported.asks_outside != Some(false) {
+        paths::bound(imported, "opencode", None);
+    }
 }
 
 struct Reader<'f> {
     file: &'f str,
     /// That of the last entry.
     priority: i64,
-    /// Whether a person is asked about paths outside the project.
-    asks_outside: bool,
+    /// Whether a person is asked about paths outside the project; `None` if the file does not say.
+    asks_outside: Option<bool>,
 }
 
 impl Reader<'_> {
@@ -65,15 +69,17 @@ impl Reader<'_> {
     /// Reads what one key of `permission` says. The key may be a pattern, too.
     fn tool(&mut self, tool: &str, node: &Node, imported: &mut Imported) -> Result<(), Wrong> {
         let is_all = !tool.is_empty() && tool.chars().all(|c| c == '*');
-        if is_all || tool == "external_directory" {
-            self.asks_outside = node.text() != Some("allow");
+        let lets_all = node.text() == Some("allow");
+        if is_all || tool == "external_directory" || (tool.contains(['*', '?']) && !lets_all) {
+            self.asks_outside = Some(!lets_all);
         }
         let means_bash = tool == "bash" || is_all;
-        if !means_bash && tool.contains(['*', '?']) {
+        let may_mean_bash = tool.split_once(['*', '?']).is_some_and(|(beginning, _)| "bash".starts_with(beginning));
+        if !means_bash && may_mean_bash {
             let effect = effect(node).filter(|effect| *effect == Effect::Allow);
             self.priority += 1;
             let entry = base(self.place(node), tool, effect.unwrap_or(Effect::Deny));
-            let entry = super::entry::Entry { priority: self.priority, ..entry };
+            let entry = Entry { priority: self.priority, ..entry };
             add_unclear(entry, "", "it may name the tool `bash`, too", imported);
             return Ok(());
         }
@@ -91,7 +97,7 @@ impl Reader<'_> {
         let effect = effect(node)
             .ok_or_else(|| (node.line, format!("expected `allow`, `ask` or `deny` for {text:?} of `permission`")))?;
         self.priority += 1;
-        let entry = super::entry::Entry { priority: self.priority, ..base(self.place(node), text, effect) };
+        let entry = Entry { priority: self.priority, ..base(self.place(node), text, effect) };
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             // JavaScript puts such keys in front of all others.
             add_unclear(entry, text, "a key that is a number is read before all others", imported);

@@ -323,6 +323,28 @@ fn opencodes_own_examples_hold_and_overlaps_that_depend_on_order_are_left_out() 
 }
 
 #[test]
+fn opencode_asks_about_paths_outside_unless_no_file_says_otherwise() {
+    let commands = r#""bash": {"rm *": "allow", "x *": "allow"}"#;
+    let file = |outside: &str| format!(r#"{{"permission": {{{outside}{commands}}}}}"#);
+    let lets = r#""external_directory": "allow", "#;
+    let asks = format!(r#"{lets}"ext*": "ask", "#);
+    let [silent, lets, asks] = ["", lets, &asks].map(file);
+    for (files, is_bound) in [
+        (vec![&silent], true),
+        (vec![&lets], false),
+        (vec![&lets, &silent], false),
+        // Which file counts more depends on where it is.
+        (vec![&asks, &lets], true),
+        (vec![&lets, &asks], true),
+    ] {
+        let texts: Vec<&str> = files.iter().map(|text| text.as_str()).collect();
+        let policy = imported(Format::Opencode, &texts);
+        policy.check(if is_bound { Expected::Refuse } else { Expected::Allow }, &["rm /etc/passwd"]);
+        policy.check(Expected::Allow, &["x"]);
+    }
+}
+
+#[test]
 fn a_command_of_a_profile_is_extended_and_no_wider_than_the_entry() {
     let policy = claude(&["Bash(git log:*)", "Bash(git diff *)"], &["Bash(kubectl get *)"], &[]);
     assert!(policy.text.contains("extends: git-readonly") && policy.text.contains("#     log: any"), "{}", policy.text);
