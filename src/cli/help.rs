@@ -119,8 +119,8 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
              suggest -- COMMAND...            the same for one command\n\
              import FORMAT FILE...            a policy for what another tool allows (claude, codex, gemini or opencode), and as\n\
              \x20                                comments all that was not taken\n\n\
-             Exit status: 0; 1 if an example fails, a command is refused, NEW allows more or something was not taken; 3 if a person would have to\n\
-             approve the command; 2 for a wrong flag, policy or file.",
+             Exit status: 0; 1 if an example fails, a command is refused, NEW allows more or something was not taken;\n\
+             3 if a person would have to approve the command; 2 for a wrong flag, policy or file.",
         ),
         Name::Tools => (
             "allowexec tools [--json] [OPTIONS]",
