@@ -167,7 +167,7 @@ pub enum Wrong {
     },
 }
 
-/// What to write instead of a pattern.
+/// The words to write instead of a pattern.
 fn taken(instead: &str) -> String {
     match instead {
         "" => "the names of commands, which take any arguments".to_owned(),

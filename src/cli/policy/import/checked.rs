@@ -19,6 +19,8 @@ struct Command {
     comments: Vec<String>,
     yaml: String,
     rule: Arc<CommandRule>,
+    /// Whether it extends a profile.
+    is_extended: bool,
 }
 
 /// Makes the text of the policy. What it can't say is added to what is left out.
@@ -67,7 +69,7 @@ impl Command {
             let wider = written::command(node, &imported.entries);
             comments.push(format!("Narrowed to what profile {profile} describes of it. As wide as there it is:"));
             comments.extend(wider.lines().map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned()));
-            return Ok(Self { name, comments, yaml, rule });
+            return Ok(Self { name, comments, yaml, rule, is_extended: true });
         }
         if let Some((_, why)) = imported.only_by_profile.iter().find(|(command, _)| *command == name) {
             return Err(format!("{why}, and no shipped profile describes it so"));
@@ -79,7 +81,7 @@ impl Command {
         }
         let yaml = written::command(node, &imported.entries);
         let rule = loaded(&name, &yaml)?;
-        Ok(Self { name, comments, yaml, rule })
+        Ok(Self { name, comments, yaml, rule, is_extended: false })
     }
 
     fn decide(&self, words: &[String]) -> Expected {
@@ -145,7 +147,7 @@ fn report(root: &Node, commands: &[Command], dropped: &[(&str, String)], importe
         let longer =
             matches!(entry.pattern, Pattern::Prefix(_)).then(|| [words.as_slice(), &[OTHER.to_owned()]].concat());
         let command = words.first().and_then(|name| commands.iter().find(|command| command.name == *name));
-        let is_extended = command.is_some_and(|command| command.yaml.contains("\n    extends: "));
+        let is_extended = command.is_some_and(|command| command.is_extended);
         for words in std::iter::once(words).chain(longer) {
             let verdict = root.verdict(&words);
             let by = verdict.by.and_then(|by| imported.entries.get(by));

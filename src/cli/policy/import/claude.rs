@@ -4,13 +4,13 @@
 //! or no arguments, `Bash(npm test)` exactly that, `Bash` and `Bash(*)` everything. Rules for `Read` and `Edit` also decide on files
 //! that known commands name. See <https://code.claude.com/docs/en/permissions>.
 
-use super::entry::{Entry, Imported, Place};
+use super::entry::{Entry, Imported, Place, effect_named};
 use super::json::{self, Value};
-use super::pattern::{add, base};
+use super::pattern::add;
 use super::{Wrong, paths};
 use crate::policy::rules::Effect;
 
-/// What decides on files, also for commands.
+/// The tools for files. Their rules hold for commands, too.
 const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"];
 /// The key with which only the settings of a managed file count.
 const ONLY_MANAGED: &str = "allowManagedPermissionRulesOnly";
@@ -26,21 +26,16 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
     }
     let Some(permissions) = root.get("permissions") else { return Ok(()) };
     for (key, node) in permissions.entries() {
-        let effect = match key.as_str() {
-            "allow" => Effect::Allow,
-            "ask" => Effect::Ask,
-            "deny" => Effect::Deny,
-            _ => {
-                imported.leave_out(place(node.line), key, "it is no list of commands");
-                continue;
-            }
+        let Some(effect) = effect_named(key) else {
+            imported.leave_out(place(node.line), key, "it is no list of commands");
+            continue;
         };
         let Value::List(list) = &node.value else {
             return Err((node.line, format!("expected a list of rules as `permissions.{key}`")));
         };
         for node in list {
             let rule = node.text().ok_or_else(|| (node.line, format!("expected a rule in `permissions.{key}`")))?;
-            read_rule(base(place(node.line), rule, effect), rule, imported);
+            read_rule(Entry::new(place(node.line), rule, effect), rule, imported);
         }
     }
     Ok(())

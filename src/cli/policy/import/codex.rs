@@ -6,12 +6,12 @@
 
 use super::Wrong;
 use super::entry::{Entry, Imported, Pattern, Place, Sample};
-use super::pattern::{add_unclear, base};
+use super::pattern::add_unclear;
 use super::starlark::{self, Argument, Statement, Value};
 use crate::policy::rules::Effect;
 use crate::policy::split_words;
 
-/// How many patterns the alternatives of one rule may make.
+/// The most patterns that the alternatives of one rule may make.
 const MOST_PATTERNS: usize = 1000;
 
 pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<(), Wrong> {
@@ -25,13 +25,13 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
                         imported.leave_out(place, &name, "it is no rule for commands")
                     }
                     _ => {
-                        let entry = base(place, &name, Effect::Deny);
+                        let entry = Entry::new(place, &name, Effect::Deny);
                         add_unclear(entry, "", "only calls of `prefix_rule` are understood", imported);
                     }
                 }
             }
             Statement::Other { line } => {
-                let entry = base(Place { file: file.into(), line }, "…", Effect::Deny);
+                let entry = Entry::new(Place { file: file.into(), line }, "…", Effect::Deny);
                 let why = "from here on the file is more than calls with literals, and may forbid any command";
                 add_unclear(entry, "", why, imported);
             }
@@ -70,7 +70,7 @@ fn rule(place: Place, arguments: Vec<Argument>, imported: &mut Imported) -> Resu
         }),
         Value::List(_) | Value::Other => None,
     };
-    let entry = Entry { reason, ..base(place.clone(), &what, effect.unwrap_or(Effect::Deny)) };
+    let entry = Entry { reason, ..Entry::new(place.clone(), &what, effect.unwrap_or(Effect::Deny)) };
     let Some(patterns) = expanded(&pattern, line)?.filter(|_| is_known && effect.is_some()) else {
         add_unclear(entry, "", "it is more than literals and the arguments that are known", imported);
         return Ok(());

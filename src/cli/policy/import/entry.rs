@@ -1,4 +1,4 @@
-//! What the formats have in common: entries that allow, ask for or deny command lines.
+//! Entries that allow, ask for or deny command lines: every format is read into these.
 
 use std::fmt;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::pattern::literal_beginning;
 use crate::policy::rules::{Effect, is_runner};
 
-/// Where an entry is.
+/// The place of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub file: Rc<str>,
@@ -66,10 +66,27 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// An entry to which only the pattern has to be added.
+    pub fn new(place: Place, what: &str, effect: Effect) -> Self {
+        Self {
+            place,
+            what: what.to_owned(),
+            effect,
+            pattern: Pattern::Unclear(String::new()),
+            priority: 0,
+            reason: None,
+        }
+    }
+
     /// Whether it lets command lines run, if only after asking.
     pub fn grants(&self) -> bool {
         self.effect != Effect::Deny && !matches!(self.pattern, Pattern::Unclear(_))
     }
+}
+
+/// The effect that Claude Code and opencode call so.
+pub(super) fn effect_named(name: &str) -> Option<Effect> {
+    [Effect::Allow, Effect::Ask, Effect::Deny].into_iter().find(|effect| effect.name() == name)
 }
 
 /// A command line that the source names as an example.

@@ -6,7 +6,7 @@
 
 use super::Wrong;
 use super::entry::{Entry, Imported, Pattern, Place};
-use super::pattern::{add_unclear, base, is_plain, literal_beginning, plain_words};
+use super::pattern::{add_unclear, is_plain, literal_beginning, plain_words};
 use super::toml::{self, Table, Value};
 use crate::policy::rules::Effect;
 
@@ -56,7 +56,7 @@ fn rule(place: Place, table: &Table, imported: &mut Imported) -> Result<(), Wron
     };
     let what = ["commandPrefix", "commandRegex", "argsPattern", "toolName"];
     let what = what.into_iter().find_map(|key| Some(format!("{key} = {}", shown(table.get(key)?))));
-    let entry = base(place, &what.unwrap_or_else(|| "rule".to_owned()), effect);
+    let entry = Entry::new(place, &what.unwrap_or_else(|| "rule".to_owned()), effect);
     let reason = table.get("denyMessage").and_then(|value| texts(value)?.into_iter().next());
     let priority = match table.get("priority") {
         Some(Value::Integer(priority)) => Some(*priority),

@@ -1,8 +1,8 @@
 //! JSON with the line of each value. serde_json decides what is JSON; what is left to do here is to find the lines.
 
-use super::Wrong;
+use super::{Wrong, take};
 
-/// How deeply values may be nested, as in serde_json.
+/// The most levels of values in each other, as in serde_json.
 const DEEPEST: usize = 128;
 
 /// A value, and the line that it begins on.
@@ -121,10 +121,7 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     /// Takes this many bytes.
     fn take(&mut self, length: usize) -> &'t str {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.line += taken.matches('\n').count();
-        self.rest = rest;
-        taken
+        take(&mut self.rest, &mut self.line, length)
     }
 
     fn next(&mut self) -> Option<char> {

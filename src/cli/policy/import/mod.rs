@@ -6,7 +6,7 @@
 //! - `claude`, `codex`, `gemini`, `opencode`: the formats
 //! - `json`, `starlark`, `toml`: readers that know the line of each value. A policy is imported once, by hand, and needs a few literals
 //!   of TOML and Starlark; a parser of either would be another crate that every auditor of the server has to read.
-//! - `entry`: what formats have in common; `pattern`: patterns that are text with `*`; `paths`: commands whose paths they watch
+//! - `entry`: the entries that every format is read into; `pattern`: patterns that are text with `*`; `paths`: commands whose paths they watch
 //! - `verdict`: which entry decides; `tree`: the words of all entries, with what is decided for each
 //! - `written`: the tree as a policy; `checked`: the policy, loaded and compared with its source
 
@@ -40,8 +40,16 @@ use crate::text::escape;
 /// The largest file in bytes.
 const LARGEST: u64 = 1024 * 1024;
 
-/// What is wrong with a file: the line, and a sentence.
+/// A mistake in a file: the line, and a sentence.
 type Wrong = (usize, String);
+
+/// Takes this many bytes from the front of what is left of a text, and counts the lines in them.
+fn take<'t>(rest: &mut &'t str, line: &mut usize, length: usize) -> &'t str {
+    let (taken, left) = rest.split_at(length.min(rest.len()));
+    *line += taken.matches('\n').count();
+    *rest = left;
+    taken
+}
 
 /// The tools whose files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! So a later pattern that is narrower makes an exception, which a policy says as well. A later one that is wider would lift what
 //! is stricter before it; that is left out, since nothing in a policy depends on its order. See <https://opencode.ai/docs/permissions>.
 
-use super::entry::{Entry, Imported, Place};
+use super::entry::{Entry, Imported, Place, effect_named};
 use super::json::{self, Node, Value};
-use super::pattern::{add, add_unclear, base, literal_beginning};
+use super::pattern::{add, add_unclear, literal_beginning};
 use super::{Wrong, paths};
 use crate::policy::rules::Effect;
 
@@ -29,7 +29,7 @@ pub(super) fn read(file: &str, text: &str, imported: &mut Imported) -> Result<()
     if let Some(bash) = root.get("tools").and_then(|tools| tools.get("bash")).filter(|bash| !bash.is_true()) {
         let place = reader.place(bash);
         reader.priority += 1;
-        let entry = base(place, "tools.bash", Effect::Deny);
+        let entry = Entry::new(place, "tools.bash", Effect::Deny);
         add(Entry { priority: reader.priority, ..entry }, "*", false, imported);
     }
     for key in ["agent", "mode"] {
@@ -76,9 +76,9 @@ impl Reader<'_> {
         let means_bash = tool == "bash" || is_all;
         let may_mean_bash = tool.split_once(['*', '?']).is_some_and(|(beginning, _)| "bash".starts_with(beginning));
         if !means_bash && may_mean_bash {
-            let effect = effect(node).filter(|effect| *effect == Effect::Allow);
+            let effect = node.text().and_then(effect_named).filter(|effect| *effect == Effect::Allow);
             self.priority += 1;
-            let entry = base(self.place(node), tool, effect.unwrap_or(Effect::Deny));
+            let entry = Entry::new(self.place(node), tool, effect.unwrap_or(Effect::Deny));
             let entry = Entry { priority: self.priority, ..entry };
             add_unclear(entry, "", "it may name the tool `bash`, too", imported);
             return Ok(());
@@ -94,10 +94,12 @@ impl Reader<'_> {
     }
 
     fn pattern(&mut self, text: &str, node: &Node, imported: &mut Imported) -> Result<(), Wrong> {
-        let effect = effect(node)
+        let effect = node
+            .text()
+            .and_then(effect_named)
             .ok_or_else(|| (node.line, format!("expected `allow`, `ask` or `deny` for {text:?} of `permission`")))?;
         self.priority += 1;
-        let entry = Entry { priority: self.priority, ..base(self.place(node), text, effect) };
+        let entry = Entry { priority: self.priority, ..Entry::new(self.place(node), text, effect) };
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             // JavaScript puts such keys in front of all others.
             add_unclear(entry, text, "a key that is a number is read before all others", imported);
@@ -107,14 +109,5 @@ impl Reader<'_> {
             add(entry, text, false, imported);
         }
         Ok(())
-    }
-}
-
-fn effect(node: &Node) -> Option<Effect> {
-    match node.text()? {
-        "allow" => Some(Effect::Allow),
-        "ask" => Some(Effect::Ask),
-        "deny" => Some(Effect::Deny),
-        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Patterns that are the text of a command line, in which `*` stands for any text.
 
-use super::entry::{Entry, Imported, Pattern, Place};
+use super::entry::{Entry, Imported, Pattern};
 use crate::policy::rules::Effect;
 
 /// The words of a text without quotes, expansions and operators, separated by single blanks; `None` for any other text.
@@ -65,9 +65,4 @@ pub(super) fn add_unclear(base: Entry, beginning: &str, why: &str, imported: &mu
     if narrows {
         imported.entries.push(Entry { pattern: Pattern::Unclear(beginning.to_owned()), ..base });
     }
-}
-
-/// An entry to which only the pattern has to be added.
-pub(super) fn base(place: Place, what: &str, effect: Effect) -> Entry {
-    Entry { place, what: what.to_owned(), effect, pattern: Pattern::Unclear(String::new()), priority: 0, reason: None }
 }

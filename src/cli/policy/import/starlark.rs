@@ -3,7 +3,7 @@
 //! Everything else is a [`Statement::Other`]. The reader never guesses where a statement ends: the first one that it does not know
 //! takes the rest of the file. See <https://github.com/bazelbuild/starlark/blob/master/spec.md>.
 
-use super::Wrong;
+use super::{Wrong, take};
 
 /// A statement at the top of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ enum Token {
     End,
 }
 
-/// How deeply lists may be nested.
+/// The most levels of lists in each other.
 const DEEPEST: usize = 16;
 
 /// Reads the statements of a file.
@@ -144,7 +144,7 @@ fn list(mut rest: Tokens<'_>, depth: usize) -> Option<(Value, Tokens<'_>)> {
     }
 }
 
-/// What follows an expression: the next `,` or closing bracket outside its own brackets.
+/// The tokens after an expression: from the next `,` or closing bracket outside its own brackets.
 fn skipped(rest: Tokens<'_>) -> Option<Tokens<'_>> {
     let mut depth = 0_usize;
     for (at, (_, token)) in rest.iter().enumerate() {
@@ -193,9 +193,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
                 (Some(Token::Symbol(first)), first.len_utf8())
             }
         };
-        let (taken, after) = rest.split_at(length);
-        line += taken.matches('\n').count();
-        rest = after;
+        take(&mut rest, &mut line, length);
         tokens.extend(token.map(|token| (at, token)));
     }
     if depth > 0 { Err((line, "a bracket is not closed".to_owned())) } else { Ok(tokens) }

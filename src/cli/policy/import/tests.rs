@@ -420,7 +420,7 @@ fn entries_of_very_many_words_and_very_many_entries_are_not_taken() {
     assert_eq!(error, "too many entries: 10001 of at most 10000");
 }
 
-/// What a source decides, the stricter the higher. What nothing matches counts as refused.
+/// The decision of a source, the stricter the higher. A line that nothing matches counts as refused.
 const ALLOW: u8 = 0;
 const ASK: u8 = 1;
 const REFUSE: u8 = 2;

@@ -1,9 +1,9 @@
 //! The part of TOML that policies are written in: tables and lists of tables, with strings, whole numbers, booleans and lists of these.
 //!
-//! What it does not know (dates, other numbers, inline tables) is a [`Value::Other`] where its end is certain, else an error. See
+//! Anything else (dates, other numbers, inline tables) is a [`Value::Other`] where its end is certain, else an error. See
 //! <https://toml.io/en/v1.0.0>.
 
-use super::Wrong;
+use super::{Wrong, take};
 
 /// A table with its header: `rule` for `[[rule]]`.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Table {
     }
 }
 
-/// How deeply lists may be nested.
+/// The most levels of lists in each other.
 const DEEPEST: usize = 16;
 
 /// Reads the tables of a file. What stands before the first header is a table without one.
@@ -84,10 +84,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn take(&mut self, length: usize) -> &'t str {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.line += taken.matches('\n').count();
-        self.rest = rest;
-        taken
+        take(&mut self.rest, &mut self.line, length)
     }
 
     fn first(&self) -> Option<char> {

@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What is decided for all lines from here on, if it is the same for all.
+    /// The decision for all lines from here on, if it is the same for all.
     pub fn uniform(&self) -> Option<Option<Effect>> {
         let effect = self.here.effect;
         let is_same = self.beyond.effect == effect
@@ -104,7 +104,7 @@ impl Node {
         own.into_iter().chain(self.children.iter().map(Self::strictest)).max().unwrap_or_default()
     }
 
-    /// What is decided for these words.
+    /// The decision for these words.
     pub fn verdict(&self, words: &[String]) -> Verdict {
         match words.split_first() {
             None => self.here,

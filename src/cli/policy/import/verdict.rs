@@ -1,11 +1,11 @@
-//! Which entry decides on a set of command lines.
+//! The entry that decides on a set of command lines.
 
 use std::collections::BTreeMap;
 
 use super::entry::Entry;
 use crate::policy::rules::Effect;
 
-/// What is decided, and by which entry.
+/// A decision, and the entry that it comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verdict {
     /// `None` if nothing decides, or nothing certain.
@@ -23,7 +23,7 @@ impl Verdict {
 /// Decides on command lines that all of `certain` mean, and that some of `perhaps` may mean. The result is the strictest that can
 /// come out, whichever of these do.
 ///
-/// Which file of several counts more is not known, so the strictest of their decisions holds. With `keeps_stricter`, an entry that is
+/// Of several files the strictest decision holds, since nothing says which of them counts more. With `keeps_stricter`, an entry that is
 /// overruled by a later one holds all the same, unless it is the wider one.
 pub(super) fn decide(entries: &[Entry], certain: &[usize], perhaps: &[usize], keeps_stricter: bool) -> Verdict {
     let mut files: BTreeMap<&str, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
