@@ -48,5 +48,6 @@ pub(super) fn bound(imported: &mut Imported, tool: &str, denies: Option<&str>) {
 
 /// Whether a word may be a path that leads out of the project, or hold one.
 fn may_leave(word: &str) -> bool {
-    word.starts_with('/') || word.contains("..") || word.contains("=/")
+    let is_attached = word.starts_with('-') && word.contains('/');
+    word.starts_with('/') || is_attached || word.contains("..") || word.contains("=/")
 }

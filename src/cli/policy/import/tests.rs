@@ -99,6 +99,7 @@ fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
             "Bash(rm *)",
             "Bash(cat README.md)",
             "Bash(cat ../x)",
+            "Bash(grep -f/etc/x y)",
             "Bash(head -n *)",
             "Bash(timeout 5 x)",
             "Bash(bash *)",
@@ -115,9 +116,19 @@ fn what_claude_code_does_not_decide_by_the_words_is_left_out() {
     policy.check(Expected::Ask, &["mv a b"]);
     policy.check(
         Expected::Refuse,
-        &["ls /etc", "rm x", "cat ../x", "head -n 5 x", "timeout 5 x", "bash -c x", "find . -delete", "find . -exec x"],
+        &[
+            "ls /etc",
+            "rm x",
+            "cat ../x",
+            "grep -f/etc/x y",
+            "head -n 5 x",
+            "timeout 5 x",
+            "bash -c x",
+            "find . -delete",
+            "find . -exec x",
+        ],
     );
-    assert_eq!(policy.missing.len(), 10, "{:?}", policy.missing);
+    assert_eq!(policy.missing.len(), 11, "{:?}", policy.missing);
     // A rule about files decides on the files that a command names.
     let policy = claude(&["Bash(ls *)", "Bash(cat .env)", "Bash(x *)"], &[], &["Read(.env)"]);
     policy.check(Expected::Refuse, &["ls", "cat .env"]);
