@@ -34,6 +34,19 @@ pub(crate) fn poll_ready<const N: usize>(
     sources: &[(Option<BorrowedFd<'_>>, PollFlags); N],
     wait: Duration,
 ) -> io::Result<[bool; N]> {
+    let mut ready = [false; N];
+    poll_into(sources, wait, &mut ready)?;
+    Ok(ready)
+}
+
+/// The same for any number of sources.
+pub(crate) fn poll_each(sources: &[(Option<BorrowedFd<'_>>, PollFlags)], wait: Duration) -> io::Result<Vec<bool>> {
+    let mut ready = vec![false; sources.len()];
+    poll_into(sources, wait, &mut ready)?;
+    Ok(ready)
+}
+
+fn poll_into(sources: &[(Option<BorrowedFd<'_>>, PollFlags)], wait: Duration, ready: &mut [bool]) -> io::Result<()> {
     let open =
         || sources.iter().enumerate().filter_map(|(place, (source, flags))| source.map(|fd| (place, fd, *flags)));
     let mut polled: Vec<PollFd<'_>> = open().map(|(_, fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
@@ -43,11 +56,10 @@ pub(crate) fn poll_ready<const N: usize>(
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut ready = [false; N];
     for ((place, ..), polled) in open().zip(&polled) {
         if let Some(ready) = ready.get_mut(place) {
             *ready = !polled.revents().is_empty();
         }
     }
-    Ok(ready)
+    Ok(())
 }

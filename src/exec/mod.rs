@@ -1,7 +1,7 @@
 //! One process for each call: spawned, bounded in time and output, ended with its whole tree, reaped.
 //!
 //! Takes an [`AllowedCommand`](crate::policy::AllowedCommand) and nothing weaker, and consumes it. Knows nothing of
-//! MCP. `Command::new` is used in `run.rs`.
+//! MCP. `Command::new` is used in `start.rs`.
 //!
 //! - [`Processes`] is the [`Executor`] of the server.
 //! - `Environment` is the environment of commands, built once.
@@ -36,6 +36,7 @@ mod reading;
 mod resources;
 mod run;
 mod spool;
+mod start;
 mod stop;
 
 pub(crate) use capture::Capture;
@@ -69,8 +70,8 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
-use run::Told;
 pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
-pub(crate) use run::{OperatorProgram, RuleExecution, since_1970};
+pub(crate) use run::{RuleExecution, Told, since_1970};
 pub(crate) use spool::{Keeper, Part, Spool, StreamName};
+pub(crate) use start::{OperatorProgram, Started};
 pub use stop::{Stop, StopReason, StopSignal, stop};

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 use super::resources::{LimitsError, ResourceLimits};
 use crate::integrity::Checked;
@@ -52,7 +52,7 @@ impl Launcher {
         match self.0 {}
     }
 
-    pub(crate) fn begin(&self, _input: bool, _program: Option<&Checked>) -> io::Result<Launch> {
+    pub(crate) fn begin(&self, _stdin: &mut Option<Infallible>, _program: Option<&Checked>) -> io::Result<Launch> {
         match self.0 {}
     }
 }
@@ -76,14 +76,6 @@ impl Launch {
         _argv: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + ?Sized + 'a)>,
     ) -> Vec<OsString> {
         Vec::new()
-    }
-
-    pub(crate) fn for_launcher(&mut self) -> Stdio {
-        match self.0 {}
-    }
-
-    pub(crate) fn attach_input<C>(&mut self, _child: &mut C) {
-        match self.0 {}
     }
 }
 

@@ -1,24 +1,19 @@
-//! Starts commands: the one place where a process is made for a call, and for the operator's program that asks a person
-//! about one.
+//! Runs commands: the executor of the server, and the interface for others.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
+use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 #[cfg(target_os = "linux")]
 use super::new_files::NewFiles;
-#[cfg(target_os = "linux")]
-use super::own_directory::is_inherited;
 use super::{
-    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launch, Launcher, LimitsError, Output,
-    Spool, StopSignal, os, own_binary,
+    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launcher, LimitsError, Output, Spool,
+    StopSignal, os,
 };
 use crate::files::{FileState, Held, Reached};
-use crate::integrity::{Checked, Guard, Untrusted};
+use crate::integrity::Guard;
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule};
 use crate::sandbox::{Sandbox, SandboxError};
@@ -89,12 +84,21 @@ pub struct StartedCommand {
     pub sha256: Option<[u8; 32]>,
 }
 
-/// Who hears of a command while it runs, and who gives it more to read.
-#[derive(Debug, Default)]
-pub(super) struct Told {
+/// When commands were started, and who hears of them while they run.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// From when their time runs.
+    pub started: Instant,
     pub heartbeat: Option<Heartbeat>,
     pub spool: Option<Arc<Spool>>,
-    pub feed: Option<Arc<Feed>>,
+}
+
+/// A thread that is ready to start commands of one sandbox.
+pub(crate) struct Ready {
+    launcher: Option<Launcher>,
+    /// Removed at the end where they were not used.
+    #[cfg(target_os = "linux")]
+    _new_files: NewFiles,
 }
 
 /// Runs allowed commands. The server has one, and calls it from several threads at once.
@@ -156,11 +160,11 @@ pub trait Executor: Send + Sync {
 /// The executor that starts processes of the operating system.
 #[derive(Debug, Clone)]
 pub struct Processes {
-    environment: Environment,
+    pub(super) environment: Environment,
     sandbox: Option<Arc<Sandbox>>,
     limits: Result<Option<Launcher>, Arc<LimitsError>>,
     /// What is demanded of programs; `None` for nothing.
-    guard: Option<Arc<Guard>>,
+    pub(super) guard: Option<Arc<Guard>>,
     /// Whether each command may access only the paths that it names, and so has a sandbox of its own.
     is_claimed: bool,
     /// What replaces the sandbox and the limits, by the command whose rule says so.
@@ -216,55 +220,33 @@ impl Processes {
         self.sandbox.as_ref()
     }
 
-    /// Opens and checks the program, where something is demanded of it. Then it is executed by its handle where that is
-    /// possible; else by its path, since a program that is executed by a handle has another name in the list of processes.
-    fn checked(&self, command: &AllowedCommand) -> Result<Option<Checked>, ExecError> {
-        let program = || command.program().to_owned();
-        let untrusted = |source| match source {
-            Untrusted::Gone { program } => ExecError::ProgramGone { program },
-            source => ExecError::Untrusted { source },
-        };
-        let checked = match &self.guard {
-            Some(guard) => guard.check(command.program(), since_1970()).map_err(untrusted)?,
-            None if command.is_approved() => {
-                Checked::open(command.program()).map_err(|_| ExecError::ProgramChanged { program: program() })?
-            }
-            None => return Ok(None),
-        };
-        if command.is_changed_since_approval(&checked) {
-            return Err(ExecError::ProgramChanged { program: program() });
-        }
-        Ok(Some(checked))
-    }
-
-    /// Starts the program at this path with the words of the command.
-    pub(super) fn of_words(path: PathBuf, allowed: &AllowedCommand, has_input: bool) -> Command {
-        let mut command = Command::new(path);
-        let stdin = if has_input { Stdio::piped() } else { Stdio::null() };
-        command.args(allowed.words().iter().skip(1)).stdin(stdin);
-        command
-    }
-
-    /// Gives it the directory of the command and its environment, pipes for its output, and a group of its own.
-    pub(super) fn surround(&self, command: &mut Command, allowed: &AllowedCommand) {
+    /// Confines the calling thread for this command, for good, and returns what starts it.
+    ///
+    /// # Errors
+    /// [`ExecError::Confine`] and [`ExecError::Limits`].
+    pub(crate) fn confine(&self, allowed: &AllowedCommand) -> Result<Ready, ExecError> {
         #[cfg(target_os = "linux")]
-        let is_inherited = is_inherited(allowed.directory().held());
+        let new_files = if self.is_claimed { NewFiles::of(allowed.claims()) } else { Ok(NewFiles::default()) }
+            .map_err(|source| ExecError::Lost { source })?;
+        #[cfg(target_os = "linux")]
+        let new = new_files.held();
         #[cfg(not(target_os = "linux"))]
-        let is_inherited = false;
-        if !is_inherited {
-            command.current_dir(allowed.directory().spawn_path());
+        let new = std::iter::empty();
+        let sandbox = self.sandbox_for(allowed, new);
+        let mut launcher = match &self.limits {
+            Ok(launcher) => launcher.clone(),
+            Err(error) => return Err(ExecError::Limits { source: io::Error::other(error.to_string()) }),
+        };
+        if let Some(sandbox) = sandbox {
+            let made = Launcher::for_sandbox(launcher, &sandbox);
+            launcher = made.map_err(|source| ExecError::Confine { source })?;
+            sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
         }
-        let variables = self.environment.variables();
-        command.env_clear().envs(variables).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let describes = allowed.rule().is_some_and(|rule| rule.describes_arguments());
-        for name in self.environment.of_reading().iter().filter(|_| describes) {
-            command.env_remove(name);
-        }
-        for name in &allowed.env().unset {
-            command.env_remove(name);
-        }
-        command.envs(&allowed.env().set);
-        os::prepare(command, allowed.words());
+        Ok(Ready {
+            launcher,
+            #[cfg(target_os = "linux")]
+            _new_files: new_files,
+        })
     }
 
     /// The sandbox for one command, which may also write the files in `new`.
@@ -285,76 +267,27 @@ impl Processes {
 }
 
 impl Executor for Processes {
-    /// Starts the program by its absolute path, with the client's word as `argv[0]`, in its own process group, in the
-    /// directory that was checked, and with standard input from nowhere or from the call.
+    /// Runs it on the calling thread, which confines itself before, in its own process group, in the directory that was
+    /// checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
-        let has_input = input.is_some() || feed.is_some();
-        #[cfg(target_os = "linux")]
-        let new_files = if self.is_claimed { NewFiles::of(allowed.claims()) } else { Ok(NewFiles::default()) }
-            .map_err(|source| ExecError::Lost { source })?;
-        #[cfg(target_os = "linux")]
-        let new = new_files.held();
-        #[cfg(not(target_os = "linux"))]
-        let new = std::iter::empty();
-        let mut limits_of_kernel = self.limits.clone();
-        if let Some(sandbox) = self.sandbox_for(&allowed, new) {
-            if let Ok(launcher) = &mut limits_of_kernel {
-                let made = Launcher::for_sandbox(launcher.take(), &sandbox);
-                *launcher = made.map_err(|source| ExecError::Confine { source })?;
-            }
-            sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
-            // Making the rules may have taken until after the end of the server.
-            if stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
-                let [stdout, stderr] = [Captured::default(), Captured::default()];
-                return Ok(Output { end: End::Stopped, stdout, stderr, limit: None, elapsed: Duration::ZERO });
-            }
+        let program = allowed.program().to_owned();
+        let ready = self.confine(&allowed)?;
+        // Making the rules of the sandbox may have taken until after the end of the server.
+        if self.sandbox.is_some() && stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
+            let [stdout, stderr] = [Captured::default(), Captured::default()];
+            return Ok(Output { end: End::Stopped, stdout, stderr, limit: None, elapsed: Duration::ZERO });
         }
         // The time for making the rules does not count as the command's.
-        let started = Instant::now();
-        let checked = self.checked(&allowed)?;
-        let begin = |launcher: &Launcher| launcher.begin(has_input, checked.as_ref());
-        let launch = match &limits_of_kernel {
-            Ok(launcher) => launcher.as_ref().map(begin).transpose(),
-            Err(error) => Err(io::Error::other(error.to_string())),
+        let told = Told { started: Instant::now(), heartbeat, spool };
+        // The child has its directory once it is started; nothing needs to be held for it while it runs.
+        let start = |ends| self.start(ready.launcher.as_ref(), &allowed, ends, on_start).inspect(|_| drop(allowed));
+        let not_started = |error| match error {
+            NotStarted::Exec(error) => error,
+            NotStarted::System(source) => spawn_error(program.clone(), source),
         };
-        let mut launch = launch.map_err(|source| ExecError::Limits { source })?;
-        let mut command = match &mut launch {
-            None => {
-                let path = checked.as_ref().map_or_else(|| allowed.program().to_owned(), Checked::spawn_path);
-                Self::of_words(path, &allowed, has_input)
-            }
-            Some(launch) => {
-                let binary = own_binary().map_err(|source| ExecError::Limits { source })?;
-                let mut command = Command::new(binary);
-                command.args(Launch::arguments(allowed.program(), allowed.words())).stdin(launch.for_launcher());
-                command
-            }
-        };
-        self.surround(&mut command, &allowed);
-        let program = allowed.program().to_owned();
-        // As late as can be: what was checked is what runs.
-        if checked.as_ref().is_some_and(|checked| !checked.is_unchanged()) {
-            let source = Untrusted::Changed { program };
-            return Err(ExecError::Untrusted { source });
-        }
-        let file = on_start.is_some().then(|| FileState::of(&program).ok()).flatten();
-        let mut child = os::spawn(command).map_err(|source| match launch {
-            // The launcher is started with the same words, and has some of its own.
-            Some(_) if source.kind() != io::ErrorKind::ArgumentListTooLong => ExecError::Limits { source },
-            None | Some(_) => spawn_error(program.clone(), source),
-        })?;
-        if let Some(launch) = &mut launch {
-            launch.attach_input(&mut child);
-        }
-        if let Some(OnStart(tell)) = on_start {
-            let sha256 = checked.as_ref().and_then(Checked::known_sha256);
-            tell(StartedCommand { pid: Some(child.id()), program: program.clone(), file, sha256 });
-        }
-        // The child has its directory now; nothing needs to be held for it while it runs.
-        drop(allowed);
-        let tell = Told { heartbeat, spool, feed };
-        result(os::supervise(child, input.unwrap_or_default(), &stop, limits, started, tell, launch), program)
+        let ran = os::run((input, feed), &stop, limits, told, |ends| start(ends).map_err(NotStarted::Exec));
+        result(ran.map_err(not_started)?, &program)
     }
 
     fn has_worn_thread(&self) -> bool {
@@ -378,62 +311,38 @@ impl Executor for Processes {
     }
 }
 
-/// A program of the operator's own, which no client names and no sandbox confines.
-#[derive(Debug, Clone)]
-pub(crate) struct OperatorProgram {
-    /// Its absolute path.
-    pub program: PathBuf,
-    /// `argv`, of which the first is what the operator calls it.
-    pub words: Vec<String>,
-    /// All of its environment.
-    pub environment: BTreeMap<OsString, OsString>,
-    /// Where it runs.
-    pub directory: PathBuf,
-}
-
-impl OperatorProgram {
-    /// Runs it to its end, with this on its standard input, and blocks until then. Its tree ends with it.
-    ///
-    /// # Errors
-    /// [`ExecError`], where it could not be started or watched.
-    pub(crate) fn run(
-        &self,
-        input: Vec<u8>,
-        variable: (&str, &str),
-        limits: Limits,
-        stop: &StopSignal,
-    ) -> Result<Output, ExecError> {
-        let started = Instant::now();
-        let mut command = Command::new(&self.program);
-        command
-            .args(self.words.iter().skip(1))
-            .current_dir(&self.directory)
-            .env_clear()
-            .envs(&self.environment)
-            .env(variable.0, variable.1)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        os::prepare(&mut command, &self.words);
-        let child = os::spawn(command).map_err(|source| spawn_error(self.program.clone(), source))?;
-        let supervised = os::supervise(child, input, stop, limits, started, Told::default(), None);
-        supervised.map(|(output, _)| output).map_err(|source| ExecError::Lost { source })
-    }
-}
-
 /// The time of the system's clock, with which times of files are compared.
 pub(crate) fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// Why a command was not started.
+enum NotStarted {
+    Exec(ExecError),
+    System(io::Error),
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(source: io::Error) -> Self {
+        Self::System(source)
+    }
+}
+
 /// What a command has come to that was watched.
-pub(super) fn result(watched: io::Result<(Output, Option<Failure>)>, program: PathBuf) -> Result<Output, ExecError> {
-    let (output, failure) = watched.map_err(|source| ExecError::Lost { source })?;
+pub(super) fn result(ran: io::Result<(Output, Option<Failure>)>, program: &Path) -> Result<Output, ExecError> {
+    let (output, failure) = ran.map_err(|source| ExecError::Lost { source })?;
     match failure {
         None => Ok(output),
-        Some(Failure::Exec(source)) => Err(spawn_error(program, source)),
-        Some(Failure::Limits(source)) => Err(ExecError::Limits { source }),
-        Some(Failure::Network(source)) => Err(ExecError::Confine { source: SandboxError::NotEntered { source } }),
+        Some(failure) => Err(failed(failure, program)),
+    }
+}
+
+/// Why a command never began.
+pub(crate) fn failed(failure: Failure, program: &Path) -> ExecError {
+    match failure {
+        Failure::Exec(source) => spawn_error(program.to_owned(), source),
+        Failure::Limits(source) => ExecError::Limits { source },
+        Failure::Network(source) => ExecError::Confine { source: SandboxError::NotEntered { source } },
     }
 }
 

@@ -73,8 +73,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// What may appear only in files whose path begins with one of these; nowhere if the list is empty.
 const ABSENCES: &[(&str, &[&str])] = &[
     // The operator names what `cli` starts on the command line; no call of a client gets there.
-    ("Command::new", &["exec/run.rs", "exec/launcher/own_network.rs", "shell/", "cli/started.rs"]),
-    // The launcher becomes the command that `exec/run.rs` or the shell has started it for. std's `exec` runs by `/bin/sh` what
+    ("Command::new", &["exec/start.rs", "exec/launcher/own_network.rs", "shell/", "cli/started.rs"]),
+    // The launcher becomes the command that `exec/start.rs` or the shell has started it for. std's `exec` runs by `/bin/sh` what
     // the kernel refuses.
     (".exec()", &[]),
     ("execv(", &["exec/launcher/launched.rs"]),
@@ -373,7 +373,7 @@ fn a_count_stands_in_a_text_with_the_right_noun() {
 fn calls_start_processes_in_one_file_of_exec_and_one_of_shell() {
     let starting: Vec<String> =
         sources().into_iter().filter(|source| source.code.contains("Command::new")).map(|source| source.path).collect();
-    assert!(starting.iter().any(|path| path == "exec/run.rs"), "{starting:?}");
+    assert!(starting.iter().any(|path| path == "exec/start.rs"), "{starting:?}");
     assert!(starting.iter().filter(|path| path.starts_with("shell/")).count() <= 1, "{starting:?}");
 }
 

@@ -32,7 +32,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,6 @@ use own_network::OwnNetwork;
 use super::resources::{Limit, LimitsError, ResourceLimits};
 use super::{End, own_binary};
 use crate::integrity::Checked;
-use crate::poll::pipe;
 use crate::sandbox::{Level, Sandbox, SandboxError};
 
 /// Starts commands with limits, and in a network of their own.
@@ -138,26 +137,15 @@ impl Launcher {
         self.groups.as_deref().is_some_and(Groups::ends_trees)
     }
 
-    /// Begins a start: makes the cgroup, and sends the launcher its orders. `input` says whether the command gets
-    /// something to read; otherwise its standard input is empty. A checked `program` is executed by its handle, if it can be.
-    pub(crate) fn begin(&self, input: bool, program: Option<&Checked>) -> io::Result<Launch> {
+    /// Begins a start: makes the cgroup, and sends the launcher its orders. The command gets `stdin` as its standard input, or
+    /// nothing to read; what the launcher itself gets takes the place of that. A checked `program` is executed by its handle, if
+    /// it can be.
+    pub(crate) fn begin(&self, stdin: &mut Option<OwnedFd>, program: Option<&Checked>) -> io::Result<Launch> {
         #[cfg(target_os = "linux")]
         let program = program.and_then(Checked::handle);
         #[cfg(not(target_os = "linux"))]
-        let program = program.and(None);
-        if !input {
-            return self.begin_as(std::fs::File::open("/dev/null")?.into(), program);
-        }
-        let (reader, writer) = pipe()?;
-        Ok(Launch { input: Some(writer), ..self.begin_as(reader, program)? })
-    }
-
-    /// The same, for a command that gets `stdin` as its standard input.
-    pub(crate) fn begin_with(&self, stdin: OwnedFd) -> io::Result<Launch> {
-        self.begin_as(stdin, None)
-    }
-
-    fn begin_as(&self, stdin: OwnedFd, program: Option<BorrowedFd<'_>>) -> io::Result<Launch> {
+        let program: Option<BorrowedFd<'_>> = program.and(None);
+        let command_stdin = stdin.take().map_or_else(|| std::fs::File::open("/dev/null").map(Into::into), Ok)?;
         let group = self.groups.as_deref().map(Groups::make).transpose()?;
         let (ours, theirs) = socket_pair()?;
         let keeps_memory = self.groups.as_ref().is_some_and(|groups| groups.keeps_memory());
@@ -174,7 +162,7 @@ impl Launcher {
         let namespaces = self.network.iter().flat_map(|network| network.descriptors());
         let entries = group.iter().flat_map(Group::entries);
         let descriptors: Vec<BorrowedFd<'_>> =
-            std::iter::once(stdin.as_fd()).chain(program).chain(namespaces).chain(entries).collect();
+            std::iter::once(command_stdin.as_fd()).chain(program).chain(namespaces).chain(entries).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(launched::MOST_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
@@ -182,15 +170,8 @@ impl Launcher {
         }
         rustix::net::sendmsg(&ours, &[IoSlice::new(&message.to_bytes())], &mut control, SendFlags::empty())?;
         let cpu = self.limits.cpu.map(|limit| Duration::from_secs(whole_seconds(limit)));
-        Ok(Launch {
-            ours,
-            theirs: Some(theirs),
-            input: None,
-            group,
-            cpu,
-            file_size: self.limits.file_size.is_some(),
-            of_children: Duration::ZERO,
-        })
+        *stdin = Some(theirs);
+        Ok(Launch { ours, group, cpu, file_size: self.limits.file_size.is_some(), of_children: Duration::ZERO })
     }
 }
 
@@ -214,8 +195,6 @@ fn whole_seconds(limit: Duration) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Launch {
     ours: OwnedFd,
-    theirs: Option<OwnedFd>,
-    input: Option<OwnedFd>,
     group: Option<Group>,
     cpu: Option<Duration>,
     file_size: bool,
@@ -231,16 +210,6 @@ impl Launch {
     ) -> Vec<OsString> {
         let argv = argv.into_iter().map(|word| word.as_ref().to_owned());
         [WORD.into(), program.as_os_str().to_owned()].into_iter().chain(argv).collect()
-    }
-
-    /// Returns what the launcher gets as its standard input, once.
-    pub(crate) fn for_launcher(&mut self) -> Stdio {
-        self.theirs.take().map_or_else(Stdio::null, Stdio::from)
-    }
-
-    /// Connects the command's standard input to the child that was started.
-    pub(crate) fn attach_input(&mut self, child: &mut Child) {
-        child.stdin = self.input.take().map(Into::into);
     }
 
     /// Kills whatever the command has left in its cgroup, if it has one that can be killed.

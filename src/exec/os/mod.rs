@@ -28,13 +28,15 @@ pub(crate) use no_orphans::{group_of, start_registered};
 #[cfg(unix)]
 pub(crate) use unix::ProcessTree;
 #[cfg(unix)]
-pub(super) use unix::{prepare, spawn, supervise};
+pub(crate) use unix::{Ends, Spawned};
+#[cfg(unix)]
+pub(super) use unix::{prepare, run, spawn};
 #[cfg(windows)]
 pub use windows::own_descendants;
 #[cfg(windows)]
-pub(crate) use windows::{Spawned, spawn};
+pub(super) use windows::{Ends, Wake, prepare, run};
 #[cfg(windows)]
-pub(super) use windows::{Wake, prepare, supervise};
+pub(crate) use windows::{Spawned, spawn};
 
 /// The result of a look for what a call has left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

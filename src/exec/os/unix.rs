@@ -1,19 +1,42 @@
-//! Starts commands on a Unix, and watches each to its end.
+//! Starts commands on a Unix, and watches them to their end.
 
 mod streams;
 mod tree;
 mod watched;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 pub(crate) use tree::ProcessTree;
 use tree::reap_late;
-use watched::Watched;
+pub(crate) use watched::{Script, Watch};
 
-use crate::exec::{Failure, Launch, Limits, Output, StopSignal, Told};
+use crate::exec::{End, Failure, Feed, Limits, Output, Started, StopSignal, Told};
+
+/// A process that was started.
+pub(crate) type Spawned = Child;
+
+/// Where the standard streams of a command lead.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// What it reads; `None` for nothing.
+    pub stdin: Option<OwnedFd>,
+    /// What it writes to.
+    pub stdout: OwnedFd,
+    /// What it writes errors to.
+    pub stderr: OwnedFd,
+}
+
+impl Ends {
+    /// Gives them to the command.
+    pub(in crate::exec) fn connect(self, command: &mut Command) {
+        let Self { stdin, stdout, stderr } = self;
+        command.stdin(stdin.map_or_else(Stdio::null, Stdio::from)).stdout(stdout).stderr(stderr);
+    }
+}
 
 /// Gives the command its `argv[0]` and a process group of its own. Both keep std on posix_spawn(3).
 pub(in crate::exec) fn prepare(command: &mut Command, words: &[String]) {
@@ -24,20 +47,45 @@ pub(in crate::exec) fn prepare(command: &mut Command, words: &[String]) {
 }
 
 /// Starts the command.
-pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Child> {
+pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Spawned> {
     reap_late();
     super::start_registered(|| command.spawn())
 }
 
-/// Watches the command to its end, on this thread.
-pub(in crate::exec) fn supervise(
-    child: Child,
-    input: Vec<u8>,
+/// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
+///
+/// # Errors
+/// What `start` returns, and the system's errors.
+pub(in crate::exec) fn run<E: From<io::Error>>(
+    (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
     stop: &StopSignal,
     limits: Limits,
-    started: Instant,
     told: Told,
-    launch: Option<Launch>,
-) -> io::Result<(Output, Option<Failure>)> {
-    Watched::new(child, input, stop, limits, started, told, launch)?.run_to_end()
+    start: impl FnOnce(Ends) -> Result<Started, E>,
+) -> Result<io::Result<(Output, Option<Failure>)>, E> {
+    let (mut watch, [stdout, stderr]) = Watch::new(limits, told)?;
+    let has_input = input.is_some() || feed.is_some();
+    let stdin = has_input.then(|| watch.input(input.unwrap_or_default(), feed)).transpose()?;
+    let started = start(Ends { stdin, stdout, stderr })?;
+    let mut alone = Alone { failure: None };
+    let watched = watch.watch(started).and_then(|_| watch.run(&mut alone, stop));
+    Ok(watched.map(|output| (output, alone.failure)))
+}
+
+/// The script of a command that nothing follows.
+struct Alone {
+    failure: Option<Failure>,
+}
+
+impl Script for Alone {
+    fn begin(&mut self, _watch: &mut Watch) -> Option<End> {
+        None
+    }
+
+    fn ended(&mut self, _number: usize, end: End, failure: Option<Failure>, _watch: &mut Watch) -> Option<End> {
+        self.failure = failure;
+        Some(end)
+    }
+
+    fn stopped(&mut self) {}
 }

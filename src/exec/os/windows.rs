@@ -8,7 +8,7 @@
 use std::io::{self, Read, Write};
 use std::os::windows::io::AsRawHandle;
 use std::os::windows::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, ExitStatus};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use process_wrap::std::{JobObject, StdChildWrapper, StdCommandWrap, StdCommandWr
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use crate::exec::{
-    Beats, Capture, Captured, End, Failure, Feed, Launch, Limits, Output, Spool, StopReason, StopSignal, StreamName,
+    Beats, Capture, Captured, End, Failure, Feed, Limits, Output, Spool, Started, StopReason, StopSignal, StreamName,
     Told,
 };
 
@@ -55,6 +55,39 @@ impl Spawned {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
+}
+
+/// Which standard streams of a command are pipes: those of its output are.
+#[derive(Debug)]
+pub(in crate::exec) struct Ends {
+    /// Whether it has something to read.
+    has_input: bool,
+    /// Never used: no launcher is here that would take it.
+    pub stdin: Option<std::convert::Infallible>,
+}
+
+impl Ends {
+    /// Gives them to the command.
+    pub(in crate::exec) fn connect(self, command: &mut Command) {
+        let stdin = if self.has_input { Stdio::piped() } else { Stdio::null() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+}
+
+/// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
+///
+/// # Errors
+/// What `start` returns, and the system's errors.
+pub(in crate::exec) fn run<E: From<io::Error>>(
+    (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
+    stop: &StopSignal,
+    limits: Limits,
+    told: Told,
+    start: impl FnOnce(Ends) -> Result<Started, E>,
+) -> Result<io::Result<(Output, Option<Failure>)>, E> {
+    let has_input = input.is_some() || feed.is_some();
+    let Started { child, launch: _ } = start(Ends { has_input, stdin: None })?;
+    Ok(supervise(child, (input.unwrap_or_default(), feed), stop, limits, told))
 }
 
 /// Does nothing: the first word of a command line can't differ from the program here, and the rest is done by [`spawn`].
@@ -114,20 +147,18 @@ impl StdCommandWrapper for InJob {
 }
 
 /// Watches the command to its end: reads its output, feeds its input, keeps its deadline, ends its job, reaps it.
-pub(in crate::exec) fn supervise(
+fn supervise(
     spawned: Spawned,
-    input: Vec<u8>,
+    (input, feed): (Vec<u8>, Option<Arc<Feed>>),
     stop: &StopSignal,
     limits: Limits,
-    started: Instant,
     told: Told,
-    _launch: Option<Launch>,
 ) -> io::Result<(Output, Option<Failure>)> {
     let Spawned { mut child, job } = spawned;
     // Dropped wherever this function returns, and that ends the command with everything that it started.
     let mut job = Some(job);
     let last = Arc::new(AtomicUsize::new(0));
-    let Told { heartbeat, spool, feed } = told;
+    let Told { started, heartbeat, spool } = told;
     // However this ends, nobody reads the input any more.
     let _feed = feed.clone().map(ClosedAtEnd);
     let streams = StreamName::ALL.map(|name| Stream::new(name, &last, limits.capture(), spool.clone()));

@@ -61,15 +61,10 @@ impl Session {
         let failed = |source| ShellError::Spawn { program: program.to_owned(), source };
         let (streams, [input, output, error]) = Streams::new().map_err(failed)?;
         let inodes = streams.inodes().map_err(failed)?;
-        let (launch, input) = match &settings.launcher {
-            None => (None, Stdio::from(input)),
-            Some(launcher) => {
-                let mut launch = launcher.begin_with(input).map_err(failed)?;
-                let for_launcher = launch.for_launcher();
-                (Some(launch), for_launcher)
-            }
-        };
-        let theirs = [input, output.into(), error.into()];
+        let mut input = Some(input);
+        let launch = settings.launcher.as_ref().map(|launcher| launcher.begin(&mut input, None));
+        let launch = launch.transpose().map_err(failed)?;
+        let theirs = [input.map_or_else(Stdio::null, Stdio::from), output.into(), error.into()];
         let child = spawn(program, settings, directory, theirs, |mut command| {
             command.arg0(program.file_name().unwrap_or(program.as_os_str())).process_group(0);
             start_registered(|| command.spawn())

@@ -1,14 +1,14 @@
 //! The pipes to a command and from it, none of which its watch can be blocked by.
 
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::process::ChildStdin;
 use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
 use crate::exec::{Capture, Feed, Spool, StreamName};
+use crate::poll::pipe;
 
 /// How much is read at once: half of what a pipe holds.
 const PIECE: usize = 32 * 1024;
@@ -36,19 +36,13 @@ fn widen(pipe: &OwnedFd) {
 }
 
 impl Stream {
-    /// Takes what the command writes to the pipe.
-    pub fn new(
-        pipe: Option<OwnedFd>,
-        name: StreamName,
-        capture: Capture,
-        spool: Option<Arc<Spool>>,
-    ) -> io::Result<Self> {
-        if let Some(pipe) = &pipe {
-            // A command can open its end for reading too, and take back what poll(2) has promised here. Whoever read then
-            // would wait beyond every deadline. The other end is another file description, and stays as programs expect it.
-            rustix::io::ioctl_fionbio(pipe, true)?;
-        }
-        Ok(Self { pipe, capture, written: 0, name, spool, piece: Vec::new() })
+    /// Makes a pipe, and takes what commands write to it; returns the end to write to, too.
+    pub fn new(name: StreamName, capture: Capture, spool: Option<Arc<Spool>>) -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = pipe()?;
+        // A command can open its end for reading too, and take back what poll(2) has promised here. Whoever read then
+        // would wait beyond every deadline. The other end is another file description, and stays as programs expect it.
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        Ok((Self { pipe: Some(ours), capture, written: 0, name, spool, piece: Vec::new() }, theirs))
     }
 
     /// Reads what there is.
@@ -79,9 +73,9 @@ impl Stream {
     }
 }
 
-/// The command's input; `pipe` is `None` once the command has read all of it, or wants no more.
+/// What a command reads from a pipe; `pipe` is `None` once it has read all of it, or wants no more.
 pub(super) struct Input {
-    pub pipe: Option<ChildStdin>,
+    pub pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
     /// What may come behind the bytes; `None` once nothing can.
@@ -89,14 +83,16 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub fn new(pipe: Option<ChildStdin>, bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> Self {
+    /// Makes a pipe for `bytes` and what the `feed` brings behind them; returns the end to read from, too.
+    pub fn new(bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> io::Result<(Self, OwnedFd)> {
+        let (theirs, ours) = pipe()?;
         // Only our end: the other end is another file description, and stays as programs expect it.
+        rustix::io::ioctl_fionbio(&ours, true)?;
         let is_wanted = !bytes.is_empty() || feed.is_some();
-        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok() && is_wanted);
-        let mut input = Self { pipe, bytes, written: 0, feed };
+        let mut input = Self { pipe: Some(ours).filter(|_| is_wanted), bytes, written: 0, feed };
         // It may have been given something before it was started.
         input.refill();
-        input
+        Ok((input, theirs))
     }
 
     /// Whether there is something to be written now.
@@ -118,16 +114,16 @@ impl Input {
     }
 
     pub fn write(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
+        let Some(pipe) = &self.pipe else { return };
         let rest = self.bytes.get(self.written..).unwrap_or_default();
-        match pipe.write(rest) {
+        match rustix::io::write(pipe, rest) {
             Ok(count) => {
                 self.written += count;
                 if let Some(feed) = &self.feed {
                     feed.read(count);
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(Errno::AGAIN | Errno::INTR) => {}
             // A command may close its input early.
             Err(_) => self.end(),
         }
@@ -154,12 +150,10 @@ impl Drop for Input {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::poll::pipe;
 
     #[test]
     fn what_somebody_else_has_read_is_not_waited_for() {
-        let (ours, theirs) = pipe().unwrap();
-        let mut stream = Stream::new(Some(ours), StreamName::Stdout, Capture::new(8), None).unwrap();
+        let (mut stream, theirs) = Stream::new(StreamName::Stdout, Capture::new(8), None).unwrap();
         let (tell, told) = std::sync::mpsc::channel();
         // On a thread, so that the test ends where it waits.
         std::thread::spawn(move || {

@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitid,
+    waitpgid,
+};
 
 use super::super::{LETTING_GO, end_tracers, end_tracers_of_group};
 use crate::exec::{End, Failure, Launch, Limit, processor_times};
@@ -120,6 +123,22 @@ impl ProcessTree {
         } else if !self.is_gone() {
             let _ = kill_process_group(self.leader, signal);
         }
+    }
+
+    /// How the process has ended, if it has exited and no process that traces it keeps that back. It is not reaped, so that its
+    /// group stays its own.
+    pub(super) fn peek(&mut self) -> io::Result<Option<End>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Some(status) = waitid(WaitId::Pid(self.leader), options)? else { return Ok(None) };
+        if self.launch.is_some() {
+            // This is possible only before it is reaped.
+            self.times = processor_times(self.leader.as_raw_nonzero().get().unsigned_abs());
+        }
+        Ok(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(End::Exited(code)),
+            (None, Some(signal)) => Some(End::Signaled(signal)),
+            (None, None) => None,
+        })
     }
 
     /// Reaps the process if it has exited and no process that traces it keeps that back; returns its status then.
@@ -235,7 +254,6 @@ fn exit_descriptor(process: Pid) -> io::Result<OwnedFd> {
         return Ok(descriptor);
     }
     // Without pidfd, a thread waits and leaves the process for us to reap.
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
     let (receiver, sender) = pipe()?;
     let wait = move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

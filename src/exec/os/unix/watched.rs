@@ -1,10 +1,13 @@
-//! A command that runs, with all that watches it: its pipes, its exit, its deadline and its stop signal. A thread that does
-//! nothing else waits for it by poll(2) until it has ended.
+//! Commands that run, with all that watches them: their pipes, their exits, their deadline and their stop signal. A thread that
+//! does nothing else waits for them by poll(2) until all of them have ended.
+//!
+//! A call that runs one command is a list of one. In a line, a [`Script`] says what starts when a command has ended. No command
+//! is reaped before the script is over: until then the numbers of their groups stay theirs, and what they left running goes on.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Child;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -13,112 +16,149 @@ use super::super::{LETTING_GO, end_leftovers};
 use super::streams::{Input, Stream};
 use super::tree::{ProcessTree, TICK, UNKILLABLE, unreaped};
 use crate::exec::phases::{DRAIN, Due, Phases};
-use crate::exec::{Beats, End, Failure, Launch, Limits, Output, StopReason, StopSignal, StreamName, Told};
-use crate::poll::poll_ready;
+use crate::exec::{Beats, End, Failure, Feed, Limits, Output, Started, StopReason, StopSignal, StreamName, Told};
+use crate::poll::poll_each;
 
-/// How many sources there are.
-const SOURCES: usize = 5;
+/// The sources in front of the inputs and the exits: both outputs and the stop signal.
+const FIRST_SOURCES: usize = 3;
 
-/// What a command waits for, as [`poll_ready`] takes it: both outputs, the input, the exit, the stop signal.
-type Sources<'a> = [(Option<BorrowedFd<'a>>, PollFlags); SOURCES];
+/// Decides what starts and when everything is over.
+pub(crate) trait Script {
+    /// Starts what comes first. Returns how the whole has ended, if nothing runs.
+    fn begin(&mut self, watch: &mut Watch) -> Option<End>;
 
-/// A command that runs.
-pub(super) struct Watched<'a> {
+    /// Hears how the command of this number has ended, or why it never began, and starts what follows. Returns how the whole has
+    /// ended, if this was the last.
+    fn ended(&mut self, number: usize, end: End, failure: Option<Failure>, watch: &mut Watch) -> Option<End>;
+
+    /// Hears that the commands are being ended, so that nothing starts any more and nothing is heard of them.
+    fn stopped(&mut self);
+}
+
+/// One of the commands.
+struct Running {
     tree: ProcessTree,
+    /// When it exited, if it has.
+    exited: Option<Instant>,
+    /// Whether the script has heard of it.
+    is_told: bool,
+}
+
+/// The commands that run, and their streams.
+pub(crate) struct Watch {
+    children: Vec<Running>,
     streams: [Stream; 2],
-    input: Input,
-    stop: &'a StopSignal,
+    inputs: Vec<Input>,
     phases: Phases,
     beats: Option<Beats>,
     /// The index of the stream that was read last.
     heard: usize,
     started: Instant,
-    /// Whether it has exited, even if it could not be reaped yet.
-    has_exited: bool,
-    /// When it was killed, if it was.
+    /// When everything was killed, if it was.
     killed: Option<Instant>,
-    /// Whether nothing of it is left but its output.
+    /// Whether nothing of the commands is left but their output.
     is_draining: bool,
+    /// How the whole has ended by itself.
+    end: Option<End>,
 }
 
-/// What a command has come to that runs no more, and was reaped or given up.
-struct Over {
-    /// How the server has ended it, if it did.
-    ended_by_us: Option<End>,
-}
-
-impl<'a> Watched<'a> {
-    /// Takes a command that was started.
+impl Watch {
+    /// Makes the pipes that commands write to; returns the ends for standard output and standard error.
     ///
     /// # Errors
-    /// If it can't be watched; then it was killed.
-    pub(super) fn new(
-        mut child: Child,
-        input: Vec<u8>,
-        stop: &'a StopSignal,
-        limits: Limits,
-        started: Instant,
-        told: Told,
-        launch: Option<Launch>,
-    ) -> io::Result<Self> {
-        let Told { heartbeat, spool, feed } = told;
-        let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
-        let stdin = child.stdin.take();
-        let tree = ProcessTree::new(child, launch)?;
-        let [stdout, stderr] = pipes;
-        let stream = |pipe, name| Stream::new(pipe, name, limits.capture(), spool.clone());
-        let streams = stream(stdout, StreamName::Stdout).and_then(|out| Ok([out, stream(stderr, StreamName::Stderr)?]));
-        let streams = streams.inspect_err(|_| tree.kill())?;
-        Ok(Self {
-            tree,
-            streams,
-            input: Input::new(stdin, input, feed),
-            stop,
+    /// If there are no pipes.
+    pub(crate) fn new(limits: Limits, told: Told) -> io::Result<(Self, [OwnedFd; 2])> {
+        let Told { started, heartbeat, spool } = told;
+        let (stdout, out) = Stream::new(StreamName::Stdout, limits.capture(), spool.clone())?;
+        let (stderr, err) = Stream::new(StreamName::Stderr, limits.capture(), spool)?;
+        let watch = Self {
+            children: Vec::new(),
+            streams: [stdout, stderr],
+            inputs: Vec::new(),
             phases: Phases::new(started, limits),
             beats: heartbeat.map(|heartbeat| Beats::new(heartbeat, started)),
             heard: 0,
             started,
-            has_exited: false,
             killed: None,
             is_draining: false,
-        })
+            end: None,
+        };
+        Ok((watch, [out, err]))
     }
 
-    /// Watches it to its end on this thread, which has no other command: reads its output, feeds its input, keeps its
-    /// deadline, ends its tree, reaps it.
-    pub(super) fn run_to_end(mut self) -> io::Result<(Output, Option<Failure>)> {
-        let over = loop {
-            let stepped = match self.over() {
-                Some(over) => Ok(Some(over)),
-                None => {
-                    let wait = self.wait();
-                    poll_ready(&self.sources(), wait).and_then(|ready| self.step(ready))
+    /// The end of a new pipe, from which a command reads these bytes and what the `feed` brings.
+    ///
+    /// # Errors
+    /// If there is no pipe.
+    pub(crate) fn input(&mut self, bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> io::Result<OwnedFd> {
+        let (input, theirs) = Input::new(bytes, feed)?;
+        self.inputs.push(input);
+        Ok(theirs)
+    }
+
+    /// Takes a command that was started; returns its number.
+    ///
+    /// # Errors
+    /// If it can't be watched; then it was killed.
+    pub(crate) fn watch(&mut self, started: Started) -> io::Result<usize> {
+        let Started { child, launch } = started;
+        let tree = ProcessTree::new(child, launch)?;
+        self.children.push(Running { tree, exited: None, is_told: false });
+        Ok(self.children.len() - 1)
+    }
+
+    /// Watches everything to its end on this thread: reads the output, feeds the inputs, keeps the deadline, ends the trees, reaps.
+    ///
+    /// # Errors
+    /// If the commands can't be watched; then they were killed.
+    pub(crate) fn run(mut self, script: &mut dyn Script, stop: &StopSignal) -> io::Result<Output> {
+        if let Some(end) = script.begin(&mut self) {
+            self.wind_up(end, Instant::now());
+        }
+        let watched = loop {
+            if self.is_over() {
+                break Ok(());
+            }
+            let wait = self.wait();
+            let stepped = poll_each(&self.sources(stop), wait).and_then(|ready| self.step(script, stop, &ready));
+            match stepped {
+                Ok(false) => {}
+                Ok(true) => break Ok(()),
+                Err(error) => {
+                    self.children.iter().for_each(|child| child.tree.kill());
+                    break Err(error);
                 }
-            };
-            if let Some(over) = stepped.transpose() {
-                break over;
             }
         };
-        let over = over.inspect_err(|_| self.tree.kill());
-        self.tree.end();
+        self.children.iter_mut().for_each(|child| child.tree.end());
         end_leftovers(&unreaped());
-        self.finish(over?)
+        watched?;
+        self.finish()
     }
 
-    /// Whether it was reaped, its output read, and nothing of its group is left.
-    fn over(&self) -> Option<Over> {
-        let is_over = self.tree.is_reaped() && self.is_read() && self.tree.is_gone();
-        is_over.then(|| Over { ended_by_us: self.phases.ended_by_us() })
+    /// Whether all were reaped, their output read, and nothing of their groups is left.
+    fn is_over(&self) -> bool {
+        !self.phases.is_running() && self.is_read() && self.is_gone()
     }
 
     fn is_read(&self) -> bool {
         self.streams.iter().all(|stream| stream.pipe.is_none())
     }
 
+    /// Whether all were reaped, and nothing of their groups is left.
+    fn is_gone(&self) -> bool {
+        self.children.iter().all(|child| child.tree.is_reaped() && child.tree.is_gone())
+    }
+
     /// How long to wait at most until the next [`step`](Self::step).
     fn wait(&mut self) -> Duration {
         let mut wait = self.phases.until().saturating_duration_since(Instant::now());
-        let is_ending = self.has_exited || self.killed.is_some();
+        let is_untold = |child: &Running| child.exited.is_some() && !child.is_told;
+        let is_ending = match self.phases.is_running() {
+            // Its exit is kept back, and no descriptor tells when it is not any more.
+            true => self.children.iter().any(is_untold),
+            false => self.killed.is_some() || self.children.iter().any(|child| child.exited.is_some()),
+        };
         if is_ending && (self.is_read() || !self.is_draining) {
             wait = wait.min(TICK);
         }
@@ -131,89 +171,142 @@ impl<'a> Watched<'a> {
     }
 
     /// What to wait for.
-    fn sources(&self) -> Sources<'_> {
-        let [stdout, stderr] = self.streams.each_ref().map(|stream| stream.pipe.as_ref().map(AsFd::as_fd));
-        let input = &self.input;
-        [
-            (stdout, PollFlags::IN),
-            (stderr, PollFlags::IN),
-            (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT),
-            (Some(self.tree.exit()).filter(|_| !self.has_exited), PollFlags::IN),
-            (Some(self.stop.receiver.as_fd()).filter(|_| !self.phases.is_shutdown()), PollFlags::IN),
-        ]
+    fn sources<'a>(&'a self, stop: &'a StopSignal) -> Vec<(Option<BorrowedFd<'a>>, PollFlags)> {
+        let outputs = self.streams.iter().map(|stream| (stream.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN));
+        let stop = Some(stop.receiver.as_fd()).filter(|_| !self.phases.is_shutdown());
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|input| (input.pipe.as_ref().filter(|_| input.has_more()).map(AsFd::as_fd), PollFlags::OUT));
+        let exits = self.children.iter();
+        let exits = exits.map(|child| (Some(child.tree.exit()).filter(|_| child.exited.is_none()), PollFlags::IN));
+        outputs.chain([(stop, PollFlags::IN)]).chain(inputs).chain(exits).collect()
     }
 
-    /// Does what can be done, now that these sources are ready; returns what the command has come to if it is given up.
-    fn step(&mut self, ready: [bool; SOURCES]) -> io::Result<Option<Over>> {
-        let [stdout, stderr, input, exit, stop] = ready;
-        let ready = [stdout, stderr];
-        self.heard = ready.iter().position(|ready| *ready).unwrap_or(self.heard);
-        let of_ready = self.streams.iter_mut().zip(ready).filter(|(_, ready)| *ready);
-        of_ready.map(|(stream, _)| stream).try_for_each(Stream::read)?;
-        if input {
-            self.input.write();
+    /// Does what can be done, now that these sources are ready; returns whether to wait no longer.
+    fn step(&mut self, script: &mut dyn Script, stop: &StopSignal, ready: &[bool]) -> io::Result<bool> {
+        let (first, rest) = ready.split_at(FIRST_SOURCES.min(ready.len()));
+        let (inputs, exits) = rest.split_at(self.inputs.len().min(rest.len()));
+        self.heard = first.iter().take(2).position(|ready| *ready).unwrap_or(self.heard);
+        for (stream, _) in self.streams.iter_mut().zip(first).filter(|(_, ready)| **ready) {
+            stream.read()?;
+        }
+        for (input, _) in self.inputs.iter_mut().zip(inputs).filter(|(_, ready)| **ready) {
+            input.write();
         }
         let now = Instant::now();
-        if stop {
-            self.input.refill();
-            // If it can't be read, nobody is left to stop the command.
-            let reason = self.stop.read().unwrap_or(Some(StopReason::Shutdown));
-            let Some(reason) = reason else { return Ok(None) };
-            match self.phases.stop(reason, now) {
-                true if reason == StopReason::Interrupted => self.tree.interrupt(),
-                true => self.tree.terminate(),
-                false => {}
-            }
+        for (child, _) in self.children.iter_mut().zip(exits).filter(|(_, ready)| **ready) {
+            child.exited = Some(now);
         }
-        if exit {
-            // The rest of the group gets SIGTERM before the command is reaped: until then the number of the group can't be
-            // reused.
-            if self.phases.exited(now) {
-                self.tree.terminate_group();
-            }
-            self.has_exited = true;
+        if first.get(2).is_some_and(|ready| *ready) && !self.stopped(script, stop, now) {
+            return Ok(false);
         }
-        if self.has_exited && !self.tree.is_reaped() {
-            // What traces it may keep its exit back.
-            self.tree.try_reap()?;
+        if self.phases.is_running() {
+            self.tell(script, now)?;
         }
-        if self.tree.is_reaped() && !self.is_draining && self.tree.is_gone() {
-            // Only processes that left the group can still hold the pipes.
-            self.is_draining = true;
-            self.phases.killed(now, DRAIN);
-        }
-        let is_kept_back = self.has_exited && !self.tree.is_reaped();
-        let is_held = |killed: Instant| is_kept_back || now.duration_since(killed) >= LETTING_GO;
-        if !self.is_draining && self.killed.is_some_and(is_held) {
-            self.tree.end_tracers();
+        if !self.phases.is_running() {
+            self.reap(now)?;
         }
         match self.phases.due(now) {
             Due::Nothing => {}
-            Due::Terminate => self.tree.terminate(),
-            Due::Kill => {
-                self.tree.kill();
-                self.killed = Some(now);
-                self.phases.killed(now, if self.tree.is_reaped() { DRAIN } else { UNKILLABLE });
+            Due::Terminate => {
+                self.children.iter().for_each(|child| child.tree.terminate());
+                script.stopped();
             }
-            Due::GiveUp => return Ok(Some(Over { ended_by_us: self.phases.ended_by_us() })),
+            Due::Kill => {
+                self.children.iter().for_each(|child| child.tree.kill());
+                self.killed = Some(now);
+                let is_reaped = self.children.iter().all(|child| child.tree.is_reaped());
+                self.phases.killed(now, if is_reaped { DRAIN } else { UNKILLABLE });
+            }
+            Due::GiveUp => return Ok(true),
         }
-        Ok(None)
+        Ok(false)
     }
 
-    /// What it has come to, and why it never began, if setting its limits failed.
-    fn finish(self, over: Over) -> io::Result<(Output, Option<Failure>)> {
-        let Self { mut tree, streams, started, .. } = self;
-        let end = match (over.ended_by_us, tree.status()) {
-            (Some(end), _) => end,
-            (None, Some(status)) => match (status.code(), status.signal()) {
+    /// Takes a stop signal; returns whether it was one, and not only more input.
+    fn stopped(&mut self, script: &mut dyn Script, stop: &StopSignal, now: Instant) -> bool {
+        self.inputs.iter_mut().for_each(Input::refill);
+        // If it can't be read, nobody is left to stop the commands.
+        let reason = stop.read().unwrap_or(Some(StopReason::Shutdown));
+        let Some(reason) = reason else { return false };
+        if self.phases.stop(reason, now) {
+            match reason {
+                StopReason::Interrupted => self.children.iter().for_each(|child| child.tree.interrupt()),
+                _ => self.children.iter().for_each(|child| child.tree.terminate()),
+            }
+        }
+        script.stopped();
+        true
+    }
+
+    /// Tells the script of the commands that have exited.
+    fn tell(&mut self, script: &mut dyn Script, now: Instant) -> io::Result<()> {
+        for number in 0..self.children.len() {
+            let Some(child) = self.children.get_mut(number) else { break };
+            let Some(exited) = child.exited.filter(|_| !child.is_told) else { continue };
+            let Some(end) = child.tree.peek()? else {
+                if now.duration_since(exited) >= LETTING_GO {
+                    // What traces it keeps its exit back.
+                    child.tree.end_tracers();
+                }
+                continue;
+            };
+            child.is_told = true;
+            let failure = child.tree.failure(end);
+            if let Some(end) = script.ended(number, end, failure, self) {
+                self.wind_up(end, now);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what the commands left running, now that all of them have ended.
+    fn wind_up(&mut self, end: End, now: Instant) {
+        self.end = Some(end);
+        // The rest of each group gets SIGTERM before the command is reaped: until then the number of the group can't be reused.
+        if self.phases.exited(now) {
+            self.children.iter().for_each(|child| child.tree.terminate_group());
+        }
+    }
+
+    /// Reaps the commands that have exited.
+    fn reap(&mut self, now: Instant) -> io::Result<()> {
+        for child in self.children.iter_mut().filter(|child| child.exited.is_some() && !child.tree.is_reaped()) {
+            // What traces it may keep its exit back.
+            child.tree.try_reap()?;
+        }
+        if !self.is_draining && self.is_gone() {
+            // Only processes that left their groups can still hold the pipes.
+            self.is_draining = true;
+            self.phases.killed(now, DRAIN);
+        }
+        let Some(killed) = self.killed.filter(|_| !self.is_draining) else { return Ok(()) };
+        for child in &self.children {
+            let is_kept_back = child.exited.is_some() && !child.tree.is_reaped();
+            if is_kept_back || now.duration_since(killed) >= LETTING_GO {
+                child.tree.end_tracers();
+            }
+        }
+        Ok(())
+    }
+
+    /// What everything has come to.
+    fn finish(self) -> io::Result<Output> {
+        let Self { mut children, streams, started, phases, end, .. } = self;
+        let of_last = || {
+            let status = children.last()?.tree.status()?;
+            Some(match (status.code(), status.signal()) {
                 (Some(code), _) => End::Exited(code),
                 (None, signal) => End::Signaled(signal.unwrap_or_default()),
-            },
-            (None, None) => return Err(io::Error::other("its exit status was lost")),
+            })
         };
+        let end = phases.ended_by_us().or(end).or_else(of_last);
+        let end = end.ok_or_else(|| io::Error::other("its exit status was lost"))?;
         let [stdout, stderr] = streams.map(|stream| stream.capture.finish());
-        let limit = tree.status().and_then(|status| tree.hit(status));
-        let output = Output { end, stdout, stderr, limit, elapsed: started.elapsed() };
-        Ok((output, tree.failure(end)))
+        let hit = |child: &mut Running| child.tree.status().and_then(|status| child.tree.hit(status));
+        let limit = children.iter_mut().find_map(hit);
+        Ok(Output { end, stdout, stderr, limit, elapsed: started.elapsed() })
     }
 }
