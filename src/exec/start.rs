@@ -19,7 +19,6 @@ use crate::integrity::{Checked, Untrusted};
 use crate::policy::AllowedCommand;
 
 /// A process that was started.
-#[derive(Debug)]
 pub(crate) struct Started {
     /// The process.
     pub child: os::Spawned,

@@ -59,7 +59,7 @@ impl Spawned {
 
 /// Which standard streams of a command are pipes: those of its output are.
 #[derive(Debug)]
-pub(in crate::exec) struct Ends {
+pub(crate) struct Ends {
     /// Whether it has something to read.
     has_input: bool,
     /// Never used: no launcher is here that would take it.
@@ -86,7 +86,8 @@ pub(in crate::exec) fn run<E: From<io::Error>>(
     start: impl FnOnce(Ends) -> Result<Started, E>,
 ) -> Result<io::Result<(Output, Option<Failure>)>, E> {
     let has_input = input.is_some() || feed.is_some();
-    let Started { child, launch: _ } = start(Ends { has_input, stdin: None })?;
+    let Started { child, launch } = start(Ends { has_input, stdin: None })?;
+    debug_assert!(launch.is_none(), "no command begins with limits here");
     Ok(supervise(child, (input.unwrap_or_default(), feed), stop, limits, told))
 }
 
