@@ -22,6 +22,9 @@ use crate::poll::poll_each;
 /// The sources in front of the inputs and the exits: both outputs and the stop signal.
 const FIRST_SOURCES: usize = 3;
 
+/// How long an exit may be kept back before what follows it is given up.
+const LOST: Duration = LETTING_GO.saturating_mul(5);
+
 /// Decides what starts and when everything is over.
 pub(crate) trait Script {
     /// Starts what comes first. Returns how the whole has ended, if nothing runs.
@@ -246,9 +249,16 @@ impl Watch {
             let Some(child) = self.children.get_mut(number) else { break };
             let Some(exited) = child.exited.filter(|_| !child.is_told) else { continue };
             let Some(end) = child.tree.peek()? else {
-                if now.duration_since(exited) >= LETTING_GO {
+                let kept_back = now.duration_since(exited);
+                if kept_back >= LETTING_GO {
                     // What traces it keeps its exit back.
                     child.tree.end_tracers();
+                }
+                if kept_back >= LOST {
+                    // It can't be ended, as a tracer outside of the server can't.
+                    script.stopped();
+                    self.end_rest(now);
+                    break;
                 }
                 continue;
             };
@@ -265,6 +275,10 @@ impl Watch {
     /// Ends what the commands left running, now that all of them have ended.
     fn wind_up(&mut self, end: End, now: Instant) {
         self.end = Some(end);
+        self.end_rest(now);
+    }
+
+    fn end_rest(&mut self, now: Instant) {
         // The rest of each group gets SIGTERM before the command is reaped: until then the number of the group can't be reused.
         if self.phases.exited(now) {
             self.children.iter().for_each(|child| child.tree.terminate_group());
