@@ -87,6 +87,9 @@ pub(crate) struct Decided {
     /// The id of the request.
     pub id: Value,
     pub tool: String,
+    /// The command of a line that it is about, or whose redirection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
     /// Before the words, so that it is in the beginning of a very long record.
     pub decision: Verdict,
     /// The words that run; for a refused call, the client's words.
@@ -148,6 +151,9 @@ pub(crate) struct Answered {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Started {
     pub call: u64,
+    /// The command of a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
     /// The path of the program.
     pub program: Option<String>,
     pub identity: Option<FileIdentity>,
@@ -171,6 +177,9 @@ pub(crate) struct FileIdentity {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Ended {
     pub call: u64,
+    /// The command of a line, whose call goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
     /// The status that the command exited with.
     pub exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! `allowexec check`: what would be decided, by the same code that decides about calls. It runs nothing.
 
+mod plan;
+
 use serde_json::{Value, json};
 
 use super::error::CliError;
@@ -17,7 +19,13 @@ pub(super) fn run(
     with_input: bool,
     json: bool,
 ) -> Result<Outcome, CliError> {
-    let verdict = examine(&Parts::new(config), command, directory, with_input);
+    let parts = Parts::new(config);
+    if let [text] = command.as_slice() {
+        if let Some(decision) = parts.examine_line(text, directory, with_input) {
+            return plan::run(&decision, config, json);
+        }
+    }
+    let verdict = examine(&parts, command, directory, with_input);
     let facts = Facts::new(&verdict, config);
     if json {
         print_json(&facts.to_json())?

@@ -18,7 +18,7 @@ use crate::exec::{Limits, ResourceLimits};
 use crate::files::{Beneath, Sha256};
 use crate::integrity::{KnownPrograms, Trust};
 use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyText, Rules};
-use crate::policy::{AllowList, Programs, SearchPath};
+use crate::policy::{AllowList, Lines, Programs, SearchPath};
 use crate::sandbox::{Level, Network, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
@@ -123,6 +123,8 @@ pub struct Config {
     /// The variables that calls may change in the persistent shell. If it is empty, the default, they change none if rules limit
     /// commands, and otherwise all that widely used programs take no code from.
     pub line_env: Setting<Vec<String>>,
+    /// Whether a call may be a line of several commands.
+    pub lines: Setting<Lines>,
     /// Whether results carry structured content; off by default.
     pub structured: Setting<bool>,
     /// Whether a non-zero exit is an error; off by default.
@@ -201,6 +203,7 @@ impl Config {
             env: Setting::default(Vec::new()),
             inherit_env: Setting::default(false),
             line_env: Setting::default(Vec::new()),
+            lines: Setting::default(Lines::Off),
             structured: Setting::default(false),
             exit_error: Setting::default(false),
             record: Setting::default(None),
@@ -352,6 +355,10 @@ impl Config {
             let (command, described) = (rule.name.clone(), rule.origin.clone());
             return Err(ConfigError::RuleOnCmd { command, described, which: self.tools.value });
         }
+        let writes_anything = rules.redirections().is_none_or(|redirections| redirections.write.is_none());
+        if self.lines.value == Lines::Files && self.allow_project_commands.value && writes_anything {
+            return Err(ConfigError::LinesWriteProject { lines_source: self.lines.source.clone() });
+        }
         self.rules = Arc::new(rules);
         Ok(())
     }
@@ -417,6 +424,9 @@ impl Config {
         if self.lock.value.is_some() && self.allow.value.iter().any(|entry| entry == "*") {
             let (lock_source, allow_source) = (self.lock.source.clone(), self.allow.source.clone());
             return Err(ConfigError::LockOfAny { lock_source, allow_source });
+        }
+        if cfg!(not(unix)) && self.lines.value != Lines::Off {
+            return Err(ConfigError::NoLines { lines_source: self.lines.source.clone() });
         }
         if cfg!(not(unix)) && self.trust.value == Trust::Owner {
             return Err(ConfigError::TrustWithoutModes { trust_source: self.trust.source.clone() });

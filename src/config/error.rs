@@ -186,6 +186,23 @@ pub enum ConfigError {
         /// Where it was set.
         max_timeout_source: Source,
     },
+    /// Lines on a system where they are not run.
+    #[error(
+        "`--lines` ({lines_source}) is not possible on this system, where a call is one plain command; leave it out"
+    )]
+    NoLines {
+        /// Where it was set.
+        lines_source: Source,
+    },
+    /// Redirections could write the programs that calls may run.
+    #[error(
+        "`--lines files` ({lines_source}) together with `--allow-project-commands` would let a line write a program and run it; \
+         say in a policy which files lines may write, `redirections: {{write: …}}`, or use `--lines on`"
+    )]
+    LinesWriteProject {
+        /// Where it was set.
+        lines_source: Source,
+    },
     /// No network, or a loopback alone, without the sandbox that would enforce it.
     #[error(
         "`--network {network}` ({network_source}) can't be enforced without the sandbox; add `--sandbox workspace` or \

@@ -179,6 +179,17 @@ pub static SETTINGS: &[Spec] = &[
         show: |config| shown(&config.shell, |shell| Some(printable(&shell.display().to_string()))),
     },
     Spec {
+        flag: "lines",
+        takes: Takes::Text,
+        value: "WHICH",
+        variable: "ALLOWEXEC_LINES",
+        group: Group::Commands,
+        default: "off",
+        help: "Whether a call may be a line of several commands (`a | b`, `cd d && c`), decided one by one: off, on, or files to also redirect",
+        set: |config, given| given.set(&mut config.lines, words::lines),
+        show: |config| shown(&config.lines, |lines| Some(lines.to_string())),
+    },
+    Spec {
         flag: "cwd-root",
         takes: Takes::List,
         value: "DIRS",

@@ -6,6 +6,7 @@ use std::fmt;
 use super::error::printable;
 use super::wrong::Wrong;
 use crate::integrity::Trust;
+use crate::policy::Lines;
 use crate::sandbox::{Level, Network, Preset};
 use crate::text::nearest;
 use crate::tools::WhichTools;
@@ -91,6 +92,11 @@ pub(super) fn trust(text: &str) -> Result<Trust, Wrong> {
 /// Reads which tools there are; case and surrounding blanks don't matter.
 pub(super) fn which_tools(text: &str) -> Result<WhichTools, Wrong> {
     word(text, WhichTools::ALL, WhichTools::name, "a choice of tools", "execute, shell or all")
+}
+
+/// Reads what lines may do; case and surrounding blanks don't matter.
+pub(super) fn lines(text: &str) -> Result<Lines, Wrong> {
+    word(text, Lines::ALL, Lines::name, "a choice of lines", "off, on or files")
 }
 
 /// Reads the name of a preset of grants; case and surrounding blanks don't matter.

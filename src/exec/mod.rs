@@ -23,6 +23,8 @@ mod launcher;
 #[cfg(not(unix))]
 #[path = "no_launcher.rs"]
 mod launcher;
+#[cfg(unix)]
+pub mod line;
 #[cfg(target_os = "linux")]
 mod new_files;
 mod os;
@@ -59,7 +61,7 @@ pub(crate) use os::{Spawned, spawn as spawn_in_job};
 #[cfg(target_os = "linux")]
 pub(crate) use os::{end_beside, end_domain, signal_descendants};
 #[cfg(unix)]
-pub(crate) use os::{group_of, start_registered};
+pub(crate) use os::{group_of, is_worn, start_registered};
 pub use output::{End, ExecError, Host, Output};
 pub(crate) use own_binary::own_binary;
 #[cfg(target_os = "linux")]
@@ -70,6 +72,8 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
+#[cfg(unix)]
+use run::failed_of;
 pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
 pub(crate) use run::{RuleExecution, Told, since_1970};
 pub(crate) use spool::{Keeper, Part, Spool, StreamName};

@@ -105,6 +105,9 @@ pub enum ExecError {
         /// What is in the way.
         source: SandboxError,
     },
+    /// The program that embeds the server runs commands in its own way.
+    #[error("lines of several commands are not run here; call its commands one by one")]
+    NoLines,
     /// It was started, and then could not be watched; it was ended.
     #[error("the command was ended, because the server could not watch it: {source}")]
     Lost {

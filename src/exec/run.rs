@@ -1,5 +1,6 @@
 //! Runs commands: the executor of the server, and the interface for others.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -169,6 +170,9 @@ pub struct Processes {
     is_claimed: bool,
     /// What replaces the sandbox and the limits, by the command whose rule says so.
     rules: Arc<HashMap<String, RuleExecution>>,
+    /// The threads that start commands of lines, while no line uses them.
+    #[cfg(unix)]
+    idle: Arc<super::line::Idle>,
 }
 
 /// How the commands of one rule run if they do not run like all others.
@@ -187,7 +191,16 @@ pub struct RuleExecution {
 impl Processes {
     /// Gives every command this environment.
     pub fn new(environment: Environment) -> Self {
-        Self { environment, sandbox: None, limits: Ok(None), guard: None, is_claimed: false, rules: Arc::default() }
+        Self {
+            environment,
+            sandbox: None,
+            limits: Ok(None),
+            guard: None,
+            is_claimed: false,
+            rules: Arc::default(),
+            #[cfg(unix)]
+            idle: Arc::default(),
+        }
     }
 
     /// Starts commands with the limits of this launcher, which the sandbox must allow them to execute; without a
@@ -218,6 +231,29 @@ impl Processes {
     /// The sandbox of the commands.
     pub(crate) fn sandbox(&self) -> Option<&Arc<Sandbox>> {
         self.sandbox.as_ref()
+    }
+
+    /// The threads that start commands of lines, while no line uses them.
+    #[cfg(unix)]
+    pub(super) fn idle(&self) -> &super::line::Idle {
+        &self.idle
+    }
+
+    /// Whether a thread can start several commands: not where each has a sandbox or a network of its own.
+    pub(super) fn is_shared(&self) -> bool {
+        // A confined thread can't have another network made.
+        !self.is_claimed && !self.sandbox.as_ref().is_some_and(|sandbox| sandbox.has_own_network())
+    }
+
+    /// These, or those for the commands of a rule with a sandbox or limits of its own.
+    pub(super) fn of_rule(&self, rule: Option<&CommandRule>) -> Cow<'_, Self> {
+        let Some(own) = rule.and_then(|rule| self.rules.get(&rule.name)) else { return Cow::Borrowed(self) };
+        let RuleExecution { sandbox, is_claimed, limits, temporary } = own.clone();
+        let mut environment = self.environment.clone();
+        if let Some(temporary) = temporary {
+            environment.set("TMPDIR", temporary.into());
+        }
+        Cow::Owned(Self { environment, sandbox, limits, is_claimed, rules: Arc::default(), ..self.clone() })
     }
 
     /// Confines the calling thread for this command, for good, and returns what starts it.
@@ -266,6 +302,14 @@ impl Processes {
     }
 }
 
+impl Ready {
+    /// What starts commands with limits, or in a network of their own; `None` if nothing has to.
+    #[cfg(unix)]
+    pub(super) fn launcher(&self) -> Option<&Launcher> {
+        self.launcher.as_ref()
+    }
+}
+
 impl Executor for Processes {
     /// Runs it on the calling thread, which confines itself before, in its own process group, in the directory that was
     /// checked, and with standard input from nowhere or from the call.
@@ -291,19 +335,14 @@ impl Executor for Processes {
     }
 
     fn has_worn_thread(&self) -> bool {
-        // A confined thread can't have another network made.
-        let has_own_network = self.sandbox.as_ref().is_some_and(|sandbox| sandbox.has_own_network());
-        self.is_claimed || has_own_network || os::is_worn()
+        !self.is_shared() || os::is_worn()
     }
 
     fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
-        let RuleExecution { sandbox, is_claimed, limits, temporary } = self.rules.get(&rule.name)?.clone();
-        let mut environment = self.environment.clone();
-        if let Some(temporary) = temporary {
-            environment.set("TMPDIR", temporary.into());
+        match self.of_rule(Some(rule)) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(processes) => Some(Arc::new(processes)),
         }
-        let guard = self.guard.clone();
-        Some(Arc::new(Self { environment, sandbox, limits, guard, is_claimed, rules: Arc::default() }))
     }
 
     fn as_processes(&self) -> Option<&Processes> {
@@ -334,6 +373,18 @@ pub(super) fn result(ran: io::Result<(Output, Option<Failure>)>, program: &Path)
     match failure {
         None => Ok(output),
         Some(failure) => Err(failed(failure, program)),
+    }
+}
+
+/// What execve(2) says of a program that the launcher could not become.
+///
+/// # Errors
+/// [`ExecError`], if the command could not be run as the operator wants it.
+#[cfg(unix)]
+pub(super) fn failed_of(failure: Failure) -> Result<io::Error, ExecError> {
+    match failure {
+        Failure::Exec(source) => Ok(source),
+        Failure::Limits(_) | Failure::Network(_) => Err(failed(failure, Path::new(""))),
     }
 }
 

@@ -194,6 +194,11 @@ impl Held {
         return Self::hold_directory(&self.path.join(path));
     }
 
+    /// Whether it is a regular file.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.state().is_ok_and(|state| state.is_file())
+    }
+
     /// Its identity.
     pub fn identity(&self) -> &Identity {
         &self.identity

@@ -44,6 +44,7 @@ impl Line {
     pub fn open_shells(mut self, is_allowed: &dyn Fn(&str) -> bool) -> Result<Self, Unreadable> {
         open(&mut self, is_allowed)?;
         bounds::check(&self).map_err(|reason| Unreadable { at: 0, reason })?;
+        self.number();
         Ok(self)
     }
 }

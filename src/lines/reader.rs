@@ -34,6 +34,7 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Line> {
     }
     place_documents(&mut line, &mut reader.tokens.documents);
     bounds::check(&line).map_err(|reason| Unreadable { at: 0, reason })?;
+    line.number();
     Ok(line)
 }
 
@@ -189,7 +190,7 @@ impl Reader<'_> {
         if self.commands > MOST_COMMANDS {
             return Err(Unreadable { at, reason: Reason::TooManyCommands });
         }
-        let mut simple = Simple { at, assignments: Vec::new(), words: Vec::new(), redirections: Vec::new() };
+        let mut simple = Simple { number: 0, at, assignments: Vec::new(), words: Vec::new(), redirections: Vec::new() };
         while let Some(redirection) = self.redirection()? {
             simple.redirections.push(redirection);
         }
@@ -356,7 +357,7 @@ fn refuse_begin(atoms: &[Atom]) -> std::result::Result<(), Reason> {
 }
 
 /// Variables that decide which code runs, or how a shell works.
-fn is_never_set(name: &str) -> bool {
+pub fn is_never_set(name: &str) -> bool {
     ["PATH", "IFS", "ENV", "PWD", "OLDPWD", "SHELLOPTS"].contains(&name)
         || ["BASH", "LD_", "DYLD_"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -70,6 +70,8 @@ impl Command {
 /// A program with its arguments, a builtin, or redirections alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simple {
+    /// Its place among the commands of the line, from 1, in the order of the text.
+    pub number: usize,
     /// The byte offset of its begin in the text that was read.
     pub at: usize,
     /// `NAME=value` in front of it. Empty if there are no words.
@@ -174,6 +176,22 @@ impl Line {
         self.lists
             .iter_mut()
             .flat_map(|list| [&mut list.first].into_iter().chain(list.rest.iter_mut().map(|(_, next)| next)))
+    }
+
+    /// Numbers the simple commands in the order of the text.
+    pub(super) fn number(&mut self) {
+        fn number(line: &mut Line, last: &mut usize) {
+            for stage in line.pipelines_mut().flat_map(|pipeline| &mut pipeline.stages) {
+                match &mut stage.command {
+                    Command::Simple(simple) => {
+                        *last += 1;
+                        simple.number = *last;
+                    }
+                    Command::Group(group) => number(&mut group.line, last),
+                }
+            }
+        }
+        number(self, &mut 0);
     }
 
     /// The simple commands in the order of the text, those within groups too.

@@ -6,6 +6,7 @@ use super::lesson::lesson;
 use super::quoted::quoted;
 use super::syntax::{ShellSyntax, find_literal_pattern, find_quoted_syntax, find_syntax};
 use super::windows_line;
+use crate::lines::Reason;
 
 /// The words of a command: the first names the program, the rest are its arguments. There is at least one word, the first is
 /// not empty, and none holds a NUL.
@@ -49,6 +50,12 @@ pub enum CommandLineError {
         /// The word.
         word: String,
     },
+    /// It is read as a line of several commands, and is none.
+    #[error(transparent)]
+    Unreadable {
+        /// Why not.
+        source: NotALine,
+    },
     /// More than [`MOST_WORDS`].
     #[error("the command has more than {MOST_WORDS} words, the limit; pass the rest in a file or as `input`")]
     TooManyWords,
@@ -63,8 +70,19 @@ impl CommandLineError {
             Self::Unbalanced { line } => vec![line.clone()],
             Self::Syntax { line, .. } => split_words(line).unwrap_or_else(|_| vec![line.clone()]),
             Self::Nul { word } => vec![word.clone()],
+            Self::Unreadable { source } => vec![source.line.clone()],
         }
     }
+}
+
+/// A text that is no line of commands.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}")]
+pub struct NotALine {
+    /// The text.
+    pub line: String,
+    /// Why not.
+    pub reason: Reason,
 }
 
 /// The syntax, and where it stands.

@@ -1,6 +1,7 @@
 //! The decision: one pure function, the only one that makes an [`AllowedCommand`], and its explanation. Only
 //! [`Policy`](super::Policy) calls it, always with the program that it found itself.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use crate::integrity::{Checked, Untrusted};
 /// [`Policy::evaluate`](super::Policy::evaluate) make one, and running it consumes it.
 #[derive(Debug)]
 pub struct AllowedCommand {
+    /// The command and its subcommands, if a rule describes it.
+    level: Option<String>,
     program: PathBuf,
     words: Vec<String>,
     directory: WorkingDirectory,
@@ -35,6 +38,12 @@ impl AllowedCommand {
     /// `argv`: the first word as the client gave it, and the arguments, with the words that the rule inserts.
     pub fn words(&self) -> &[String] {
         &self.words
+    }
+
+    /// The command, with its subcommand if a rule describes it: what a failure in a line is called by.
+    pub fn name(&self) -> &str {
+        let word = || self.words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+        self.level.as_deref().unwrap_or_else(word)
     }
 
     /// Where it runs.
@@ -156,6 +165,8 @@ pub(super) struct Facts {
     pub has_input: bool,
     /// Whether the rule allows the directory.
     pub is_in_rule: bool,
+    /// The variables that a line sets for it.
+    pub variables: BTreeMap<String, LineVariable>,
 }
 
 /// What a rule says about the arguments of a call.
@@ -201,7 +212,7 @@ fn decide_in_order(
     approved: Approved<'_>,
     explanation: &mut Explanation,
 ) -> Result<AllowedCommand, Refusal> {
-    let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule } = facts;
+    let Facts { rule, directory, program, untrusted, state, judged, has_input, is_in_rule, variables } = facts;
     let command = command?;
     explanation.literal_pattern = command.literal_pattern();
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
@@ -215,9 +226,9 @@ fn decide_in_order(
     let directory = directory?;
     explanation.directory = Some(directory.path().to_owned());
     let mut asks = None;
-    let (rule, words, shown_inserted, claims, env) = match rule {
+    let (rule, level, words, shown_inserted, claims, mut env) = match rule {
         Rule::Entry(_) | Rule::Any | Rule::Project(_) => {
-            (None, command.into_words(), Vec::new(), Vec::new(), EnvRule::default())
+            (None, None, command.into_words(), Vec::new(), Vec::new(), EnvRule::default())
         }
         Rule::Described(rule) => {
             // Nobody has looked at the arguments, so nothing allows them.
@@ -235,9 +246,13 @@ fn decide_in_order(
             if !is_in_rule {
                 return Err(Refusal::OutsideOfRule { word, under: rule.cwd_under.clone() });
             }
-            (Some(rule), judged.words, judged.shown_inserted, judged.claims, judged.env)
+            let level = Some(judged.described.level);
+            (Some(rule), level, judged.words, judged.shown_inserted, judged.claims, judged.env)
         }
     };
+    if !variables.is_empty() {
+        add_variables(&mut env, variables, &word)?;
+    }
     let sought = rule.as_ref().map_or_else(|| word.clone(), |rule| rule.sought().to_owned());
     let program = program.ok_or_else(|| Refusal::ProgramNotFound { word: word.clone(), sought: sought.clone() })?;
     explanation.program = Some(program.path().to_owned());
@@ -247,7 +262,7 @@ fn decide_in_order(
     let program = program.path().to_owned();
     let Some((rule, (sentence, reason))) = rule.clone().zip(asks) else {
         let claims = used(claims, rule.as_deref());
-        return Ok(AllowedCommand { program, words, directory, rule, claims, env, approved: None });
+        return Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved: None });
     };
     let Some(state) = state else { return Err(Refusal::ProgramNotFound { word: rule.name.clone(), sought }) };
     let (held, path) = Proposal::held_in(&directory);
@@ -272,9 +287,30 @@ fn decide_in_order(
         Some(_) | None => {
             let Proposal { words, claims, env, .. } = proposal;
             let claims = used(claims, Some(&rule));
-            Ok(AllowedCommand { program, words, directory, rule: Some(rule), claims, env, approved: Some(state) })
+            let (rule, approved) = (Some(rule), Some(state));
+            Ok(AllowedCommand { level, program, words, directory, rule, claims, env, approved })
         }
     }
+}
+
+/// A variable that a line sets for a command.
+#[derive(Debug)]
+pub(super) struct LineVariable {
+    pub value: String,
+    /// Whether the operator lets lines set it for every command.
+    pub is_named: bool,
+}
+
+/// Adds the variables that a line sets, as far as they are allowed. What the rule says itself stays.
+fn add_variables(env: &mut EnvRule, variables: BTreeMap<String, LineVariable>, word: &str) -> Result<(), Refusal> {
+    for (name, LineVariable { value, is_named }) in variables {
+        let is_of_rule = env.set.contains_key(&name) || env.unset.contains(&name);
+        if is_of_rule || !(is_named || env.accepts(&name, &value)) {
+            return Err(Refusal::Variable { word: word.to_owned(), name, is_of_rule });
+        }
+        env.set.insert(name, value);
+    }
+    Ok(())
 }
 
 /// The paths that the sandbox of the rule grants. A call may have to wait for its turn, and holds no others open meanwhile.
@@ -299,6 +335,7 @@ mod tests {
             judged: None,
             has_input: false,
             is_in_rule: true,
+            variables: BTreeMap::new(),
         };
         decide(&allow, command, facts, Approved::default())
     }

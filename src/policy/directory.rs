@@ -88,6 +88,12 @@ impl Directories {
         self.steps.store(MOST_STEPS_TOGETHER, Ordering::Relaxed);
     }
 
+    /// The same, with a count of walked parts of its own, for a thread that decides beside the loop.
+    #[cfg(unix)]
+    pub(crate) fn counting_alone(&self) -> Self {
+        Self { steps: Arc::new(AtomicUsize::new(usize::MAX)), ..self.clone() }
+    }
+
     /// How many may still be walked.
     pub(super) fn steps(&self) -> &AtomicUsize {
         &self.steps

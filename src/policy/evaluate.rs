@@ -1,11 +1,14 @@
 //! The evaluation of a call: gathers what the decision needs, and decides. One-shot calls, `check`, `explain_refusal` and
 //! programs that embed the crate all go through it.
 
-use super::decision::{self, Facts, Judged};
+use std::collections::BTreeMap;
+
+use super::decision::{self, Facts, Judged, LineVariable};
 use super::proposal::Approved;
 use super::rules::{CommandRule, Expected, HIDDEN, Match, OnDisk};
 use super::{
-    CommandLine, CommandLineError, Decision, DescribedAt, Directories, Policy, Program, Refusal, Rule, WorkingDirectory,
+    CommandLine, CommandLineError, Decision, DescribedAt, Directories, DirectoryError, NotALine, Policy, Program,
+    Refusal, Rule, WorkingDirectory,
 };
 use crate::files::FileState;
 use crate::text::nearest;
@@ -23,6 +26,16 @@ pub struct Requested<'a> {
     pub approved: Approved<'a>,
 }
 
+/// The same, in a directory that is already known.
+pub(super) struct InPlace<'a> {
+    pub command: Result<CommandLine, CommandLineError>,
+    pub directory: Result<WorkingDirectory, DirectoryError>,
+    pub has_input: bool,
+    /// The variables that its line sets for it.
+    pub variables: BTreeMap<String, LineVariable>,
+    pub approved: Approved<'a>,
+}
+
 impl Policy {
     /// Gathers what the decision on a call needs, and decides.
     ///
@@ -35,8 +48,14 @@ impl Policy {
     /// to a client's roots.
     pub fn evaluate(&self, directories: &Directories, asked: Requested<'_>) -> Decision {
         let Requested { command, cwd, has_input, approved } = asked;
-        let command = command.map_err(|error| self.without_secrets_in(error));
         let directory = directories.resolve(cwd);
+        self.evaluate_in(directories, InPlace { command, directory, has_input, variables: BTreeMap::new(), approved })
+    }
+
+    /// The same for a command whose directory is already known, as in a line.
+    pub(super) fn evaluate_in(&self, directories: &Directories, asked: InPlace<'_>) -> Decision {
+        let InPlace { command, directory, has_input, variables, approved } = asked;
+        let command = command.map_err(|error| self.without_secrets_in(error));
         let project = || directories.project_for_commands().map(|project| Rule::Project(project.path().to_owned()));
         // The one place where the first word is looked up.
         let rule = command.as_ref().ok().and_then(|command| self.allow.find(command.word()).or_else(project));
@@ -49,6 +68,7 @@ impl Policy {
             judged: None,
             has_input,
             is_in_rule: true,
+            variables,
         };
         if let (Ok(command), Ok(directory), Some(rule)) = (&command, &facts.directory, &mut facts.rule) {
             facts.program = self.programs.find(rule.clone(), command.word(), directory);
@@ -134,6 +154,10 @@ impl Policy {
             // The error does not say whose argument the word is.
             CommandLineError::Nul { .. } if self.allow.rules().written().any(|rule| rule.has_secrets()) => {
                 CommandLineError::Nul { word: HIDDEN.to_owned() }
+            }
+            CommandLineError::Unreadable { source } => {
+                let line = self.without_secrets(vec![source.line]).concat();
+                CommandLineError::Unreadable { source: NotALine { line, ..source } }
             }
             CommandLineError::Empty
             | CommandLineError::Syntax { .. }

@@ -26,6 +26,8 @@ mod directory_settings;
 mod evaluate;
 mod file_uri;
 mod lesson;
+pub mod line;
+mod line_rules;
 mod opened;
 mod program;
 mod proposal;
@@ -44,7 +46,8 @@ pub(crate) use crate::integrity::reach_of;
 pub use allow_list::{AllowList, Rule};
 pub use base::Base;
 pub use client_roots::{ClientRoots, MOST_ROOTS};
-pub use command_line::{CommandLine, CommandLineError, MOST_WORDS, SplitError, split_words};
+pub use command_line::{CommandLine, CommandLineError, MOST_WORDS, NotALine, SplitError, split_words};
+use decision::LineVariable;
 pub(crate) use decision::bounded;
 pub use decision::{AllowedCommand, Decision, DescribedAt, Explanation, Verdict};
 pub use directory::Directories;
@@ -52,6 +55,7 @@ pub use directory_error::DirectoryError;
 pub use directory_settings::{DirectorySettings, Roots};
 pub use evaluate::Requested;
 pub use file_uri::{FileUriError, parse_file_uri};
+pub use line_rules::{LineRules, Lines};
 pub(crate) use program::is_path;
 pub use program::{Program, Programs, SearchPath};
 pub use proposal::{Approved, Proposal, ShellChange};
@@ -72,6 +76,8 @@ pub struct Policy {
     /// Checks programs; `None` if nothing is demanded of them.
     guard: Option<Arc<Guard>>,
     line_env: Vec<String>,
+    /// What the operator says about lines.
+    line_rules: LineRules,
 }
 
 /// The variables that calls may change in the persistent shell, besides those that are never left to them.
@@ -87,13 +93,19 @@ pub(crate) enum Settable<'a> {
 impl Policy {
     /// Puts the parts together.
     pub fn new(allow: AllowList, directories: Directories, programs: Programs) -> Self {
-        Self { allow, directories, programs, guard: None, line_env: Vec::new() }
+        Self { allow, directories, programs, guard: None, line_env: Vec::new(), line_rules: LineRules::default() }
     }
 
     /// Adds the names of the variables that calls may change in the persistent shell.
     #[must_use]
     pub fn with_line_env(self, line_env: Vec<String>) -> Self {
         Self { line_env, ..self }
+    }
+
+    /// Adds what the operator says about lines.
+    #[must_use]
+    pub fn with_lines(self, line_rules: LineRules) -> Self {
+        Self { line_rules, ..self }
     }
 
     /// The variables that calls may change in the persistent shell.

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::allow_list::OF_PROJECT;
+use super::line::LineRefusal;
 use super::program::is_path;
 use super::quoted::quoted;
 use super::windows_name;
@@ -55,9 +56,22 @@ pub enum Refusal {
         /// The directories, relative to the project.
         under: Vec<String>,
     },
+    /// Its line sets a variable that it may not.
+    #[error("the variable `{name}` can't be set for {}: {}", quoted(.word), variable_advice(*.is_of_rule))]
+    Variable {
+        /// The first word.
+        word: String,
+        /// The name of the variable.
+        name: String,
+        /// Whether the rule of the command sets or removes it.
+        is_of_rule: bool,
+    },
     /// The directory can't be used, or is not allowed.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// The line that it is does not run.
+    #[error(transparent)]
+    Line(#[from] Box<LineRefusal>),
     /// The persistent shell must not run it, or not in this way.
     #[error("{reason}")]
     InShell {
@@ -114,6 +128,13 @@ fn advice(word: &str, allowed: &[String]) -> String {
         return format!("no program under the project directory has this path; allowed commands: {allowed_names}");
     }
     format!("allowed commands: {allowed_names}")
+}
+
+fn variable_advice(is_of_rule: bool) -> &'static str {
+    match is_of_rule {
+        true => "its rule sets or removes it; leave it out",
+        false => "the operator has not allowed it, by `--line-env` or by the rule of the command; leave it out",
+    }
 }
 
 /// What to do instead of what agents write in front of commands.
@@ -173,6 +194,9 @@ fn is_assignment(word: &str) -> bool {
 impl Refusal {
     /// Whether the call would run if a person approved it.
     pub fn needs_approval(&self) -> bool {
-        matches!(self, Self::NeedsApproval(_))
+        match self {
+            Self::Line(refusal) => refusal.needs_approval(),
+            _ => matches!(self, Self::NeedsApproval(_)),
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::files::Held;
 
 /// A directory to run in. On Linux it holds a handle to the directory that was checked, so renames and links after the check
 /// don't change where a command runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WorkingDirectory {
     held: Arc<Held>,
     path: PathBuf,

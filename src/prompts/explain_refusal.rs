@@ -71,6 +71,10 @@ fn instead(refusal: &Refusal, allow: &AllowList) -> String {
              user what should be run and why.\n"
                 .to_owned()
         }
+        Refusal::Line(_) => {
+            "- Leave out the command that is refused, or call the others by themselves.\n".to_owned()
+        }
+        Refusal::Variable { .. } => "- Call it without that variable.\n".to_owned(),
         Refusal::Input { .. } => "- Call it without `input`.\n".to_owned(),
         Refusal::OutsideOfRule { .. } => "- Name one of these directories as `cwd`.\n".to_owned(),
         Refusal::InShell { .. } => {

@@ -3,15 +3,21 @@
 //! [`Terms`] and [`Proposal`] hold everything of a call that changes what happens. All of [`Terms`] is compared,
 //! and [`CallToApprove::properties`] takes it apart in full, so that nothing is approved that was not shown.
 
+mod line;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use self::line as approved_line;
 use crate::audit;
 use crate::mcp::{Approval, Implementation};
+use crate::policy::line::Proposed;
 use crate::policy::rules::EnvRule;
-use crate::policy::{Proposal, ShellChange, bounded};
+use crate::policy::{Proposal, bounded};
 use crate::text::{escape, escape_os, quote_to_judge as shown};
 
 /// The longest text that a person is shown, in bytes. If a call can't be shown in full, nobody is asked about it.
@@ -25,7 +31,7 @@ const LONGEST_CLIENT: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct CallToApprove {
     /// What would run.
-    pub proposal: Proposal,
+    pub proposal: Proposed,
     /// How it would run.
     pub terms: Terms,
     /// How it would be confined.
@@ -48,11 +54,18 @@ pub(super) struct Terms {
 }
 
 /// One property of a call, as a person and as the operator's program reads it; `None` if that is not told.
-struct Property {
-    name: &'static str,
-    text: Option<String>,
-    key: &'static str,
-    value: Option<Value>,
+pub(super) struct Property {
+    pub name: Cow<'static, str>,
+    pub text: Option<String>,
+    /// What the operator's program calls it; `None` if that is part of another property.
+    pub key: Option<&'static str>,
+    pub value: Option<Value>,
+}
+
+impl Property {
+    pub(super) fn new(name: &'static str, text: Option<String>, key: &'static str, value: Option<Value>) -> Self {
+        Self { name: name.into(), text, key: Some(key), value }
+    }
 }
 
 impl CallToApprove {
@@ -68,120 +81,157 @@ impl CallToApprove {
     /// right to left are escaped, and so is each blank after the third in a row. So no word can look like two words or
     /// like another line, or push what follows out of sight.
     pub(super) fn text(&self, of: AnswerOf) -> Option<String> {
-        self.text_with(self.proposal.words(), |change| &change.words, of)
+        self.text_with(Shows::All, of)
     }
 
     /// The question in the audit log, without the words that the rule marks as secret.
     pub(super) fn to_record(&self, call: u64, channel: Channel, of: AnswerOf) -> audit::Event {
-        let text = self.text_with(self.proposal.shown_inserted(), |change| &change.shown, of).unwrap_or_default();
+        let text = self.text_with(Shows::NoSecrets, of).unwrap_or_default();
         audit::Event::Asked(audit::Asked { call, channel: channel.name(), text })
     }
 
-    fn text_with(
-        &self,
-        words: &[String],
-        of_change: impl Fn(&ShellChange) -> &[String],
-        of: AnswerOf,
-    ) -> Option<String> {
-        let proposal = &self.proposal;
-        let changes = || proposal.changes().iter().map(&of_change);
+    fn text_with(&self, shows: Shows, of: AnswerOf) -> Option<String> {
         // Checked first, so that nothing far too long is copied.
-        let length = changes().flatten().chain(words).map(|word| word.len() + 3).sum::<usize>();
+        let length = match &self.proposal {
+            Proposed::Command(proposal) => length_of(proposal, shows),
+            Proposed::Line(line) => approved_line::length_of(line),
+        };
         if length + self.terms.input.as_ref().map_or(0, String::len) > LONGEST_TEXT {
             return None;
         }
-        let changes: Vec<&[String]> = changes().collect();
-        let lines = self.properties(words, &changes).into_iter().map(|property| (property.name, property.text));
-        let lines = lines.chain([("times", of.times())]);
+        let question = match &self.proposal {
+            Proposed::Command(_) => "Run this command?",
+            Proposed::Line(_) => "Run these commands, connected as a shell would connect them?",
+        };
+        let lines = self.properties(shows).into_iter().map(|property| (property.name, property.text));
+        let lines = lines.chain([("times".into(), of.times())]);
         let lines = lines.filter_map(|(name, value)| Some(format!("\n{name}: {}", value?)));
-        let text = format!("Run this command?{}", lines.collect::<String>());
+        let text = format!("{question}{}", lines.collect::<String>());
         (text.len() <= LONGEST_TEXT).then_some(text)
     }
 
     /// Everything of the call that changes what happens. What the operator chose for all calls is left out.
-    fn properties(&self, words: &[String], changes: &[&[String]]) -> [Property; 12] {
+    fn properties(&self, shows: Shows) -> Vec<Property> {
         let Self { proposal, terms, sandbox } = self;
         let Terms { tool, input, timeout, is_background, is_in_shell } = terms;
-        let quoted = |words: &[String]| words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ");
-        let program =
-            proposal.program().map(|program| (shown(&escape_os(program.as_os_str())), program.to_string_lossy()));
-        let (program_text, program) = program.unzip();
-        let directory = proposal.directory();
-        let earlier: Vec<String> = changes.iter().map(|words| quoted(words)).collect();
+        let (mut properties, env, reason, rule, of_rule) = match proposal {
+            Proposed::Command(proposal) => {
+                let rule = format!("the rule for `{}` in {}", proposal.rule().name, proposal.rule().origin);
+                let reason = proposal.reason().map(str::to_owned);
+                (of_command(proposal, shows), proposal.env(), reason, rule, proposal.rule().timeout)
+            }
+            Proposed::Line(line) => {
+                let reasons = Some(line.reasons().join("; ")).filter(|reasons| !reasons.is_empty());
+                (approved_line::properties(line, shows), &NO_VARIABLES, reasons, line.rules().join("; "), None)
+            }
+        };
         // The rule's timeout bounds what the call names.
-        let timeout = timeout.map(|named| bounded(Some(named), proposal.rule().timeout, named));
-        let EnvRule { set, unset } = proposal.env();
+        let timeout = timeout.map(|named| bounded(Some(named), of_rule, named));
+        let EnvRule { set, unset, accept: _ } = env;
         // Values may be secret, and are the operator's own.
         let names = set.keys().map(|name| format!("sets {}", shown(name)));
         let names: Vec<String> = names.chain(unset.iter().map(|name| format!("removes {}", shown(name)))).collect();
-        let rule = self.rule();
-        let property = |name, text, key, value| Property { name, text, key, value };
-        [
-            property("command", Some(quoted(words)), "argv", Some(json!(words))),
-            property("program", program_text, "program", Some(json!(program))),
-            property(
-                "directory",
-                Some(shown(&escape_os(directory.as_os_str()))),
-                "cwd",
-                Some(json!(directory.to_string_lossy())),
-            ),
-            property(
-                "earlier in this shell",
-                (!changes.is_empty()).then(|| earlier.join("; ")),
-                "shell_changes",
-                (!changes.is_empty()).then(|| json!(changes)),
-            ),
-            property("input", input.as_deref().map(shown), "input", input.as_ref().map(|input| json!(input))),
-            property(
+        properties.extend([
+            Property::new("input", input.as_deref().map(shown), "input", input.as_ref().map(|input| json!(input))),
+            Property::new(
                 "background",
                 is_background
                     .then(|| "yes: the call is answered when the command starts, and the command goes on".to_owned()),
                 "background",
                 is_background.then(|| json!(true)),
             ),
-            property(
+            Property::new(
                 "timeout",
                 timeout.map(|timeout| format!("{timeout:?}")),
                 "timeout_ms",
                 timeout.map(|timeout| json!(audit::milliseconds(timeout))),
             ),
-            property(
+            Property::new(
                 "environment",
                 (!names.is_empty()).then(|| names.join(", ")),
                 "env",
                 (!names.is_empty()).then(|| json!({"set": set.keys().collect::<Vec<_>>(), "unset": unset})),
             ),
-            property(
+            Property::new(
                 "reason",
-                proposal.reason().map(|reason| escape(reason).into_owned()),
+                reason.as_deref().map(|reason| escape(reason).into_owned()),
                 "reason",
-                Some(json!(proposal.reason())),
+                Some(json!(reason)),
             ),
-            property("rule", Some(escape(&rule).into_owned()), "rule", Some(json!(rule))),
-            property("sandbox", Some(sandbox.clone()), "sandbox", Some(json!(sandbox))),
-            property(
+            Property::new("rule", Some(escape(&rule).into_owned()), "rule", Some(json!(rule))),
+            Property::new("sandbox", Some(sandbox.clone()), "sandbox", Some(json!(sandbox))),
+            Property::new(
                 "tool",
                 is_in_shell.then(|| format!("{}, in the persistent shell", shown(tool))),
                 "tool",
                 Some(json!(tool)),
             ),
-        ]
+        ]);
+        properties
     }
 
     /// The JSON that the operator's program reads.
     pub(super) fn to_json(&self, client: Option<&Implementation>) -> Value {
         let client = client.map(|client| format!("{} {}", client.name, client.version));
         let client = client.map(|client| client.chars().take(LONGEST_CLIENT).collect::<String>());
-        let changes: Vec<&[String]> = self.proposal.changes().iter().map(|change| change.words.as_slice()).collect();
-        let properties = self.properties(self.proposal.words(), &changes).into_iter();
-        let members = properties.filter_map(|property| Some((property.key.to_owned(), property.value?)));
+        let properties = self.properties(Shows::All).into_iter();
+        let members = properties.filter_map(|property| Some((property.key?.to_owned(), property.value?)));
         members.chain([("client".to_owned(), json!(client))]).collect::<Map<String, Value>>().into()
     }
+}
 
-    fn rule(&self) -> String {
-        let rule = self.proposal.rule();
-        format!("the rule for `{}` in {}", rule.name, rule.origin)
+/// Which words are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    All,
+    /// Those that rules call secret are replaced.
+    NoSecrets,
+}
+
+static NO_VARIABLES: EnvRule = EnvRule { set: BTreeMap::new(), unset: Vec::new(), accept: BTreeMap::new() };
+
+/// The words of a command, and those of the changes before it.
+fn words_of(proposal: &Proposal, shows: Shows) -> (&[String], Vec<&[String]>) {
+    let changes = proposal.changes().iter();
+    match shows {
+        Shows::All => (proposal.words(), changes.map(|change| change.words.as_slice()).collect()),
+        Shows::NoSecrets => (proposal.shown_inserted(), changes.map(|change| change.shown.as_slice()).collect()),
     }
+}
+
+fn length_of(proposal: &Proposal, shows: Shows) -> usize {
+    let (words, changes) = words_of(proposal, shows);
+    changes.into_iter().flatten().chain(words).map(|word| word.len() + 3).sum()
+}
+
+/// The words in quotes.
+pub(super) fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What a person sees of one command.
+fn of_command(proposal: &Proposal, shows: Shows) -> Vec<Property> {
+    let (words, changes) = words_of(proposal, shows);
+    let program = proposal.program().map(|program| (shown(&escape_os(program.as_os_str())), program.to_string_lossy()));
+    let (program_text, program) = program.unzip();
+    let directory = proposal.directory();
+    let earlier: Vec<String> = changes.iter().map(|words| quoted(words)).collect();
+    vec![
+        Property::new("command", Some(quoted(words)), "argv", Some(json!(words))),
+        Property::new("program", program_text, "program", Some(json!(program))),
+        Property::new(
+            "directory",
+            Some(shown(&escape_os(directory.as_os_str()))),
+            "cwd",
+            Some(json!(directory.to_string_lossy())),
+        ),
+        Property::new(
+            "earlier in this shell",
+            (!changes.is_empty()).then(|| earlier.join("; ")),
+            "shell_changes",
+            (!changes.is_empty()).then(|| json!(changes)),
+        ),
+    ]
 }
 
 /// Which calls an answer is for.
@@ -310,7 +360,7 @@ pub(super) fn asked_about(words: &[&str]) -> CallToApprove {
     let Err(Refusal::NeedsApproval(proposal)) = decision.outcome else { panic!("{decision:?}") };
     let tool = "execute_process".to_owned();
     let terms = Terms { tool, input: None, timeout: None, is_background: false, is_in_shell: false };
-    CallToApprove { proposal: *proposal, terms, sandbox: "off".to_owned() }
+    CallToApprove { proposal: Proposed::Command(proposal), terms, sandbox: "off".to_owned() }
 }
 
 #[cfg(test)]

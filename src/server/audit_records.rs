@@ -8,6 +8,8 @@ use crate::audit::{Decided, Ended, Event, FileIdentity, Started, Stream, Verdict
 use crate::exec::{Captured, End, Limit, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
+#[cfg(unix)]
+use crate::policy::line::{PartDecision, PartOutcome};
 use crate::policy::{DescribedAt, Explanation, Refusal};
 use crate::text::{escape_os, time};
 use crate::tools::signal_name;
@@ -47,6 +49,7 @@ pub(super) fn decided_record(
         call,
         id: id.as_value().clone(),
         tool: tool.to_owned(),
+        part: None,
         argv: argv.to_vec(),
         cwd: explanation.directory.as_ref().map(|directory| escape_os(directory.as_os_str()).into_owned()),
         input: None,
@@ -70,7 +73,10 @@ fn described(DescribedAt { level, origin }: &DescribedAt) -> String {
 }
 
 /// The start of a command, as it is recorded.
-pub(super) fn started_event(call: u64, StartedCommand { pid, program, file, sha256 }: &StartedCommand) -> Event {
+pub(super) fn started_event(
+    (call, part): (u64, Option<usize>),
+    StartedCommand { pid, program, file, sha256 }: &StartedCommand,
+) -> Event {
     let program = Some(escape_os(program.as_os_str()).into_owned());
     let identity = file.as_ref().map(|file| {
         let numbers = file.numbers();
@@ -78,7 +84,37 @@ pub(super) fn started_event(call: u64, StartedCommand { pid, program, file, sha2
         let sha256 = sha256.map(|sha256| Sha256::from_bytes(sha256).to_string());
         FileIdentity { device: numbers.device, inode: numbers.inode, size: numbers.size, modified, sha256 }
     });
-    Event::Started(Started { call, program, identity, pid: *pid })
+    Event::Started(Started { call, part, program, identity, pid: *pid })
+}
+
+/// The end of a process of a line, as it is recorded.
+pub(super) fn part_ended(call: u64, part: usize, end: End) -> Event {
+    let mut ended = Ended { call, part: Some(part), ..Ended::default() };
+    put_end(&mut ended, end);
+    Event::Ended(ended)
+}
+
+fn put_end(ended: &mut Ended, end: End) {
+    match end {
+        End::Exited(code) => ended.exit_code = Some(code),
+        End::Signaled(number) => ended.signal = Some(signal_name(number)),
+        End::TimedOut(_) => ended.timed_out = true,
+        End::Stopped => ended.cancelled = true,
+    }
+}
+
+/// The decision on a part of a line, as it is recorded.
+#[cfg(unix)]
+pub(super) fn part_record(call: (u64, &RequestId, &str), part: &PartDecision) -> Option<Decided> {
+    let decided = decided_record(call, &part.explanation, None, None);
+    let (decision, reason) = match &part.outcome {
+        PartOutcome::Allowed => (Verdict::Allowed, None),
+        PartOutcome::Ask => (Verdict::Ask, None),
+        PartOutcome::Refused(why) => (Verdict::Refused, Some(why.clone())),
+        // It is recorded when its turn comes.
+        PartOutcome::AtItsTurn => return None,
+    };
+    Some(Decided { part: Some(part.number), decision, reason, ..decided })
 }
 
 /// The end of a call, as it is recorded.
@@ -91,12 +127,7 @@ pub(super) fn ended_record(CallEnded { key, how, facts, .. }: &CallEnded) -> End
     match how {
         HowEnded::Ran { end, elapsed, .. } => {
             ended.duration_ms = milliseconds(*elapsed);
-            match end {
-                End::Exited(code) => ended.exit_code = Some(*code),
-                End::Signaled(number) => ended.signal = Some(signal_name(*number)),
-                End::TimedOut(_) => ended.timed_out = true,
-                End::Stopped => ended.cancelled = true,
-            }
+            put_end(&mut ended, *end);
         }
         HowEnded::Failed(why) => ended.error = Some(why.clone()),
     }

@@ -259,8 +259,21 @@ impl Auditor {
     }
 
     /// Records the start of a command.
-    pub(super) fn started(&mut self, call: u64, started: &StartedCommand) {
-        self.record(|| started_event(call, started));
+    pub(super) fn started(&mut self, call: u64, part: Option<usize>, started: &StartedCommand) {
+        self.record(|| started_event((call, part), started));
+    }
+
+    /// Records decisions on parts of a line, before they run.
+    ///
+    /// # Errors
+    /// [`NotRun::NotRecorded`].
+    pub(super) fn decided_parts(&mut self, made: Vec<Decided>) -> Result<(), NotRun> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        self.write_waiting();
+        let events: Vec<Event> = made.into_iter().map(Event::Decided).collect();
+        self.write_all(&events).map_or(Ok(()), |why| Err(NotRun::NotRecorded { why }))
     }
 
     /// Keeps the end of a call, to record it once the call is answered.
@@ -270,7 +283,7 @@ impl Auditor {
         }
         self.begun.remove(&ended.key);
         if let Some(started) = ended.facts.as_ref().and_then(|facts| facts.started.as_ref()) {
-            self.waiting.push(started_event(ended.key, started));
+            self.waiting.push(started_event((ended.key, None), started));
         }
         self.waiting.push(Event::Ended(ended_record(ended)));
     }

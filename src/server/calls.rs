@@ -210,7 +210,7 @@ impl Server<'_> {
         };
         call.pending.description = tool_call.describe(|| {
             let tool = Fields::default().ours("tool", tool_call.tool).and(&decided.1);
-            tool.directory(asked.proposal.directory())
+            tool.directory(&asked.proposal.directory())
         });
         if let (Some(ttl), true, None) = (self.parts.task_ttl(), is_background, call.pending.reply.task()) {
             if call.pending.feedback.takes_tasks() {

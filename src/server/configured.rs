@@ -1,5 +1,7 @@
 //! Makes what a server needs from single settings of the configuration.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +11,10 @@ use super::anchor::AnchorSettings;
 use super::asker::AskSettings;
 use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
-use crate::exec::{Environment, OperatorProgram, Variable, changes_reading};
+use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable, changes_reading};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
 use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
-use crate::policy::{AllowList, DirectorySettings, Program, Programs, Protected, Roots, SearchPath};
+use crate::policy::{AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath};
 use crate::sandbox::Level;
 use crate::text::escape;
 use crate::tools::DescribedCommand;
@@ -161,7 +163,7 @@ fn operators_program(
     let mut environment = config.surroundings.variables.clone();
     environment.insert("PATH".into(), search_path.to_variable());
     // `PWD` names the server's directory, and the program runs in another one.
-    environment.remove(std::ffi::OsStr::new("PWD"));
+    environment.remove(OsStr::new("PWD"));
     let name = words.first().map_or("", String::as_str);
     let program = programs.find_listed(name).filter(Program::is_executable);
     let program = program.ok_or_else(|| format!("`{name}` of `{flag}` was not found, or can't be executed"))?;
@@ -189,4 +191,24 @@ pub(super) fn variable(entry: &EnvEntry) -> Variable {
         EnvEntry::Pass(name) => Variable::Pass(name.clone()),
         EnvEntry::Set(name, value) => Variable::Set(name.clone(), value.into()),
     }
+}
+
+/// What applies to lines. Their words may hold only the variables that the server makes itself, with the values that commands get:
+/// what the operator names or passes on may be a secret.
+pub(super) fn line_rules(config: &Config, environment: &Environment, path: OsString) -> LineRules {
+    let own = Environment::new(&EnvironmentSettings {
+        inherited: config.surroundings.variables.clone(),
+        inherit_all: false,
+        variables: Vec::new(),
+        path,
+    });
+    let is_named = |name: &str| {
+        config.env.value.iter().any(|entry| match entry {
+            EnvEntry::Pass(named) | EnvEntry::Set(named, _) => named == name,
+        })
+    };
+    let given: BTreeMap<&OsStr, &OsStr> = environment.variables().collect();
+    let same = own.variables().filter(|(name, value)| given.get(name) == Some(value));
+    let texts = same.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    LineRules { lines: config.lines.value, variables: texts.filter(|(name, _)| !is_named(name)).collect() }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::anchor::Anchor;
+use super::audit_records::part_ended;
 use super::auditor::Auditor;
 use super::event::{Deadline, Event};
 use super::questions::SessionEnd;
@@ -131,7 +132,8 @@ impl Server<'_> {
         self.inbox.after(within, Deadline::Ended);
         while are_waited_for(&self.audit) {
             match self.inbox.next() {
-                Some(Event::Started { key, started }) => self.audit.started(key, &started),
+                Some(Event::Started { key, part, started }) => self.audit.started(key, part, &started),
+                Some(Event::PartEnded { key, part, end }) => self.audit.record(|| part_ended(key, part, end)),
                 Some(Event::Ended(ended)) => self.audit.ended(&ended),
                 Some(Event::Deadline(Deadline::Ended)) | None => break,
                 Some(_) => {}

@@ -1,10 +1,11 @@
 //! Everything that the loop handles, as one closed enum, and the reports of the other threads that it carries.
 
 use std::io;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::approval::Answer;
-use crate::audit::Stream;
+use crate::audit::{Decided, Stream};
 use crate::exec::{End, Host, Limit, Looked, StartedCommand};
 use crate::jsonrpc::Line;
 use crate::shell::ShellDirectory;
@@ -25,8 +26,14 @@ pub(crate) enum Event {
     PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
-    /// The command of a call has started.
-    Started { key: u64, started: Box<StartedCommand> },
+    /// The command of a call has started; `part` is its number in a line.
+    Started { key: u64, part: Option<usize>, started: Box<StartedCommand> },
+    /// The parts of a line that were decided on at their turn, which run only once they are recorded.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no lines are run there"))]
+    PartsDecided(PartsDecided),
+    /// A process of a line has ended.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "no lines are run there"))]
+    PartEnded { key: u64, part: usize, end: End },
     /// A call is still running. Dropped if the channel is full, so that no worker waits for the loop.
     Progress(Progress),
     /// The operator's program has asked a person this question, and has ended; `said` is what it wrote to standard error.
@@ -77,6 +84,15 @@ pub(crate) enum Deadline {
     Read(u64),
     /// The task of this number expires.
     Task(u64),
+}
+
+/// The parts of a line that were decided on at their turn.
+#[derive(Debug)]
+pub(crate) struct PartsDecided {
+    /// The records, in their order.
+    pub records: Vec<Decided>,
+    /// Takes why they can't be recorded, if so.
+    pub answer: SyncSender<Result<(), String>>,
 }
 
 /// A call whose command has ended, or could not be run.

@@ -1,6 +1,8 @@
 //! Finds out what the available tools would decide about a command, without running anything.
 
-use crate::policy::{Approved, CommandLine, Policy, Requested, Verdict, WorkingDirectory};
+use crate::lines::Line;
+use crate::policy::line::{LineDecision, ReadLine, RequestedLine};
+use crate::policy::{Approved, CommandLine, Explanation, Lines, Policy, Refusal, Requested, Verdict, WorkingDirectory};
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellArguments, ShellDecision, ShellDirectories, decide};
 use crate::tools::WhichTools;
@@ -14,6 +16,26 @@ pub enum Asked {
     Words(String, Vec<String>),
 }
 
+/// What would be decided on a line, before anything of it runs; `None` if the text is none of several commands.
+pub(super) fn examine_line(policy: &Policy, text: &str, cwd: Option<&str>, has_input: bool) -> Option<LineDecision> {
+    match policy.read_line(text).ok().filter(|_| policy.lines() != Lines::Off)? {
+        ReadLine::Command(_) => None,
+        ReadLine::Line(line) => Some(plan(policy, line, text, cwd, has_input)),
+    }
+}
+
+fn plan(policy: &Policy, line: Line, text: &str, cwd: Option<&str>, has_input: bool) -> LineDecision {
+    let asked = RequestedLine { line, text, cwd, has_input, approved: None, before: &[] };
+    policy.plan(policy.directories(), asked)
+}
+
+/// The decision on a line as a whole.
+fn of_line(decision: LineDecision) -> Verdict {
+    let words = decision.parts.iter().flat_map(|part| part.explanation.words.clone()).collect();
+    let refusal = decision.outcome.err().map(|refusal| Refusal::Line(Box::new(refusal)));
+    Verdict { explanation: Explanation { words, ..Explanation::default() }, refusal }
+}
+
 /// Decides as for a call: of the persistent shell if all tools run there, else of one process.
 pub(super) fn examine(
     policy: &Policy,
@@ -25,6 +47,11 @@ pub(super) fn examine(
 ) -> Verdict {
     if which.has_execute() {
         let command = match asked {
+            Asked::Line(line) if policy.lines() != Lines::Off => match policy.read_line(&line) {
+                Ok(ReadLine::Command(command)) => Ok(command),
+                Ok(ReadLine::Line(read)) => return of_line(plan(policy, read, &line, cwd, has_input)),
+                Err(error) => Err(error),
+            },
             Asked::Line(line) => CommandLine::parse(&line),
             Asked::Words(first, arguments) => CommandLine::from_process(first, arguments),
         };

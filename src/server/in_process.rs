@@ -1,5 +1,8 @@
 //! A call without a loop, for a program that embeds the tools and has no client.
 
+#[cfg(unix)]
+mod line;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,8 +14,9 @@ use super::observer::{CommandOutcome, Decided};
 use super::parts::Parts;
 use crate::exec::{ExecError, Executor, Invocation, Limits, Output, StopSignal, stop};
 use crate::mcp::CallToolResult;
+use crate::policy::line::ReadLine;
 use crate::policy::{Approved, Refusal, Requested};
-use crate::tools::{ArgumentError, Call, Called, execute_result};
+use crate::tools::{ArgumentError, Call, Called, Written, execute_result};
 
 /// Why a call has no result. If a command exits with an error or runs into its deadline, that is a result.
 #[derive(Debug, Error)]
@@ -113,7 +117,7 @@ impl Parts {
             return Err(CallError::UnknownTool { name: tool.to_owned(), known });
         };
         // Without a loop there is no background: the call is answered at its end.
-        let Call { command, cwd, input, timeout, is_background: _, is_fed: _ } =
+        let Call { command, only_reads, cwd, input, timeout, is_background: _, is_fed: _ } =
             match self.toolbox.read(kind, arguments)? {
                 Called::Execute(call) => call,
                 Called::Done(result) => return Ok(result),
@@ -123,6 +127,26 @@ impl Parts {
             return Err(CallError::NotRecorded);
         }
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let command = match command {
+            Written::Command(command) => command,
+            Written::Line(text) => match self.policy.read_line(&text) {
+                Ok(ReadLine::Command(command)) if only_reads => {
+                    self.toolbox.check_read_only(&command)?;
+                    Ok(command)
+                }
+                Ok(ReadLine::Command(command)) => Ok(command),
+                #[cfg(unix)]
+                Ok(ReadLine::Line(line)) => {
+                    let cwd = cwd.as_deref();
+                    let called =
+                        line::LineAlone { call, tool, line, text: &text, cwd, input, timeout, only_reads, stop };
+                    return self.run_line(called);
+                }
+                #[cfg(not(unix))]
+                Ok(ReadLine::Line(_)) => return Err(CallError::Exec(ExecError::NoLines)),
+                Err(error) => Err(error),
+            },
+        };
         let requested =
             Requested { command, cwd: cwd.as_deref(), has_input: input.is_some(), approved: Approved::default() };
         let decision = self.policy.evaluate(self.policy.directories(), requested);

@@ -47,7 +47,7 @@ impl Server<'_> {
         // Before the decision that follows from it.
         self.audit.record(|| answer.to_record(key, channel, waited));
         let line = tool_call.describe(|| {
-            let call = Fields::of_call(&request.id).ours("tool", tool_call.tool).command(asked.proposal.shown());
+            let call = Fields::of_call(&request.id).ours("tool", tool_call.tool).command(&asked.proposal.shown());
             told(call, channel, &answer, waited)
         });
         self.log.write(LogLevel::Info, line.as_str());
@@ -113,7 +113,7 @@ impl Server<'_> {
         let Closed { asked, call, since } = closed;
         let (channel, waited) = (Channel::Client, since.elapsed());
         self.questions.observer.answered(&QuestionAnswered { call: *call, channel, answer, waited });
-        let line = Fields::default().ours("tool", &asked.terms.tool).command(asked.proposal.shown());
+        let line = Fields::default().ours("tool", &asked.terms.tool).command(&asked.proposal.shown());
         self.audit.record(|| answer.to_record(*call, channel, waited));
         self.log.write(LogLevel::Info, told(line, channel, answer, waited).as_str());
     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use super::audit_records::stream;
 use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
+#[cfg(unix)]
+use super::late_parts::Made;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
 use crate::exec::{
     ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
@@ -74,6 +76,9 @@ pub(super) struct RunsWith {
     pub executor: Arc<dyn Executor>,
     pub report: ReportSettings,
     pub observer: Arc<dyn Observer>,
+    /// What decides on the parts of lines.
+    #[cfg(unix)]
+    pub parts: Arc<Made>,
 }
 
 /// What is needed to report the end of a command.
@@ -140,12 +145,17 @@ impl Ending {
                 (execute_result(output, literal_pattern, &success, &report), HowEnded::Ran { end, elapsed, hint })
             }
             Ok(Err(error)) => (failure(&word, &error), HowEnded::Failed(error.to_string())),
-            Err(_) => {
-                let sentence = "the server failed while it ran the command; its log says more".to_owned();
-                (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
-            }
+            Err(_) => Self::panicked(),
         };
         CallEnded { key, result: result.encode(revision), how, shell: None, facts }
+    }
+}
+
+impl Ending {
+    /// What a panic comes to.
+    pub(super) fn panicked() -> (CallToolResult, HowEnded) {
+        let sentence = "the server failed while it ran the command; its log says more".to_owned();
+        (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
     }
 }
 
@@ -179,7 +189,7 @@ pub(super) fn take_start(kept: &Untold) -> Option<StartedCommand> {
 /// reports the start too.
 pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnStart {
     OnStart(Box::new(move |started| {
-        let sent = events.try_send(Event::Started { key, started: Box::new(started) });
+        let sent = events.try_send(Event::Started { key, part: None, started: Box::new(started) });
         if let Some(Event::Started { started, .. }) = sent.err().map(|event| *event) {
             *untold.lock().unwrap_or_else(PoisonError::into_inner) = Some(*started);
         }
@@ -209,6 +219,7 @@ fn failure(word: &str, error: &ExecError) -> CallToolResult {
         | ExecError::TooLong { .. }
         | ExecError::Limits { .. }
         | ExecError::Confine { .. }
+        | ExecError::NoLines
         | ExecError::Lost { .. } => {
             format!("command {word} failed: {error}")
         }

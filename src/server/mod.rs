@@ -35,6 +35,8 @@ mod job;
 mod kept;
 mod late_parts;
 mod leftovers;
+#[cfg(unix)]
+mod line_job;
 mod listed_tools;
 mod log;
 mod messages;

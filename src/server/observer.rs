@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::approval::{Answer, Channel};
 use crate::exec::{ExecError, Output};
-use crate::policy::{Explanation, Proposal, Refusal};
+use crate::policy::line::Proposed;
+use crate::policy::{Explanation, Refusal};
 
 /// Is told about every decision, and about the end of every command that was started. It is called from several threads
 /// concurrently, and the call waits until it returns.
@@ -55,7 +56,7 @@ pub struct QuestionAsked<'a> {
     /// The tool that was called.
     pub tool: &'a str,
     /// What would run.
-    pub proposal: &'a Proposal,
+    pub proposal: &'a Proposed,
     /// Who asks.
     pub channel: Channel,
 }

@@ -232,7 +232,7 @@ mod tests {
         assert!(outgoing.resume(params(&call)).unwrap().is_none());
         let same = json!({"arguments": {"cwd": "/", "command": "ls"}, "name": "execute_command", "inputResponses": {}});
         let closed = outgoing.resume(params(&retried(&same, &state))).unwrap().unwrap();
-        assert_eq!((closed.asked.proposal.words(), closed.call), (&["echo".to_owned(), "hi".to_owned()][..], 1));
+        assert_eq!((closed.asked.proposal.shown(), closed.call), (vec!["echo".to_owned(), "hi".to_owned()], 1));
         assert!(outgoing.resume(params(&retried(&same, &state))).is_err(), "it was used");
         // A state that is shown for another call is gone as well.
         let state = asked(&mut outgoing, &call, &budget);

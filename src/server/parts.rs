@@ -10,7 +10,7 @@ use super::asker::AskSettings;
 use super::audit_plan::AuditPlan;
 use super::configured;
 use super::confinement::Confinement;
-use super::examine::{Asked, examine};
+use super::examine::{Asked, examine, examine_line};
 use super::not_started::NotStarted;
 use super::observer::{Observer, Unobserved};
 use crate::config::{Config, LogLevel, RootsMode, Source};
@@ -19,6 +19,7 @@ use crate::exec::{
 };
 use crate::integrity::{CommandPaths, Guard, Replaceable, Trust, Untrusted};
 use crate::mcp::TaskSupport;
+use crate::policy::line::LineDecision;
 use crate::policy::rules::{CommandRule, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
 use crate::sandbox::Sandbox;
@@ -107,6 +108,7 @@ impl Parts {
             variables: config.env.value.iter().map(configured::variable).collect(),
             path: search_path.to_variable(),
         });
+        let line_rules = configured::line_rules(config, &environment, search_path.to_variable());
         let unset_for_rules = configured::unset_for_rules(config, &allow);
         let paths = configured::command_paths(&environment, &allow);
         let (mut confinement, sandbox, rules) =
@@ -117,6 +119,7 @@ impl Parts {
             entries: allow.names().to_vec(),
             allows_any: allow.allows_any(),
             allows_project: allow.allows_project(),
+            lines: config.lines.value,
             described: configured::described(&allow),
             read_only: configured::read_only(config, &allow),
             timeout: config.timeout.value,
@@ -166,7 +169,8 @@ impl Parts {
             paths,
             policy: Policy::new(allow, directories, programs)
                 .with_guard(guard)
-                .with_line_env(config.line_env.value.clone()),
+                .with_line_env(config.line_env.value.clone())
+                .with_lines(line_rules),
             executor: Arc::new(match sandbox.clone() {
                 Some(sandbox) => processes.with_sandbox(sandbox),
                 None => processes,
@@ -255,6 +259,14 @@ impl Parts {
     /// The same for a call that brings something to read on standard input.
     pub fn examine_with_input(&self, asked: Asked, directory: Option<&str>) -> Verdict {
         self.examined(asked, directory, true)
+    }
+
+    /// What would be decided on a line of several commands; `None` if the text is none, or if lines are off.
+    pub(crate) fn examine_line(&self, text: &str, directory: Option<&str>, has_input: bool) -> Option<LineDecision> {
+        if !self.toolbox.which().has_execute() {
+            return None;
+        }
+        examine_line(&self.policy, text, directory, has_input)
     }
 
     fn examined(&self, asked: Asked, directory: Option<&str>, has_input: bool) -> Verdict {

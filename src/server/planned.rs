@@ -1,5 +1,8 @@
 //! What the policy decides about a call, and the work that follows from it.
 
+#[cfg(unix)]
+mod line;
+
 use std::sync::Arc;
 
 use super::approval::{CallToApprove, Terms};
@@ -18,12 +21,15 @@ use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::jsonrpc::RequestId;
+#[cfg(not(unix))]
+use crate::policy::CommandLineError;
+use crate::policy::line::{Proposed, ReadLine};
 use crate::policy::{
     Approved, Decision, Directories, Explanation, Proposal, Refusal, Requested, ShellCommand, bounded,
 };
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
-use crate::tools::{Call, ShellCall, ShellCommandFacts, ShellRequest};
+use crate::tools::{Call, ShellCall, ShellCommandFacts, ShellRequest, Written};
 
 /// A call that may run.
 pub(super) struct Planned {
@@ -62,7 +68,8 @@ impl CommandCall {
     /// and a sandbox follows the roots, so these calls always need them.
     pub(super) fn needs_roots(&self, parts: &Parts) -> bool {
         let names_directory = match self {
-            Self::Process(call) => call.cwd.is_some(),
+            // A line may change its directory, and name files anywhere.
+            Self::Process(call) => call.cwd.is_some() || matches!(call.command, Written::Line(_)),
             Self::Shell(_) => true,
         };
         names_directory
@@ -109,15 +116,37 @@ impl Deciding<'_> {
     /// Decides on a call that runs one process.
     fn process(&mut self, call: Call, directories: Option<&Directories>) -> Result<Planned, Stopped> {
         let (parts, tool_call) = (self.parts, self.tool_call);
-        let Call { command, cwd, input, timeout, is_background, is_fed } = call;
+        let Call { command, only_reads, cwd, input, timeout, is_background, is_fed } = call;
         let asked_timeout = timeout;
         // Also shown to the person who approves the call, since it may run that much longer.
         let timeout = timeout.or(is_background.then_some(parts.max_background));
         let directories = directories.unwrap_or(parts.policy.directories());
         let tool = tool_call.tool.to_owned();
         let terms = Terms { tool, input, timeout, is_background, is_in_shell: false };
-        let before = self.questions.remembered(&terms);
-        let approved = Approved { now: self.approved_on(&terms), before: &before };
+        let command = match command {
+            Written::Command(command) => command,
+            Written::Line(text) => match parts.policy.read_line(&text) {
+                #[cfg(unix)]
+                Ok(ReadLine::Line(line)) => {
+                    let called = line::CalledLine { line, text, cwd, is_background, only_reads };
+                    return self.line(called, terms, directories);
+                }
+                // A server with lines does not start there.
+                #[cfg(not(unix))]
+                Ok(ReadLine::Line(_)) => Err(CommandLineError::Empty),
+                Ok(ReadLine::Command(command)) => {
+                    if only_reads {
+                        parts.toolbox.check_read_only(&command)?;
+                    }
+                    Ok(command)
+                }
+                Err(error) => Err(error),
+            },
+        };
+        let remembered = self.questions.remembered(&terms);
+        let before: Vec<&Proposal> = remembered.iter().filter_map(|before| before.command()).collect();
+        let approved = self.approved_on(&terms).and_then(Proposed::command);
+        let approved = Approved { now: approved, before: &before };
         let requested = Requested { command, cwd: cwd.as_deref(), has_input: terms.input.is_some(), approved };
         let Decision { explanation, outcome } = parts.policy.evaluate(directories, requested);
         self.tell(&explanation, outcome.as_ref().err(), |call| {
@@ -253,11 +282,11 @@ impl Deciding<'_> {
         if !command.rule().is_some_and(|rule| rule.asks()) {
             return Ok(command);
         }
-        if let Some(approved) = self.approved_on(terms) {
+        if let Some(approved) = self.approved_on(terms).and_then(Proposed::command) {
             return Ok(command.approved(approved.clone()));
         }
         let Err(Refusal::NeedsApproval(proposal)) = self.shell.check(&command, directories) else { return Ok(command) };
-        let mut before = self.questions.remembered(terms).into_iter();
+        let mut before = self.questions.remembered(terms).into_iter().filter_map(Proposed::command);
         match before.find(|before| before.is_same(&proposal)) {
             Some(before) => Ok(command.approved(before.clone())),
             None => Err(Refusal::NeedsApproval(proposal)),
@@ -265,7 +294,7 @@ impl Deciding<'_> {
     }
 
     /// What a person approved for this very call, if it still comes on the terms that were shown.
-    fn approved_on(&self, terms: &Terms) -> Option<&Proposal> {
+    pub(super) fn approved_on(&self, terms: &Terms) -> Option<&Proposed> {
         self.approved.filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal)
     }
 
@@ -289,6 +318,6 @@ impl Deciding<'_> {
     fn stopped(&self, refusal: Refusal, terms: Terms) -> Stopped {
         let Refusal::NeedsApproval(proposal) = refusal else { return refusal.into() };
         let sandbox = self.parts.confinement.describe_for(proposal.rule());
-        Stopped::Asks(Box::new(CallToApprove { proposal: *proposal, terms, sandbox }))
+        Stopped::Asks(Box::new(CallToApprove { proposal: Proposed::Command(proposal), terms, sandbox }))
     }
 }

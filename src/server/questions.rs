@@ -19,7 +19,7 @@ use super::session::RequestContext;
 use crate::audit;
 use crate::exec::OperatorProgram;
 use crate::mcp::has_form_elicitation;
-use crate::policy::Proposal;
+use crate::policy::line::Proposed;
 
 /// The most questions that are open at the same time.
 pub(super) const MOST_OPEN: usize = 16;
@@ -155,7 +155,7 @@ impl Questions {
     }
 
     /// The calls on these terms that were approved until the session ends.
-    pub(super) fn remembered(&self, terms: &Terms) -> Vec<&Proposal> {
+    pub(super) fn remembered(&self, terms: &Terms) -> Vec<&Proposed> {
         self.remembered.iter().filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal).collect()
     }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::anchor::Anchor;
 use super::approval::Answer;
 use super::asker::Asker;
+use super::audit_records::part_ended;
 use super::auditor::Auditor;
-use super::event::{Deadline, Event, Progress};
+use super::event::{Deadline, Event, PartsDecided, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
 use super::job::RunsWith;
 use super::kept::KeptCalls;
@@ -120,6 +121,8 @@ impl<'o> Server<'o> {
             executor: Arc::clone(&made.executor),
             report: made.report.clone(),
             observer: Arc::clone(&made.observer),
+            #[cfg(unix)]
+            parts: Arc::clone(&made),
         };
         let workers = Workers::new(with, events.clone());
         let asker = Asker::new(events.clone());
@@ -292,7 +295,9 @@ impl<'o> Server<'o> {
                 self.end_everything();
             }
             Event::PartsMade => self.tell_of_parts(),
-            Event::Started { key, started } => self.audit.started(key, &started),
+            Event::Started { key, part, started } => self.audit.started(key, part, &started),
+            Event::PartsDecided(decided) => self.record_parts(decided),
+            Event::PartEnded { key, part, end } => self.audit.record(|| part_ended(key, part, end)),
             Event::NotAnchored(why) => self.log.write(LogLevel::Error, &not_anchored(&why)),
             Event::Ended(ended) => self.call_ended(ended),
             Event::Looked(looked) => self.looked(looked),
@@ -304,6 +309,13 @@ impl<'o> Server<'o> {
             Event::Answered { number, answer, said } => self.program_answered(number, &answer, &said),
             Event::Deadline(deadline) => self.passed(deadline),
         }
+    }
+
+    /// Records what was decided on the parts of a line at their turn, and tells the line whether that could be done.
+    fn record_parts(&mut self, PartsDecided { records, answer }: PartsDecided) {
+        let recorded = self.audit.decided_parts(records).map_err(|why| why.to_string());
+        // A line that was ended does not wait for it.
+        let _ = answer.send(recorded);
     }
 
     fn passed(&mut self, deadline: Deadline) {

@@ -66,6 +66,12 @@ impl Server<'_> {
                 job.feed = kept.map(|call| Arc::clone(call.feed.insert(Arc::default())));
                 self.workers.run(job)
             }
+            #[cfg(unix)]
+            Work::Line(mut job) => {
+                let words = std::mem::take(&mut job.shown);
+                job.spool = self.parts.keeper().map(|keeper| self.kept.begin(key, keeper, &words, lane));
+                self.workers.run_line(job)
+            }
             Work::Shell(mut turn) => {
                 // A call that runs no command prints nothing.
                 let keeper = self.parts.keeper().filter(|_| !turn.shown.is_empty());
@@ -73,7 +79,7 @@ impl Server<'_> {
                 let started = if self.audit.is_on() { turn.started() } else { None };
                 let begun = self.shell.begin(*turn, self.parts.policy.directories());
                 if let Some(started) = started.filter(|_| begun.is_ok()) {
-                    self.audit.started(key, &started);
+                    self.audit.started(key, None, &started);
                 }
                 begun
             }

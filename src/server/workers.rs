@@ -10,11 +10,32 @@ use std::sync::mpsc::{self, Sender};
 use super::event::{CallEnded, Event};
 use super::inbox::EventSender;
 use super::job::{Job, RunsWith, Untold, take_start, tell_start};
+#[cfg(unix)]
+use super::line_job::LineJob;
 use super::not_run::NotRun;
+#[cfg(unix)]
+use crate::exec::is_worn;
 use crate::exec::{Executor, Stop, StopSignal, own_children, stop};
 
-/// A command to run, and what stops it.
-type Assignment = (Box<Job>, StopSignal);
+/// What a thread runs.
+enum Runs {
+    Command(Box<Job>),
+    #[cfg(unix)]
+    Line(Box<LineJob>),
+}
+
+/// What to run, and what stops it.
+type Assignment = (Runs, StopSignal);
+
+/// Which threads run a call: those of a rule with a sandbox or limits of its own, those of lines, which no sandbox confines, or
+/// those of all others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Pool {
+    Common,
+    OfRule(String),
+    #[cfg(unix)]
+    OfLines,
+}
 
 /// How a thread gets its assignments.
 type Assignments = Sender<Assignment>;
@@ -25,10 +46,10 @@ type Assignments = Sender<Assignment>;
 pub(super) struct Workers {
     with: Box<dyn Fn() -> RunsWith>,
     events: EventSender,
-    /// Idle threads, by the command whose rule they are for; `None` for all others.
-    idle: HashMap<Option<String>, Vec<Assignments>>,
+    /// Idle threads.
+    idle: HashMap<Pool, Vec<Assignments>>,
     /// Threads that run a call, by the number of the call.
-    busy: HashMap<u64, (Option<String>, Assignments)>,
+    busy: HashMap<u64, (Pool, Assignments)>,
 }
 
 impl Workers {
@@ -51,26 +72,41 @@ impl Workers {
     fn run_on_thread(&mut self, job: Box<Job>, signal: StopSignal) -> io::Result<()> {
         let of_rule =
             job.command.rule().and_then(|rule| Some((rule.name.clone(), (self.with)().executor.for_rule(rule)?)));
-        let (rule, executor) = of_rule.map_or((None, None), |(rule, executor)| (Some(rule), Some(executor)));
-        self.give(job.key, rule, executor, (job, signal))
+        let (pool, executor) = match of_rule {
+            Some((rule, executor)) => (Pool::OfRule(rule), Some(executor)),
+            None => (Pool::Common, None),
+        };
+        self.give(job.key, pool, executor, (Runs::Command(job), signal))
+    }
+
+    /// Begins a line; returns what ends it.
+    ///
+    /// # Errors
+    /// [`NotRun::NoPipe`] and [`NotRun::NoThread`].
+    #[cfg(unix)]
+    pub(super) fn run_line(&mut self, job: Box<LineJob>) -> Result<Stop, NotRun> {
+        let (stop, signal) = stop().map_err(|source| NotRun::NoPipe { source })?;
+        let given = self.give(job.key, Pool::OfLines, None, (Runs::Line(job), signal));
+        given.map_err(|source| NotRun::NoThread { source })?;
+        Ok(stop)
     }
 
     /// Gives the assignment to an idle thread, or to a new one.
     fn give(
         &mut self,
         key: u64,
-        rule: Option<String>,
+        pool: Pool,
         executor: Option<Arc<dyn Executor>>,
         mut assignment: Assignment,
     ) -> io::Result<()> {
         loop {
-            let assignments = match self.idle.get_mut(&rule).and_then(Vec::pop) {
+            let assignments = match self.idle.get_mut(&pool).and_then(Vec::pop) {
                 Some(assignments) => assignments,
                 None => self.start(executor.clone())?,
             };
             match assignments.send(assignment) {
                 Ok(()) => {
-                    self.busy.insert(key, (rule, assignments));
+                    self.busy.insert(key, (pool, assignments));
                     return Ok(());
                 }
                 // That thread has ended.
@@ -88,8 +124,12 @@ impl Workers {
         let work = move || {
             own_children();
             while let Ok((job, signal)) = receiver.recv() {
-                let ended = run(&with, &events, *job, signal);
-                if with.executor.has_worn_thread() {
+                let (ended, is_worn) = match job {
+                    Runs::Command(job) => (run(&with, &events, *job, signal), with.executor.has_worn_thread()),
+                    #[cfg(unix)]
+                    Runs::Line(job) => (job.run(&with, &events, signal), is_worn()),
+                };
+                if is_worn {
                     // Dropped first, so that the loop can't give this thread another assignment.
                     drop(receiver);
                     events.send(Event::Ended(ended));
@@ -106,8 +146,8 @@ impl Workers {
 
     /// Takes back the thread of a call that has ended.
     pub(super) fn release(&mut self, key: u64) {
-        if let Some((rule, assignments)) = self.busy.remove(&key) {
-            self.idle.entry(rule).or_default().push(assignments);
+        if let Some((pool, assignments)) = self.busy.remove(&key) {
+            self.idle.entry(pool).or_default().push(assignments);
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{BackgroundSettings, ExecuteTool, ToolSettings, command_result};
 use crate::mcp::{TaskSupport, Tool, ToolAnnotations};
+use crate::policy::Lines;
 use crate::text::counted;
 
 /// Makes the entry of the list for one tool.
@@ -77,10 +78,10 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
     format!(
         "{what}\n\
          ONLY for non-interactive commands: interactive commands are not supported, and nobody can answer a prompt.\n\
-         There is no shell: operators (&&, |, ;, >, $(...)), globs and variables do not work; quote such characters to \
-         pass them literally. Choose the directory with `cwd`, not with cd.\n\
+         {}\n\
          Limits: {} a call unless `timeout_ms` says otherwise (at most {}); {}.{}{}\n\
          Allowed commands: {}.{}",
+        of_lines(settings.lines),
         duration(settings.timeout),
         duration(settings.max_timeout),
         output_bound(settings.max_output),
@@ -89,6 +90,26 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
         shortened_list(&settings.allowed, MOST_NAMES, "see `list_commands`"),
         super::list::synopses(settings),
     )
+}
+
+/// What a model has to know about operators.
+fn of_lines(lines: Lines) -> &'static str {
+    match lines {
+        Lines::Off => {
+            "There is no shell: operators (&&, |, ;, >, $(...)), globs and variables do not work; quote such characters to \
+             pass them literally. Choose the directory with `cwd`, not with cd."
+        }
+        Lines::On => {
+            "Lines as in bash work, each command decided on its own: |, &&, ||, ;, ( ), cd, 2>&1, /dev/null, globs, braces, $HOME \
+             and $PWD, here-documents. Not: $(...), backticks, &, other redirections, keywords. A command that fails before the \
+             last one is reported as `failed`, so it is not lost behind `| tail`."
+        }
+        Lines::Files => {
+            "Lines as in bash work, each command decided on its own: |, &&, ||, ;, ( ), cd, redirections, globs, braces, $HOME \
+             and $PWD, here-documents. Not: $(...), backticks, &, keywords. A command that fails before the last one is reported \
+             as `failed`, so it is not lost behind `| tail`."
+        }
+    }
 }
 
 /// What a model has to know about calls that go on after their answer.

@@ -221,6 +221,7 @@ fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Lines;
     use crate::tools::WhichTools;
     use std::time::Duration;
 
@@ -231,6 +232,7 @@ mod tests {
             entries: entries.iter().map(|&entry| entry.to_owned()).collect(),
             allows_any: false,
             allows_project: false,
+            lines: Lines::Off,
             described: Vec::new(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),

@@ -8,6 +8,8 @@ mod calls;
 mod command_result;
 mod denial;
 mod describe;
+#[cfg(unix)]
+mod line_report;
 mod list;
 mod name;
 mod report;
@@ -24,6 +26,8 @@ pub(crate) use calls::{
 pub(crate) use command_result::{RunsIn, running_result, signal_name};
 pub use denial::ConfinedBy;
 pub(crate) use describe::shortened_list;
+#[cfg(unix)]
+pub(crate) use line_report::line_result;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
 pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};
@@ -37,7 +41,7 @@ use serde_json::{Map, Value};
 
 use crate::exec::Limits;
 use crate::mcp::{CallToolResult, Tool};
-use crate::policy::{CommandLine, CommandLineError};
+use crate::policy::{CommandLine, CommandLineError, Lines};
 
 /// The settings for the descriptions of the tools and the bounds of their arguments.
 #[derive(Debug, Clone)]
@@ -64,6 +68,8 @@ pub struct ToolSettings {
     pub max_output: u64,
     /// Whether the tools declare an output schema.
     pub structured: bool,
+    /// What lines may do.
+    pub lines: Lines,
     /// How the kernel confines commands, in sentences; `None` without a sandbox.
     pub sandbox: Option<String>,
     /// The settings of the tools about calls; `None` without these tools.
@@ -147,11 +153,22 @@ pub enum Called {
     Done(CallToolResult),
 }
 
+/// What a call runs, as its client wrote it.
+#[derive(Debug)]
+pub enum Written {
+    /// One plain command, or why it is none.
+    Command(Result<CommandLine, CommandLineError>),
+    /// A line, which may have several.
+    Line(String),
+}
+
 /// A call of one process.
 #[derive(Debug)]
 pub struct Call {
-    /// What to run, or why it is not a command.
-    pub command: Result<CommandLine, CommandLineError>,
+    /// What to run.
+    pub command: Written,
+    /// Whether it may run only what changes nothing.
+    pub only_reads: bool,
     /// Where to run it, as the client gave it.
     pub cwd: Option<String>,
     /// Its standard input.
@@ -236,15 +253,36 @@ impl Toolbox {
         self.read_for(Place::Background, kind, arguments)
     }
 
+    fn written(&self, text: String) -> Written {
+        match self.settings.lines {
+            Lines::Off => Written::Command(CommandLine::parse(&text)),
+            Lines::On | Lines::Files => Written::Line(text),
+        }
+    }
+
+    /// Checks that a call which may only read runs no other command.
+    ///
+    /// # Errors
+    /// [`ArgumentError::NotReadOnly`].
+    pub(crate) fn check_read_only(&self, command: &CommandLine) -> Result<(), ArgumentError> {
+        if self.settings.is_read_only(command.word()) { Ok(()) } else { Err(self.not_read_only(command.word())) }
+    }
+
+    /// Why a call that may only read does not run this.
+    pub(crate) fn not_read_only(&self, word: &str) -> ArgumentError {
+        ArgumentError::NotReadOnly { word: word.to_owned(), known: self.settings.read_only.join(", ") }
+    }
+
     fn read_for(&self, place: Place, kind: ToolKind, arguments: Map<String, Value>) -> Result<Called, ArgumentError> {
         let background = self.settings.background;
-        let common = |arguments: &mut Arguments, command| -> Result<Called, ArgumentError> {
+        let common = |arguments: &mut Arguments, command, only_reads| -> Result<Called, ArgumentError> {
             let is_fed = arguments.flag("background")?;
             let is_background = is_fed || place == Place::Background;
             let longest = background.map(|background| background.max_background);
             let most = longest.filter(|_| is_background).unwrap_or(self.settings.max_timeout);
             Ok(Called::Execute(Call {
                 command,
+                only_reads,
                 cwd: arguments.string("cwd")?,
                 input: arguments.string("input")?,
                 timeout: arguments.timeout("timeout_ms", most, longest)?,
@@ -258,24 +296,23 @@ impl Toolbox {
         match kind {
             ToolKind::Execute(ExecuteTool::Command) => {
                 let mut arguments = Arguments::new(arguments, &known(&["command", "cwd", "input", "timeout_ms"]))?;
-                let command = CommandLine::parse(&arguments.required_string("command")?);
-                common(&mut arguments, command)
+                let text = arguments.required_string("command")?;
+                common(&mut arguments, self.written(text), false)
             }
             ToolKind::Execute(ExecuteTool::Inspect) => {
                 let mut arguments = Arguments::new(arguments, &known(&["command", "cwd", "input", "timeout_ms"]))?;
-                let command = CommandLine::parse(&arguments.required_string("command")?);
-                // Only the command's own rule counts, so it must be one plain command, whatever other tools run.
-                let word = command.as_ref().ok().and_then(|line| line.words().first().cloned());
-                match word.filter(|word| !self.settings.is_read_only(word)) {
-                    Some(word) => Err(ArgumentError::NotReadOnly { word, known: self.settings.read_only.join(", ") }),
-                    None => common(&mut arguments, command),
+                let written = self.written(arguments.required_string("command")?);
+                if let Written::Command(Ok(command)) = &written {
+                    // Only the command's own rule counts, whatever other tools run.
+                    self.check_read_only(command)?;
                 }
+                common(&mut arguments, written, true)
             }
             ToolKind::Execute(ExecuteTool::Process) => {
                 let mut arguments = Arguments::new(arguments, &known(&["file", "args", "cwd", "input", "timeout_ms"]))?;
                 let file = arguments.required_string("file")?;
                 let command = CommandLine::from_process(file, arguments.strings("args")?);
-                common(&mut arguments, command)
+                common(&mut arguments, Written::Command(command), false)
             }
             ToolKind::Shell(tool) => shell::read(tool, arguments, &self.settings).map(Called::Shell),
             ToolKind::Calls(tool) => calls::read(tool, arguments, &self.settings).map(Called::Calls),
@@ -325,6 +362,7 @@ mod tests {
             read_only: Vec::new(),
             allows_any: false,
             allows_project: false,
+            lines: Lines::Off,
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),
             max_output: 16 * 1024,
@@ -375,6 +413,7 @@ mod tests {
             entries: vec!["ls".to_owned()],
             allows_any: false,
             allows_project: false,
+            lines: Lines::Off,
             described: Vec::new(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),

@@ -248,7 +248,7 @@ fn the_hook_hears_of_the_question_and_of_the_answer() {
         }
 
         fn asked(&self, asked: &QuestionAsked<'_>) {
-            let words = asked.proposal.words().join(" ");
+            let words = asked.proposal.command().unwrap().words().join(" ");
             self.0.lock().unwrap().push(format!("{} asked about {words} by {}", asked.call, asked.channel));
         }
 

@@ -1,7 +1,7 @@
-//! Lines against bash: whatever the reader takes means the same to both.
+//! Lines against bash: whatever is read, decided and run means the same to both.
 //!
-//! A small interpreter runs the tree of a line in an empty directory, with programs that can do no harm, and bash runs the
-//! same text there: exit status, standard output and files have to agree. bash finds nothing but these programs, and has no
+//! A line is decided and run in a small directory, with programs that can do no harm, and bash runs the same text there: exit
+//! status, standard output and files have to agree. bash finds nothing but these programs, and has no
 //! builtin but `cd`, `exit`, `true`, `:` and `false`. It runs only texts that were read, and whose commands are all known.
 //!
 //! `ALLOWEXEC_LINES=100000 cargo test --test it lines_bash::` tries more lines, `ALLOWEXEC_SEED=7` others.
@@ -9,19 +9,21 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
-use std::os::fd::OwnedFd;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
-use allowexec::lines::{
-    Builtin, Command, Connector, Directories, ExpandError, Group, Line, Mode, Outside, Pipeline, Redirection, Simple,
-    Stream,
-};
+use allowexec::config::{Config, Surroundings};
+use allowexec::exec::line::{Decides, LineError, LineInvocation, Observes};
+use allowexec::exec::{End, Limits, OnStart, Processes, stop};
+use allowexec::lines::{Command, Line, Part, Pipeline, Redirection, Simple};
+use allowexec::policy::line::{DecidedStage, PlannedLine, Position, RequestedLine};
+use allowexec::policy::{AllowList, DirectorySettings, LineRules, Lines, Policy, Programs, Roots, SearchPath};
+use allowexec::server::Parts;
 
 #[path = "lines_bash/generate.rs"]
 mod generate;
@@ -38,6 +40,25 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// The same without the numbers of lines in messages, which count the beginning of the text for bash.
+    fn without_lines(mut self) -> Self {
+        let without = |text: &str| {
+            let mut cut = text.to_owned();
+            for words in ["bash: line ", "BASH: LINE "] {
+                let mut pieces = cut.split(words);
+                let first = pieces.next().unwrap_or_default().to_owned();
+                let number = |piece: &str| piece.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+                cut = pieces.fold(first, |text, piece| text + words + &number(piece));
+            }
+            cut
+        };
+        self.stdout = without(&self.stdout);
+        for text in self.files.values_mut().flatten() {
+            *text = without(text);
+        }
+        self
+    }
+
     /// The same without the order of characters.
     fn sorted(&self) -> Self {
         let sort = |text: &String| {
@@ -54,13 +75,14 @@ impl Outcome {
 const PROGRAMS: &[&str] = &["cat", "echo", "head", "printf", "sort", "tr", "wc"];
 const BUILTINS: &[&str] = &["cd", "exit", "true", ":", "false"];
 
-/// All other builtins are taken from bash, so that it could not do more than the interpreter if it read more.
+/// All other builtins are taken from bash, so that it could not do more than the line if it read more.
 const DISABLED: &str = "enable -n . [ alias bg bind break builtin caller command compgen complete compopt continue declare dirs \
     disown echo eval exec export fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read \
     readarray readonly return set shift shopt source suspend test times trap type typeset ulimit umask unalias unset wait enable\n";
 
 struct World {
     root: tempfile::TempDir,
+    processes: Processes,
     /// The names that may be called.
     names: Vec<String>,
 }
@@ -69,7 +91,14 @@ impl World {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("bin")).unwrap();
-        let world = Self { root, names: PROGRAMS.iter().map(|name| (*name).to_owned()).collect() };
+        let names: Vec<String> = PROGRAMS.iter().map(|name| (*name).to_owned()).collect();
+        let path = root.path().join("bin").into_os_string();
+        let variables = [("PATH".into(), path), ("LC_ALL".into(), "C.UTF-8".into())];
+        let variables = Self::variables().map(|(name, value)| (name.into(), value.into())).into_iter().chain(variables);
+        let surroundings = Surroundings { variables: variables.collect(), directory: root.path().to_owned() };
+        let config = Config::builder(surroundings).build().unwrap();
+        let processes = Parts::new(&config).executor.as_processes().unwrap().clone();
+        let world = Self { root, processes, names };
         for name in PROGRAMS {
             let found = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(name));
             symlink(found.iter().find(|path| path.exists()).unwrap(), world.bin().join(name)).unwrap();
@@ -147,28 +176,60 @@ impl World {
         let mut stdout = tempfile::tempfile().unwrap();
         let mut process = self.process(Path::new("/usr/bin/timeout"));
         process
-            .args(["20", "/bin/bash", "--norc", "--noprofile", "-c", &format!("{DISABLED}{text}")])
+            .args(["20", "bash", "--norc", "--noprofile", "-c", &format!("{DISABLED}{text}")])
             .current_dir(self.work());
         process.stdin(Stdio::null()).stdout(stdout.try_clone().unwrap()).stderr(Stdio::null());
         let status = started(&mut process);
         Outcome { status: status.code().unwrap(), stdout: read(&mut stdout), files: self.files() }
     }
 
-    /// What the interpreter makes of it; `None` if it is refused at its turn.
-    fn interpret(&self, line: &Line) -> Option<Outcome> {
+    /// What the product makes of it; `None` if it is refused.
+    fn ours(&self, line: Line, text: &str) -> Option<Outcome> {
         self.prepare();
-        let mut stdout = tempfile::tempfile().unwrap();
-        let streams = Streams {
-            stdin: File::open("/dev/null").unwrap().into(),
-            stdout: stdout.try_clone().unwrap().into(),
-            stderr: OpenOptions::new().write(true).open("/dev/null").unwrap().into(),
+        let settings = DirectorySettings {
+            server: self.work(),
+            project: Some(self.work()),
+            roots: Roots::Within(vec![self.work()]),
+            ..DirectorySettings::default()
         };
-        let mut shell = Interpreter { world: self, directory: self.work() };
-        let status = match shell.line(line, &streams, 0) {
-            Ok(status) | Err(Stop::Exit(status)) => status,
-            Err(Stop::Refused) => return None,
-        };
-        Some(Outcome { status, stdout: read(&mut stdout), files: self.files() })
+        let search = SearchPath::new(Some(self.bin().as_os_str()));
+        let variables = Self::variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let policy = Policy::new(
+            AllowList::new(self.names.iter().cloned()),
+            allowexec::policy::Directories::new(settings),
+            Programs::new(search, self.work()),
+        );
+        let policy = policy
+            .with_line_env(["A", "X", "A1_", "NAME"].map(str::to_owned).to_vec())
+            .with_lines(LineRules { lines: Lines::Files, variables: variables.into() });
+        let asked = RequestedLine { line, text, cwd: None, has_input: false, approved: None, before: &[] };
+        let planned = policy.plan(policy.directories(), asked).outcome.ok()?;
+        let (_stop, signal) = stop().unwrap();
+        let tree = Arc::clone(planned.line());
+        let ran = self.processes.run_line(LineInvocation {
+            line: &tree,
+            begin: planned.begin(),
+            input: None,
+            limits: Limits {
+                timeout: Duration::from_secs(20),
+                grace: Duration::ZERO,
+                max_output: 0,
+                has_digests: false,
+            },
+            stop: signal,
+            heartbeat: None,
+            spool: None,
+            decides: &mut AtTurn { policy: &policy, planned: &planned },
+            observes: &Nobody,
+        });
+        let ran = ran.unwrap();
+        if ran.error.is_some() {
+            return None;
+        }
+        let End::Exited(status) = ran.output.end else { panic!("{text:?}: {ran:?}") };
+        assert_eq!(ran.output.stdout.left_out, 0);
+        let stdout = String::from_utf8_lossy(&ran.output.stdout.head).into_owned();
+        Some(Outcome { status, stdout, files: self.files() })
     }
 
     /// Whether every command of the line is one of the programs or builtins, and every file that it writes is in the
@@ -203,18 +264,22 @@ impl World {
         if !self.is_harmless(&line, text) {
             return None;
         }
-        let own = self.interpret(&line)?;
-        // Where several stages write to one stream, bash does not always write in the order of the interpreter.
-        let mut of_bash = self.bash(text);
+        // A message of bash has the number of its line, which a count of its characters counts.
+        let counts_messages = text.lines().count() >= 9 && text.contains("wc") && text.contains('&');
+        let is_unsteady =
+            may_meet_broken_pipes(&line, text.contains('&')) || may_see_new_files(&line) || counts_messages;
+        let own = self.ours(line, text)?.without_lines();
+        // Where several stages write to one stream, their order is not always the same.
+        let mut of_bash = self.bash(text).without_lines();
         for _ in 0..40 {
             if own == of_bash || !text.contains('|') {
                 break;
             }
-            of_bash = self.bash(text);
+            of_bash = self.bash(text).without_lines();
         }
         let is_unordered = text.contains('|') && text.contains('&') && own.sorted() == of_bash.sorted();
-        // Its commands may meet a pipe that nobody reads any more; the interpreter never does.
-        if own != of_bash && (is_unordered || may_meet_broken_pipes(&line)) {
+        // Commands may meet a pipe that nobody reads any more, or not.
+        if own != of_bash && (is_unordered || is_unsteady) {
             return None;
         }
         let same = own.files.iter().filter(|(name, text)| of_bash.files.get(*name) == Some(text));
@@ -237,14 +302,34 @@ fn started(process: &mut Process) -> ExitStatus {
     child.unwrap().wait().unwrap()
 }
 
-/// Whether a group writes into a pipe, and a stage behind it may end before it has read everything.
-fn may_meet_broken_pipes(line: &Line) -> bool {
+/// Whether a stage has a pattern that a file of another stage's redirection may match: bash expands it when that may be there, or
+/// not. Here all words of a pipeline are expanded before any file of it is opened.
+fn may_see_new_files(line: &Line) -> bool {
+    let has_pattern = |simple: &Simple| {
+        let is_pattern = |part: &Part| matches!(part, Part::Pattern(_));
+        simple.words.iter().any(|word| word.parts.iter().any(is_pattern))
+    };
+    line.pipelines().any(|pipeline| {
+        let stages = pipeline.stages.iter();
+        let has_more = pipeline.stages.len() > 1;
+        has_more && stages.clone().any(|stage| stage.command.simple().is_none_or(has_pattern))
+            || stages.into_iter().any(|stage| match &stage.command {
+                Command::Group(group) => may_see_new_files(&group.line),
+                Command::Simple(_) => false,
+            })
+    })
+}
+
+/// Whether a command or a group writes into a pipe, and a stage behind it may end before it has read everything. Of a single command
+/// this shows only `with_messages`, which may be lost.
+fn may_meet_broken_pipes(line: &Line, with_messages: bool) -> bool {
     line.pipelines().any(|pipeline| {
         let groups = pipeline.stages.iter().filter_map(|stage| match &stage.command {
             Command::Group(group) => Some(group),
             Command::Simple(_) => None,
         });
-        let first = pipeline.stages.iter().position(|stage| matches!(stage.command, Command::Group(_)));
+        let is_writer = |command: &Command| with_messages || matches!(command, Command::Group(_));
+        let first = pipeline.stages.iter().position(|stage| is_writer(&stage.command));
         let readers = pipeline.stages.iter().skip(first.map_or(usize::MAX, |first| first + 1));
         let reads_all = |simple: &Simple| {
             let reads = |redirection: &Redirection| {
@@ -254,7 +339,7 @@ fn may_meet_broken_pipes(line: &Line) -> bool {
             let is_reader = ["cat", "sort", "wc -c", "tr a-z A-Z"].contains(&words.join(" ").as_str());
             is_reader && !simple.redirections.iter().any(reads)
         };
-        groups.into_iter().any(|group| may_meet_broken_pipes(&group.line))
+        groups.into_iter().any(|group| may_meet_broken_pipes(&group.line, with_messages))
             || readers.into_iter().any(|stage| !stage.command.simple().is_some_and(reads_all))
     })
 }
@@ -266,204 +351,27 @@ fn read(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-struct Streams {
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
+/// Decides on the pipelines of a line at their turns, by a policy that allows the programs.
+struct AtTurn<'a> {
+    policy: &'a Policy,
+    planned: &'a PlannedLine,
 }
 
-impl Streams {
-    fn copy(&self) -> Self {
-        Self { stdin: copy(&self.stdin), stdout: copy(&self.stdout), stderr: copy(&self.stderr) }
-    }
-}
-
-fn copy(descriptor: &OwnedFd) -> OwnedFd {
-    descriptor.try_clone().unwrap()
-}
-
-enum Stop {
-    Exit(i32),
-    Refused,
-}
-
-struct Interpreter<'a> {
-    world: &'a World,
-    directory: PathBuf,
-}
-
-impl Interpreter<'_> {
-    /// `status` is that of the command in front of it.
-    fn line(&mut self, line: &Line, streams: &Streams, mut status: i32) -> Result<i32, Stop> {
-        for list in &line.lists {
-            status = self.pipeline(&list.first, streams, status)?;
-            for (connector, pipeline) in &list.rest {
-                if (*connector == Connector::And) == (status == 0) {
-                    status = self.pipeline(pipeline, streams, status)?;
-                }
-            }
-        }
-        Ok(status)
-    }
-
-    /// Runs the stages one after the other: what they print fits into their pipes.
-    fn pipeline(&mut self, pipeline: &Pipeline, streams: &Streams, before: i32) -> Result<i32, Stop> {
-        let mut status = 0;
-        let mut is_redirected = true;
-        let mut stdin = copy(&streams.stdin);
-        for (at, stage) in pipeline.stages.iter().enumerate() {
-            let mut own = streams.copy();
-            own.stdin = stdin;
-            let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-            rustix::pipe::fcntl_setpipe_size(&writer, 1 << 20).unwrap();
-            if at + 1 < pipeline.stages.len() {
-                own.stdout = writer;
-            }
-            status = match &stage.command {
-                Command::Simple(simple) => self.simple(simple, own, stage.pipes_stderr, before)?,
-                Command::Group(group) => {
-                    let of_group = self.group(group, own, stage.pipes_stderr, before)?;
-                    is_redirected = of_group.is_some();
-                    of_group.unwrap_or(1)
-                }
-            };
-            stdin = reader;
-        }
-        Ok(pipeline.status(status, is_redirected))
-    }
-
-    /// `None` if a redirection failed.
-    fn group(
-        &mut self,
-        group: &Group,
-        mut streams: Streams,
-        pipes_stderr: bool,
-        before: i32,
-    ) -> Result<Option<i32>, Stop> {
-        if !self.redirect(&group.redirections, &mut streams, pipes_stderr)? {
-            return Ok(None);
-        }
-        let before = if group.shell.is_some() { 0 } else { before };
-        let mut inner = Interpreter { world: self.world, directory: self.directory.clone() };
-        match inner.line(&group.line, &streams, before) {
-            Ok(status) | Err(Stop::Exit(status)) => Ok(Some(status)),
-            Err(Stop::Refused) => Err(Stop::Refused),
-        }
-    }
-
-    fn simple(&mut self, simple: &Simple, mut streams: Streams, pipes_stderr: bool, before: i32) -> Result<i32, Stop> {
-        let directory = self.directory.clone();
-        let variables = |name: &str| match name {
-            "PWD" => Some(directory.to_str().unwrap().to_owned()),
-            _ => World::variables().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned()),
-        };
-        let mut names = Names { directory: directory.clone() };
-        let expanded: Result<Vec<Vec<String>>, ExpandError> =
-            simple.words.iter().map(|word| word.expand(&variables, &mut names)).collect();
-        let words = expanded.map_err(|_| Stop::Refused)?.concat();
-        let mut values = Vec::new();
-        for assignment in &simple.assignments {
-            values.push((assignment.name.clone(), assignment.value.expand(&variables).map_err(|_| Stop::Refused)?));
-        }
-        if !self.redirect(&simple.redirections, &mut streams, pipes_stderr)? {
-            return Ok(1);
-        }
-        match Builtin::of(&words) {
-            Some(Ok(Builtin::True)) => return Ok(0),
-            Some(Ok(Builtin::False)) => return Ok(1),
-            Some(Ok(Builtin::Exit(status))) => return Err(Stop::Exit(status.map_or(before, i32::from))),
-            Some(Ok(Builtin::Cd(target))) => {
-                let target = self.directory.join(target);
-                let target = fs::canonicalize(target).ok().filter(|target| target.is_dir());
-                let Some(target) = target else { return Self::fail(&streams).map(|_| 1) };
-                self.directory = target;
-                return Ok(0);
-            }
-            Some(Err(_)) => return Err(Stop::Refused),
-            None => {}
-        }
-        let Some((name, arguments)) = words.split_first() else { return Ok(0) };
-        assert!(self.world.names.contains(name), "{name}");
-        let mut process = self.world.process(&self.world.bin().join(name));
-        process.arg0(name).args(arguments).envs(values).env("PWD", &self.directory).current_dir(&self.directory);
-        process.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
-        let status = started(&mut process);
-        Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap()))
-    }
-
-    /// A command that fails without a program. Texts in which the message of bash is read are not compared.
-    fn fail(streams: &Streams) -> Result<bool, Stop> {
-        let device = |stat: rustix::fs::Stat| stat.st_rdev;
-        let null = rustix::fs::stat("/dev/null").map(device);
-        if rustix::fs::fstat(&streams.stderr).map(device) == null { Ok(false) } else { Err(Stop::Refused) }
-    }
-
-    /// Whether all of them could be done.
-    fn redirect(&self, redirections: &[Redirection], streams: &mut Streams, pipes_stderr: bool) -> Result<bool, Stop> {
-        let variables = |name: &str| match name {
-            "PWD" => Some(self.directory.to_str().unwrap().to_owned()),
-            _ => World::variables().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned()),
-        };
-        for redirection in redirections {
-            let path = |value: &allowexec::lines::Value| {
-                value.expand(&variables).map(|path| self.directory.join(path)).map_err(|_| Stop::Refused)
-            };
-            match redirection {
-                Redirection::Read(source) => match File::open(path(source)?) {
-                    Ok(file) => streams.stdin = file.into(),
-                    Err(_) => return Self::fail(streams),
-                },
-                Redirection::Write { stream, mode, target } => {
-                    let is_empty = target.expand(&variables).is_ok_and(|text| text.is_empty());
-                    let mut options = OpenOptions::new();
-                    options.create(true).write(true).append(*mode == Mode::Append).truncate(*mode == Mode::Replace);
-                    let Ok(file) = options.open(path(target)?) else { return Self::fail(streams) };
-                    if is_empty {
-                        return Self::fail(streams);
-                    }
-                    let file = OwnedFd::from(file);
-                    if *stream != Stream::Stderr {
-                        streams.stdout = copy(&file);
-                    }
-                    if *stream != Stream::Stdout {
-                        streams.stderr = file;
-                    }
-                }
-                Redirection::StderrToStdout => streams.stderr = copy(&streams.stdout),
-                Redirection::StdoutToStderr => streams.stdout = copy(&streams.stderr),
-                Redirection::Document(text) => streams.stdin = holding(text),
-                Redirection::HereString(value) => {
-                    streams.stdin = holding(&(value.expand(&variables).map_err(|_| Stop::Refused)? + "\n"));
-                }
-            }
-        }
-        if pipes_stderr {
-            streams.stderr = copy(&streams.stdout);
-        }
-        Ok(true)
+impl Decides for AtTurn<'_> {
+    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
+        let turn = self.planned.pipeline(self.policy, self.policy.directories(), pipeline, at);
+        turn.outcome.map_err(LineError::Refused)
     }
 }
 
-fn holding(text: &str) -> OwnedFd {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file.rewind().unwrap();
-    file.into()
-}
+struct Nobody;
 
-struct Names {
-    directory: PathBuf,
-}
-
-impl Directories for Names {
-    fn names(&mut self, path: &str) -> Result<Option<Vec<OsString>>, Outside> {
-        let entries = fs::read_dir(self.directory.join(path)).ok();
-        Ok(entries.map(|entries| entries.map(|entry| entry.unwrap().file_name()).collect()))
+impl Observes for Nobody {
+    fn on_start(&self, _number: usize) -> Option<OnStart> {
+        None
     }
 
-    fn exists(&mut self, path: &str) -> Result<bool, Outside> {
-        Ok(fs::symlink_metadata(self.directory.join(path)).is_ok())
-    }
+    fn ended(&self, _number: usize, _end: End) {}
 }
 
 /// How many texts to try, and from which seed.

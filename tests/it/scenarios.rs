@@ -198,6 +198,17 @@ scenarios! {
         a_token_may_be_a_string,
         no_progress_for_a_short_call_or_without_a_token,
     }
+    lines {
+        a_failure_that_the_status_hides_is_told,
+        a_line_is_refused_as_a_whole,
+        a_line_runs_as_a_shell_would_run_it,
+        a_person_approves_the_whole_line,
+        input_goes_to_the_first_program,
+        lines_that_only_read_can_be_inspected,
+        redirections_stay_in_the_directories,
+        what_depends_on_files_is_decided_at_its_turn,
+        what_is_no_line_is_refused,
+    }
     logging {
         a_call_is_told_of_from_the_level_on,
         a_call_is_told_of_from_the_level_on_modern,

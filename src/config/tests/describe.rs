@@ -25,6 +25,7 @@ fn defaults_hold_where_nothing_is_set() {
     allow-project-commands: off (default)
     tools: execute (default)
     shell: /bin/sh (default)
+    lines: off (default)
     cwd-root: no restriction (default)
     workspace-dir: none (default)
     project-dir: the first root of the client, else none (default)
@@ -117,6 +118,9 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
                                 allowed); all: both [ALLOWEXEC_TOOLS; default: execute]
       --shell PROGRAM           The program of the persistent shell: a POSIX shell, on Windows cmd.exe
                                 [ALLOWEXEC_SHELL; default: /bin/sh]
+      --lines WHICH             Whether a call may be a line of several commands (`a | b`, `cd d &&
+                                c`), decided one by one: off, on, or files to also redirect
+                                [ALLOWEXEC_LINES; default: off]
 
     Where it runs:
       --cwd-root DIRS           Directories that the `cwd` of a call must be in; an empty list refuses

@@ -20,6 +20,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("allow-project-commands", "yes", "true", "on"),
     ("tools", "shell", "shell", "shell"),
     ("shell", "dash", "dash", "dash"),
+    ("lines", "On", "on", "on"),
     ("cwd-root", "/srv , data", "[/srv, data]", "/srv, data"),
     ("workspace-dir", "/w", "/w", "/w"),
     ("project-dir", "p", "p", "p"),

@@ -20,8 +20,9 @@ use rustix::process::{getpid, set_child_subreaper};
 
 pub(crate) use children::start_registered;
 pub(super) use children::try_reaping;
+pub(in crate::exec) use leftovers::end_leftovers;
+pub(crate) use leftovers::is_worn;
 pub(crate) use leftovers::{end_beside, end_domain, own_children};
-pub(in crate::exec) use leftovers::{end_leftovers, is_worn};
 pub(crate) use orphans::Orphans;
 pub(crate) use process::{group_of, signal_descendants};
 pub(in crate::exec) use tracers::{LETTING_GO, end_tracers, end_tracers_of_group};

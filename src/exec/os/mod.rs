@@ -10,13 +10,15 @@ mod unix;
 mod windows;
 
 #[cfg(target_os = "linux")]
+pub(crate) use linux::is_worn;
+#[cfg(target_os = "linux")]
 pub use linux::own_descendants;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group, is_worn};
+pub(super) use linux::{LETTING_GO, end_leftovers, end_tracers, end_tracers_of_group};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Orphans, end_beside, end_domain, group_of, own_children, signal_descendants, start_registered};
 #[cfg(not(target_os = "linux"))]
-pub(super) use no_orphans::is_worn;
+pub(crate) use no_orphans::is_worn;
 #[cfg(not(any(target_os = "linux", windows)))]
 pub use no_orphans::own_descendants;
 #[cfg(not(any(target_os = "linux", windows)))]
@@ -30,7 +32,7 @@ pub(crate) use unix::ProcessTree;
 #[cfg(unix)]
 pub(crate) use unix::{Ends, Spawned};
 #[cfg(unix)]
-pub(super) use unix::{prepare, run, spawn};
+pub(super) use unix::{Script, Watch, prepare, run, spawn, unreaped};
 #[cfg(windows)]
 pub use windows::own_descendants;
 #[cfg(windows)]

@@ -33,7 +33,7 @@ pub(in crate::exec) fn end_tracers_of_group(_group: rustix::process::Pid) {}
 pub(in crate::exec) const LETTING_GO: Duration = Duration::from_millis(20);
 
 /// No thread is worn on this platform.
-pub(in crate::exec) fn is_worn() -> bool {
+pub(crate) fn is_worn() -> bool {
     false
 }
 

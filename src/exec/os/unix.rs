@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 pub(crate) use tree::ProcessTree;
 use tree::reap_late;
-pub(crate) use watched::{Script, Watch};
+pub(in crate::exec) use tree::unreaped;
+pub(in crate::exec) use watched::{Script, Watch};
 
 use crate::exec::{End, Failure, Feed, Limits, Output, Started, StopSignal, Told};
 

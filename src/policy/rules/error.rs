@@ -191,6 +191,12 @@ pub enum Problem {
         /// The other place.
         first: Origin,
     },
+    /// What redirections may name, in two places.
+    #[error("`redirections` are described here and in {first}; keep one of them")]
+    RedirectionsTwice {
+        /// The other place.
+        first: Origin,
+    },
     /// A rule for a program that runs code or other programs, and that lets a call choose which.
     #[error(
         "`{command}` {meaning}, and {what} does not limit it: list what it may run with `one_of`, or allow everything with `{command}: any`"

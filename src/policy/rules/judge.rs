@@ -347,7 +347,7 @@ fn further<'p>(
 
 /// Whether a value is one of those that are asked for or denied: `None` if it is not, else whether that is certain, and the sentence
 /// if it can be of no path.
-fn is_restricted(
+pub(super) fn is_restricted(
     restriction: &Restriction,
     (word, text): (usize, &str),
     paths: &mut dyn PathJudge,

@@ -10,6 +10,7 @@
 //! - `judge`: the decision: which forms match, where their paths lead, and which form counts
 //! - `by_text`: where the paths of examples lead, as far as their text tells
 //! - `reach`: where the paths of a call lead, by handles
+//! - `redirected`: the files that redirections of a line name
 //! - `refusal`: why a call is refused, in words for a model
 //! - `synopsis`: what a command takes, in one line
 //! - `profiles`: the policies that are shipped with the binary
@@ -29,6 +30,7 @@ mod profiles;
 #[cfg(unix)]
 mod properties;
 mod reach;
+mod redirected;
 mod refusal;
 #[cfg(test)]
 #[cfg(unix)]
@@ -61,6 +63,8 @@ use profiles::Profile;
 pub use profiles::{names as profile_names, text as profile_text};
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER};
+pub(crate) use redirected::{Redirected, redirected};
+pub use redirected::{RedirectionType, Redirections};
 pub use refusal::{described, restricted, written};
 pub use synopsis::{forms_of, synopsis};
 pub use yaml::LARGEST as LARGEST_POLICY;
@@ -77,6 +81,8 @@ pub struct Rules {
     by_name: HashMap<String, usize>,
     /// Whether a person is asked about every command that nothing describes.
     asks_others: bool,
+    /// What redirections of lines may name, with where that is described.
+    redirections: Option<(Redirections, Origin)>,
     warnings: Vec<PolicyWarning>,
 }
 
@@ -154,6 +160,11 @@ impl Rules {
     /// Whether any of them come from shipped profiles.
     pub fn have_profiles(&self) -> bool {
         self.commands.iter().any(|command| matches!(command, DescribedBy::Profile(..)))
+    }
+
+    /// What redirections of lines may name; `None` if no policy says anything.
+    pub fn redirections(&self) -> Option<&Redirections> {
+        self.redirections.as_ref().map(|(redirections, _)| redirections)
     }
 
     /// Whether nothing is described.

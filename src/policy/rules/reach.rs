@@ -22,7 +22,7 @@ pub(crate) const MOST_STEPS: usize = 16_384;
 pub(crate) const MOST_STEPS_TOGETHER: usize = 2 * MOST_STEPS;
 
 /// The directory of a repository, in which git finds programs to run.
-const REPOSITORY: &str = ".git";
+pub(super) const REPOSITORY: &str = ".git";
 
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl PathError {
     }
 
     /// The sentence for the model. It never says where a path leads.
-    pub(super) fn sentence(&self, text: &str, access: Access) -> String {
+    pub(crate) fn sentence(&self, text: &str, access: Access) -> String {
         let text = crate::policy::quoted(text);
         let done = match access {
             Access::Read => "read",

@@ -7,7 +7,7 @@ use crate::text::{is_plain, is_right_to_left};
 fn a_person_reads_each_word_in_quotes_and_everything_that_runs() {
     let mut asked = asked_about(&["echo", "a b", "\"c\" \\"]);
     asked.terms.input = Some("line\n".to_owned());
-    let program = asked.proposal.program().unwrap().display().to_string();
+    let program = asked.proposal.command().unwrap().program().unwrap().display().to_string();
     assert_eq!(
         asked.text(AnswerOf::OneCall).unwrap(),
         format!(

@@ -11,6 +11,8 @@ use crate::server::approval::CallToApprove;
 use crate::server::budget::Charge;
 use crate::server::feedback::Feedback;
 use crate::server::job::Job;
+#[cfg(unix)]
+use crate::server::line_job::LineJob;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
 use crate::server::shell_runner::ShellTurn;
@@ -120,6 +122,9 @@ pub(in crate::server) enum CancelledTask {
 pub(in crate::server) enum Work {
     /// A process of its own.
     Process(Box<Job>),
+    /// A line of several commands.
+    #[cfg(unix)]
+    Line(Box<LineJob>),
     /// A line for the persistent shell.
     Shell(Box<ShellTurn>),
 }
@@ -129,6 +134,10 @@ impl Work {
         match self {
             Self::Process(job) if job.is_background => LaneName::Background,
             Self::Process(_) => LaneName::Processes,
+            #[cfg(unix)]
+            Self::Line(job) if job.is_background => LaneName::Background,
+            #[cfg(unix)]
+            Self::Line(_) => LaneName::Processes,
             Self::Shell(_) => LaneName::Shell,
         }
     }
@@ -137,6 +146,8 @@ impl Work {
     pub(in crate::server) fn timeout(&self) -> Duration {
         match self {
             Self::Process(job) => job.limits.timeout,
+            #[cfg(unix)]
+            Self::Line(job) => job.limits.timeout,
             Self::Shell(turn) => turn.limits.timeout,
         }
     }
@@ -145,6 +156,8 @@ impl Work {
     pub(in crate::server) fn revision(&self) -> Revision {
         match self {
             Self::Process(job) => job.revision,
+            #[cfg(unix)]
+            Self::Line(job) => job.revision,
             Self::Shell(turn) => turn.context.revision,
         }
     }

@@ -1,11 +1,10 @@
 //! The children of threads. On Linux a child belongs to the thread that started it, and orphans belong to the main
 //! thread. A process that a command starts with `CLONE_PARENT` becomes a child of the thread that started the command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::{io, process::Child};
 
 use rustix::io::Errno;
@@ -129,27 +128,30 @@ pub(in crate::exec::os) fn try_reaping() -> Option<MutexGuard<'static, ()>> {
     REAPING.try_lock().ok()
 }
 
-/// The threads that start commands, each with the command that it started last and has not reaped; 0 for none.
-static COMMANDS: Mutex<Option<HashMap<Pid, Arc<AtomicI32>>>> = Mutex::new(None);
+/// The threads that start commands, each with those that it started and that may not have been reaped.
+static COMMANDS: Mutex<Option<HashMap<Pid, Vec<u32>>>> = Mutex::new(None);
 
 /// Read-locked while a command is started. The kernel may delay a start for long, if the program is leased or on a file
 /// system that does not answer. So nobody waits for the write lock.
 static STARTING: RwLock<()> = RwLock::new(());
 
-fn commands() -> MutexGuard<'static, Option<HashMap<Pid, Arc<AtomicI32>>>> {
+fn commands() -> MutexGuard<'static, Option<HashMap<Pid, Vec<u32>>>> {
     COMMANDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Starter {
     thread: Pid,
-    command: Arc<AtomicI32>,
 }
 
 impl Starter {
     fn new() -> Self {
-        let (thread, command) = (gettid(), Arc::<AtomicI32>::default());
-        commands().get_or_insert_default().insert(thread, Arc::clone(&command));
-        Self { thread, command }
+        let thread = gettid();
+        commands().get_or_insert_default().insert(thread, Vec::new());
+        Self { thread }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<u32>)) {
+        commands().as_mut().and_then(|commands| commands.get_mut(&self.thread)).map(change);
     }
 }
 
@@ -169,24 +171,23 @@ pub(crate) fn start_registered(start: impl FnOnce() -> io::Result<Child>) -> io:
         // A search for unregistered children is repeated once this child is registered.
         let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
-        starter.command.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Release);
+        starter.change(|started| started.push(child.id()));
         Ok(child)
     })
 }
 
-/// Notes that the command of the calling thread was reaped.
-pub(super) fn own_command_is_reaped() {
-    STARTER.with(|starter| starter.command.store(0, Ordering::Release));
+/// Notes that the commands of the calling thread were reaped.
+pub(super) fn own_commands_are_reaped() {
+    STARTER.with(|starter| starter.change(Vec::clear));
 }
 
-/// The children of this process that are not the registered command of a thread. None while a command is being started,
+/// The children of this process that are not the registered commands of a thread. None while a command is being started,
 /// because it is not registered yet.
 fn unregistered() -> Vec<Pid> {
     let Ok(_nobody_starts) = STARTING.try_write() else { return Vec::new() };
-    let known: Vec<i32> =
-        commands().iter().flat_map(HashMap::values).map(|command| command.load(Ordering::Acquire)).collect();
+    let known: HashSet<u32> = commands().iter().flat_map(HashMap::values).flatten().copied().collect();
     let mut children = all_by_parent().remove(&getpid()).unwrap_or_default();
-    children.retain(|child| !known.contains(&child.as_raw_nonzero().get()));
+    children.retain(|child| !known.contains(&child.as_raw_nonzero().get().unsigned_abs()));
     children
 }
 
@@ -245,7 +246,7 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        own_command_is_reaped();
+        own_commands_are_reaped();
         assert!(!self::own().contains(&known));
     }
 }

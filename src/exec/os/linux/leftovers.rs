@@ -37,11 +37,11 @@ pub(crate) fn own_children() {
     IS_OURS.set(true);
 }
 
-/// Ends what the command of this thread, which was reaped, has left behind, as far as it certainly belongs to this
-/// command: the children of this thread, and everything in the thread's domain. Processes in `held` are held by the
+/// Ends what the commands of this thread, which were reaped, have left behind, as far as it certainly belongs to
+/// them: the children of this thread, and everything in the thread's domain. Processes in `held` are held by the
 /// kernel and can't be waited for.
 pub(in crate::exec) fn end_leftovers(held: &[Pid]) {
-    children::own_command_is_reaped();
+    children::own_commands_are_reaped();
     if !IS_OURS.get() {
         return;
     }
@@ -60,7 +60,7 @@ pub(in crate::exec) fn end_leftovers(held: &[Pid]) {
 
 /// Whether the calling thread has children that it could not end in time. They could not be told from the children of
 /// its next command. When the thread ends they become orphans.
-pub(in crate::exec) fn is_worn() -> bool {
+pub(crate) fn is_worn() -> bool {
     IS_WORN.get()
 }
 

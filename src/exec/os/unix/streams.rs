@@ -45,23 +45,43 @@ impl Stream {
         Ok((Self { pipe: Some(ours), capture, written: 0, name, spool, piece: Vec::new() }, theirs))
     }
 
+    /// Reads what there is, and adds a text of the server's.
+    pub fn say(&mut self, text: &[u8]) -> io::Result<()> {
+        // A pipe holds no more than this, and a command that goes on writing is not waited for.
+        let most = self.written.saturating_add(4 * LARGE_PIECE as u64);
+        let mut read = None;
+        while read != Some(self.written) && self.written < most {
+            read = Some(self.written);
+            self.read()?;
+        }
+        self.written += text.len() as u64;
+        self.keep(text);
+        Ok(())
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        self.capture.push(piece);
+        if let Some(spool) = &self.spool {
+            spool.push(self.name, piece);
+        }
+    }
+
     /// Reads what there is.
     pub fn read(&mut self) -> io::Result<()> {
         let Some(pipe) = &self.pipe else { return Ok(()) };
-        let piece = &mut self.piece;
+        let mut piece = std::mem::take(&mut self.piece);
         piece.clear();
         // Not zeroed: that would take longer than to read what most commands write.
         piece.reserve_exact(PIECE);
-        match rustix::io::read(pipe, spare_capacity(piece)) {
+        match rustix::io::read(pipe, spare_capacity(&mut piece)) {
             Ok(0) => self.pipe = None,
             Ok(count) => {
-                self.written += count as u64;
-                self.capture.push(piece);
-                if let Some(spool) = &self.spool {
-                    spool.push(self.name, piece);
-                }
                 if count == PIECE && piece.capacity() < LARGE_PIECE {
                     widen(pipe);
+                }
+                self.written += count as u64;
+                self.keep(&piece);
+                if count == PIECE && piece.capacity() < LARGE_PIECE {
                     piece.clear();
                     piece.reserve_exact(LARGE_PIECE);
                 }
@@ -69,6 +89,7 @@ impl Stream {
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }
+        self.piece = piece;
         Ok(())
     }
 }

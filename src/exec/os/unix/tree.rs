@@ -242,7 +242,7 @@ pub(super) fn reap_late() {
 }
 
 /// The processes that outlive their calls.
-pub(super) fn unreaped() -> Vec<Pid> {
+pub(in crate::exec) fn unreaped() -> Vec<Pid> {
     let numbers = UNREAPED.with_borrow(|unreaped| unreaped.iter().map(Child::id).collect::<Vec<u32>>());
     numbers.into_iter().filter_map(|number| Pid::from_raw(i32::try_from(number).ok()?)).collect()
 }

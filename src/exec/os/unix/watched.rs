@@ -99,6 +99,19 @@ impl Watch {
         Ok(theirs)
     }
 
+    /// Adds what the server itself says in place of a command, after what was written to that stream before.
+    ///
+    /// # Errors
+    /// If the stream can't be read.
+    pub(crate) fn say(&mut self, name: StreamName, text: &[u8]) -> io::Result<()> {
+        let [stdout, stderr] = &mut self.streams;
+        let stream = match name {
+            StreamName::Stdout => stdout,
+            StreamName::Stderr => stderr,
+        };
+        stream.say(text)
+    }
+
     /// Takes a command that was started; returns its number.
     ///
     /// # Errors

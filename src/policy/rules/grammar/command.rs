@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Arguments, Effect, Example, Level, Origin, Restriction};
+use super::{Arguments, Effect, Example, Level, Origin, Restriction, ValueType};
 
 /// The rule for a command: its arguments, and the settings for all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub struct EnvRule {
     pub set: BTreeMap<String, String>,
     /// Variables to remove.
     pub unset: Vec<String>,
+    /// Variables that a line may set before the command, with what they may be.
+    pub accept: BTreeMap<String, ValueType>,
 }
 
 impl EnvRule {
@@ -124,6 +126,12 @@ impl EnvRule {
     pub(crate) fn add(&mut self, below: &Self) {
         below.unset.iter().for_each(|name| self.unset(name));
         below.set.iter().for_each(|(name, value)| self.set(name, value));
+        self.accept.extend(below.accept.clone());
+    }
+
+    /// Whether a line may set this variable to this value.
+    pub(crate) fn accepts(&self, name: &str, value: &str) -> bool {
+        self.accept.get(name).is_some_and(|accepted| super::super::matcher::accepts(accepted, value))
     }
 }
 

@@ -116,7 +116,17 @@ static POLICY_KEYS: &[Key] = &[
         Declared(COMMAND_NAME, &Any(&[ANY_ARGUMENTS, Takes::Keys(&COMMAND)])),
         "The commands that may run. `any` allows any arguments, `{}` allows none.",
     ),
+    key("redirections", Takes::Keys(&REDIRECTIONS), "The files that redirections of lines may name."),
 ];
+
+/// The files of redirections.
+pub(super) static REDIRECTIONS: Keys = Keys::new("redirections", &[REDIRECTIONS_KEYS]);
+static REDIRECTIONS_KEYS: &[Key] = &[
+    key("write", TYPE_OR_NAME, "The type of the paths that they write."),
+    key("read", TYPE_OR_NAME, "The type of the paths that they read."),
+];
+const TYPE_OR_NAME: Takes = Any(&TYPE_FORMS);
+static TYPE_FORMS: [Takes; 2] = [Text, Takes::Keys(&TYPE)];
 
 /// A type with a name of its own.
 pub(super) static TYPE: Keys = Keys { kinds: Kinds::One, ..Keys::new("type", &[KINDS, RESTRICTIONS]) };
@@ -256,6 +266,7 @@ pub(super) static ENV: Keys = Keys::new("env", &[ENV_KEYS]);
 static ENV_KEYS: &[Key] = &[
     key("set", Named(VARIABLE, &OR_NOTHING), "Variables and their values."),
     key("unset", List(0, &Pattern(VARIABLE)), "Variables that its calls don't get."),
+    key("accept", Named(VARIABLE, &TYPE_OR_NAME), "Variables that a line may set for it, with their types."),
 ];
 
 /// Where calls of a command may run.

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use super::error::{PolicyError, PolicyWarning, Problem};
 use super::grammar::{CommandRule, Effect, OptionRule, Origin, PolicySource, Syntax};
 use super::profiles::{self, Profile};
+use super::redirected::Redirections;
 use super::yaml::{self, Key, Node};
 use super::{DescribedBy, Rules, examples};
 use crate::integrity::reach_of;
@@ -108,6 +109,7 @@ pub(super) struct Described {
     shipped: Vec<(&'static Profile, usize)>,
     /// Whether a person is asked about every command that nothing describes.
     asks_others: bool,
+    redirections: Option<(Redirections, Origin)>,
     warnings: Vec<PolicyWarning>,
 }
 
@@ -230,6 +232,13 @@ impl Rules {
 
     fn take(&mut self, described: Described) -> Result<(), PolicyError> {
         self.warnings.extend(described.warnings);
+        match (&self.redirections, described.redirections) {
+            (Some((_, first)), Some((_, origin))) => {
+                return Err(PolicyError { origin, problem: Problem::RedirectionsTwice { first: first.clone() } });
+            }
+            (None, redirections @ Some(_)) => self.redirections = redirections,
+            (_, None) => {}
+        }
         let own = described.commands.into_iter().map(DescribedBy::Source);
         let shipped = described.shipped.into_iter().map(|(profile, place)| DescribedBy::Profile(profile, place));
         own.chain(shipped).try_for_each(|command| self.add(command))
@@ -311,6 +320,10 @@ pub(super) fn describe_document(
         options::check_set(key, set, &context)?;
     }
     let mut described = Described::default();
+    if let Some(node) = fields.get("redirections") {
+        let redirections = settings::redirections(node, What::Name("redirections"), &context)?;
+        described.redirections = Some((redirections, context.origin(fields.line_of("redirections"))));
+    }
     let commands = declared("commands")?;
     let mut extending: Vec<&str> = Vec::new();
     for (key, node) in commands {

@@ -142,6 +142,9 @@ pub(super) mod tests {
         "a type without `ask` and `deny` of its own",
         "since a file has many names",
         "since a text spells a number in many ways",
+        "that decides nothing about which code runs",
+        "without `ask` and `deny`, found",
+        "a path with `access: ",
     ];
 
     /// Compares the schema with the loader: what one accepts, the other accepts, and a mistake in the shape is refused by both.
@@ -172,6 +175,7 @@ pub(super) mod tests {
             | Problem::TwoVariable { .. }
             | Problem::BesideForms { .. }
             | Problem::CommandTwice { .. }
+            | Problem::RedirectionsTwice { .. }
             | Problem::Unpinned { .. }
             | Problem::Example { .. }
             | Problem::Evaded { .. } => false,
@@ -194,6 +198,7 @@ pub(super) mod tests {
             ("subcommand", "commands: {x: {subcommands: {y: {zzz: 1}}}}"),
             ("form", "commands: {x: {forms: [{zzz: 1}]}}"),
             ("operand", "commands: {x: {operands: [{zzz: 1}]}}"),
+            ("redirections", "redirections: {zzz: 1}"),
             ("env", "commands: {x: {env: {zzz: 1}}}"),
             ("cwd", "commands: {x: {cwd: {zzz: 1}}}"),
             ("sandbox", "commands: {x: {sandbox: {zzz: 1}}}"),

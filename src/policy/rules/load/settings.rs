@@ -7,10 +7,12 @@ use super::super::grammar::{
     Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, NetworkWord, OptionRule, Order,
     SandboxWord, Syntax, Takes, ValueType,
 };
+use super::super::redirected::{RedirectionType, Redirections};
 use super::super::yaml::{Kind, Node};
 use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
-use super::keys;
+use super::{keys, types};
+use crate::lines;
 use crate::policy::quoted;
 use crate::text::{read_duration, read_size};
 
@@ -78,7 +80,35 @@ pub(super) fn env(node: &Node, what: What<'_>, env: &mut EnvRule, context: &Cont
             env.unset(&name);
         }
     }
+    for (key, node) in fields.read("accept", entries, context)?.unwrap_or_default() {
+        let what = What::Named("the variable", &key.text);
+        if !is_name(&key.text) || lines::is_never_set(&key.text) {
+            return Err(context.value(node, &what, "a name that decides nothing about which code runs"));
+        }
+        let typed = types::written_or_named(node, &what, context)?;
+        // Where a path leads is looked at only among the words.
+        if matches!(typed.value, ValueType::Path(_)) || !typed.restrictions.is_empty() {
+            return Err(context.value(node, &what, "an `integer`, a `one_of` or a `text` without `ask` and `deny`"));
+        }
+        env.accept.insert(key.text.clone(), typed.value);
+    }
     Ok(())
+}
+
+/// Reads what redirections of lines may name.
+pub(super) fn redirections(node: &Node, what: What<'_>, context: &Context<'_>) -> Result<Redirections, PolicyError> {
+    let fields = Fields::new(node, what, &keys::REDIRECTIONS, context)?;
+    let read = |key: &str, access: Access| {
+        let Some(node) = fields.get(key) else { return Ok(None) };
+        let typed = types::written_or_named(node, &fields.what(key), context)?;
+        match typed.value {
+            ValueType::Path(path) if path.access == access => {
+                Ok(Some(RedirectionType { path, restrictions: typed.restrictions }))
+            }
+            _ => Err(context.value(node, &fields.what(key), &format!("a path with `access: {}`", access.name()))),
+        }
+    };
+    Ok(Redirections { write: read("write", Access::Write)?, read: read("read", Access::Read)? })
 }
 
 fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Context<'_>) -> Result<(), PolicyError> {

@@ -36,8 +36,58 @@ fn what_is_no_policy_is_named_with_its_line() {
     check("commands:\n  ls: !any x", "2: a policy can't have tags (`!…`); leave it out");
     check("? [a]\n: b", "1: a key is not text; put it in quotes");
     check("command:\n  ls: any", "1: unknown key `command` of a policy; did you mean `commands`?");
-    check("zzz: 1", "1: unknown key `zzz` of a policy; the known keys are version, profiles, types, sets, commands");
+    check(
+        "zzz: 1",
+        "1: unknown key `zzz` of a policy; the known keys are version, profiles, types, sets, commands, redirections",
+    );
     assert!(load("").is_ok() && load("# nothing\n").is_ok() && load("version: 1").is_ok());
+}
+
+#[test]
+fn redirections_are_paths_of_their_access_and_described_once() {
+    let redirections = |text: &str| format!("version: 1\nredirections:\n  {text}");
+    for good in [
+        "write: {path: {access: write, under: [out]}}",
+        "read: {path: read}",
+        "write: {path: write}\n  read: {path: read, deny: {path: {access: read, under: [secrets]}}}",
+    ] {
+        load(&redirections(good)).unwrap();
+    }
+    let named = "types: {mine: {path: {access: write, under: [out]}}}\nredirections: {write: mine}";
+    load(named).unwrap();
+    check(
+        &redirections("write: {path: read}"),
+        "3: `write` of `redirections`: expected a path with `access: write`, found a mapping",
+    );
+    check(
+        &redirections("write: {text: {}}"),
+        "3: `write` of `redirections`: expected a path with `access: write`, found a mapping",
+    );
+    check(&redirections("wirte: {}"), "3: unknown key `wirte` of `redirections`; did you mean `write`?");
+}
+
+#[test]
+fn a_variable_that_a_line_may_set_has_a_type() {
+    let accept = |text: &str| format!("commands:\n  x:\n    env: {{accept: {text}}}");
+    for good in ["{LEVEL: {one_of: [low, high]}}", "{COUNT: {integer: [1, 9]}}", "{NAME: text}", "{NAME: {text: {}}}"] {
+        load(&accept(good)).unwrap();
+    }
+    for (bad, expected) in [
+        (
+            "{PATH: text}",
+            "3: the variable `PATH`: expected a name that decides nothing about which code runs, found `text`",
+        ),
+        (
+            "{LD_PRELOAD: text}",
+            "3: the variable `LD_PRELOAD`: expected a name that decides nothing about which code runs, found `text`",
+        ),
+        (
+            "{FILE: {path: read}}",
+            "3: the variable `FILE`: expected an `integer`, a `one_of` or a `text` without `ask` and `deny`, found a mapping",
+        ),
+    ] {
+        check(&accept(bad), expected);
+    }
 }
 
 #[test]

@@ -59,6 +59,18 @@ fn follow<'c>(
     }
 }
 
+/// A type that is written out or named.
+pub(super) fn written_or_named(node: &Node, what: &What<'_>, context: &Context<'_>) -> Result<Typed, PolicyError> {
+    if let Kind::Scalar { .. } = node.kind {
+        return named(text(node, what, context)?, node.line, context);
+    }
+    let fields = Fields::new(node, *what, &keys::TYPE, context)?;
+    match kind(&fields, context)? {
+        Some(kind) => of(kind, &fields, context),
+        None => Err(context.value(node, what, "one of `integer`, `one_of`, `text`, `path`, or the name of a type")),
+    }
+}
+
 /// The key that gives a mapping its type; `None` if there is none.
 pub(super) fn kind(fields: &Fields<'_, '_>, context: &Context<'_>) -> Result<Option<&'static str>, PolicyError> {
     let mut found = keys::KINDS.iter().map(|kind| kind.name).filter(|kind| fields.get(kind).is_some());

@@ -29,6 +29,11 @@ pub(super) fn is_of(value: &ValueType, text: &str, position: Position) -> bool {
     }
 }
 
+/// Whether a text that stands alone is a value of a type.
+pub(in crate::policy::rules) fn accepts(value: &ValueType, text: &str) -> bool {
+    is_of(value, text, Position::Alone)
+}
+
 /// Whether the text of a value fits a type that asks or denies. A length and a first character don't let a value escape: they
 /// say what a call may hold, not what the value means. Where a path leads is judged elsewhere.
 pub(in crate::policy::rules) fn fits(value: &ValueType, text: &str) -> bool {

@@ -1,0 +1,93 @@
+//! What `check` prints of a line of several commands: each command with its rule, each `cd`, each redirection.
+
+use serde_json::{Value, json};
+
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, print, print_json};
+use crate::config::Config;
+use crate::policy::Rule;
+use crate::policy::line::{LineDecision, LineRefusal, PartDecision, PartKind, PartOutcome};
+use crate::text::escape;
+
+pub(super) fn run(decision: &LineDecision, config: &Config, json: bool) -> Result<Outcome, CliError> {
+    let (word, outcome) = match &decision.outcome {
+        Ok(_) => ("allowed", Outcome::Good),
+        Err(LineRefusal::NeedsApproval(_)) => ("ask", Outcome::Asks),
+        Err(_) => ("refused", Outcome::Bad),
+    };
+    let reason = decision.outcome.as_ref().err().map(ToString::to_string);
+    if json {
+        let parts: Vec<Value> = decision.parts.iter().map(|part| to_json(part, config)).collect();
+        print_json(&json!({
+            "decision": word,
+            "reason": reason,
+            "read_only": decision.is_read_only,
+            "parts": parts,
+        }))?;
+    } else {
+        let parts: String = decision.parts.iter().map(|part| to_text(part, config)).collect();
+        let reason = reason.map(|reason| format!("  {:<11}{}\n", "reason", escape(&reason))).unwrap_or_default();
+        print(&format!("{word}\n{reason}{parts}"))?;
+    }
+    Ok(outcome)
+}
+
+fn kind(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Command => "command",
+        PartKind::Builtin => "builtin",
+        PartKind::Redirection => "redirection",
+    }
+}
+
+fn decided(outcome: &PartOutcome) -> (&'static str, Option<&str>) {
+    match outcome {
+        PartOutcome::Allowed => ("allowed", None),
+        PartOutcome::AtItsTurn => ("at its turn", None),
+        PartOutcome::Ask => ("ask", None),
+        PartOutcome::Refused(why) => ("refused", Some(why)),
+    }
+}
+
+/// What the decision rests on, as the operator knows it.
+fn rule(part: &PartDecision, config: &Config) -> Option<String> {
+    let explanation = &part.explanation;
+    Some(match explanation.rule.as_ref()? {
+        rule @ (Rule::Entry(_) | Rule::Any) => format!("{rule}, from the {}", config.allow.source),
+        rule @ Rule::Described(_) => explanation.described.as_ref().map_or_else(
+            || rule.to_string(),
+            |described| format!("the rule for `{}` in {}", described.level, described.origin),
+        ),
+        rule @ Rule::Project(_) => rule.to_string(),
+    })
+}
+
+fn to_json(part: &PartDecision, config: &Config) -> Value {
+    let (decision, reason) = decided(&part.outcome);
+    let explanation = &part.explanation;
+    json!({
+        "part": part.number,
+        "kind": kind(part.kind),
+        "decision": decision,
+        "reason": reason,
+        "words": explanation.words,
+        "rule": rule(part, config),
+        "program": explanation.program.as_ref().map(|path| path.display().to_string()),
+        "directory": explanation.directory.as_ref().map(|path| path.display().to_string()),
+    })
+}
+
+fn to_text(part: &PartDecision, config: &Config) -> String {
+    let (decision, reason) = decided(&part.outcome);
+    let words: Vec<String> = part.explanation.words.iter().map(|word| format!("{word:?}")).collect();
+    let head = format!("{} {}: {decision}", part.number, kind(part.kind));
+    let lines = [
+        ("reason", reason.map(str::to_owned)),
+        ("words", Some(words.join(" "))),
+        ("rule", rule(part, config)),
+        ("program", part.explanation.program.as_ref().map(|path| path.display().to_string())),
+    ];
+    let known = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let lines: String = known.map(|(name, value)| format!("  {name:<11}{}\n", escape(&value))).collect();
+    format!("{head}\n{lines}")
+}

@@ -1,0 +1,275 @@
+//! Which pipeline of a line comes next, and what a status means.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::failures::{Failures, Status};
+use super::pipelines::{Child, Running};
+use super::starters::Starters;
+use super::streams::Streams;
+use super::{Decides, LineError, Observes};
+use crate::exec::os::{Script, Watch};
+use crate::exec::{End, ExecError, Failure};
+use crate::lines::{AndOr, Connector, Line, Pipeline};
+use crate::policy::line::Position;
+
+/// The status of a line in which something was refused at its turn, as that of a shell that can't execute a command.
+const REFUSED: i32 = 126;
+
+/// A line or the line of a group, while it runs.
+pub(super) struct Sequence<'l> {
+    steps: Vec<Step<'l>>,
+    /// The number of the step that comes next.
+    next: usize,
+    /// The status of the pipeline that ended last, which `exit` without a number returns.
+    pub status: Status,
+    /// Where its commands run, and whether they are given something to read.
+    pub position: Position,
+    /// The streams of its commands; `None` once its last pipeline was begun, so that nobody waits for the end of a pipe that
+    /// only this line would still write to.
+    streams: Option<Streams>,
+    /// Whether its failures are told.
+    pub is_told: bool,
+    /// The stage that it is, if it is that of a group.
+    of: Option<Place>,
+}
+
+/// A pipeline in its place.
+#[derive(Clone, Copy)]
+struct Step<'l> {
+    /// On which status it runs; `None` for the first of a list.
+    on: Option<Connector>,
+    pipeline: &'l Pipeline,
+    /// Whether `||` follows in the list: then the line itself deals with its failure.
+    is_dealt_with: bool,
+}
+
+/// A stage of a pipeline that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub pipeline: usize,
+    pub stage: usize,
+}
+
+/// What comes next.
+pub(super) enum Next {
+    /// The next pipeline of this line.
+    Pipeline(usize),
+    /// The end of this stage.
+    Ended(Place, Status),
+}
+
+/// A line that runs: the script of its [`Watch`].
+pub(super) struct Interpreter<'l> {
+    pub decides: &'l mut dyn Decides,
+    pub observes: &'l dyn Observes,
+    pub starters: Starters<'l>,
+    /// The number of the command that reads the input of the call, and the input.
+    pub input: Option<(usize, Vec<u8>)>,
+    /// All that were begun, by their numbers; those that have ended are `None`.
+    sequences: Vec<Option<Sequence<'l>>>,
+    pub pipelines: Vec<Option<Running<'l>>>,
+    /// The processes, by their numbers of the watch.
+    pub children: HashMap<usize, Child>,
+    pub failures: Failures,
+    next: VecDeque<Next>,
+    /// Why the line ended before its end.
+    error: Option<LineError>,
+    status: Status,
+}
+
+impl<'l> Interpreter<'l> {
+    pub(super) fn new(
+        (line, begin, streams): (&'l Line, Position, Streams),
+        input: Option<(usize, Vec<u8>)>,
+        decides: &'l mut dyn Decides,
+        observes: &'l dyn Observes,
+        starters: Starters<'l>,
+    ) -> Self {
+        let whole = Sequence::new(line, (begin, streams), Status::default(), true, None);
+        Self {
+            decides,
+            observes,
+            starters,
+            input,
+            sequences: vec![Some(whole)],
+            pipelines: Vec::new(),
+            children: HashMap::new(),
+            failures: Failures::default(),
+            next: VecDeque::from([Next::Pipeline(0)]),
+            error: None,
+            status: Status::default(),
+        }
+    }
+
+    /// The failures that the status of the line does not tell of, and why it ended before its end; and what has started its
+    /// commands.
+    pub(super) fn finish(self) -> (Vec<(String, i32)>, Option<LineError>, Starters<'l>) {
+        (self.failures.without(self.status), self.error, self.starters)
+    }
+
+    /// Does all that can be done before another process ends; returns the end of the line, if this is it.
+    fn go_on(&mut self, watch: &mut Watch) -> Option<End> {
+        while let Some(next) = self.next.pop_front() {
+            let gone_on = match next {
+                Next::Pipeline(sequence) => self.begin_next(sequence, watch),
+                Next::Ended(place, status) => {
+                    self.stage_ended(place, status);
+                    Ok(None)
+                }
+            };
+            match gone_on {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    self.status = status;
+                    self.let_go();
+                    return Some(End::Exited(status.code));
+                }
+                Err(error) => {
+                    self.error = Some(error);
+                    self.let_go();
+                    return Some(End::Exited(REFUSED));
+                }
+            }
+        }
+        None
+    }
+
+    /// Begins the next pipeline of a line that is to run; returns the status of the whole line, if this was its end.
+    fn begin_next(&mut self, number: usize, watch: &mut Watch) -> Result<Option<Status>, LineError> {
+        let Some(sequence) = self.sequences.get_mut(number).and_then(Option::as_mut) else { return Ok(None) };
+        let Some((step, streams)) = sequence.step() else {
+            let ended = self.sequences.get_mut(number).and_then(Option::take);
+            let Some(Sequence { status, of, .. }) = ended else { return Ok(None) };
+            return Ok(match of {
+                None => Some(status),
+                Some(place) => {
+                    self.next.push_back(Next::Ended(place, status));
+                    None
+                }
+            });
+        };
+        let is_told = sequence.is_told && !step.is_dealt_with && !step.pipeline.negated;
+        let next = self.begin_pipeline((number, is_told), step.pipeline, streams, watch)?;
+        self.next.extend(next);
+        Ok(None)
+    }
+
+    /// Takes the status of a stage, and that of its pipeline once all of its stages have ended.
+    fn stage_ended(&mut self, place: Place, status: Status) {
+        let Some(running) = self.pipelines.get_mut(place.pipeline).and_then(Option::as_mut) else { return };
+        if !running.ended(place.stage, status) {
+            return;
+        }
+        let Some(running) = self.pipelines.get_mut(place.pipeline).and_then(Option::take) else { return };
+        let number = running.sequence;
+        if let Some(sequence) = self.sequences.get_mut(number).and_then(Option::as_mut) {
+            sequence.status = running.status();
+            self.next.push_back(Next::Pipeline(number));
+        }
+    }
+
+    /// The line that runs under this number.
+    pub(super) fn sequence(&mut self, number: usize) -> Option<&mut Sequence<'l>> {
+        self.sequences.get_mut(number).and_then(Option::as_mut)
+    }
+
+    /// Adds the line of a group, which is the stage at this place.
+    pub(super) fn add_group(
+        &mut self,
+        line: &'l Line,
+        position: Position,
+        streams: Streams,
+        (status, is_told, of): (Status, bool, Place),
+    ) -> Next {
+        self.sequences.push(Some(Sequence::new(line, (position, streams), status, is_told, Some(of))));
+        Next::Pipeline(self.sequences.len() - 1)
+    }
+
+    /// Lets go of all streams, so that they end with the processes.
+    fn let_go(&mut self) {
+        self.sequences.clear();
+        self.pipelines.clear();
+        self.next.clear();
+    }
+}
+
+impl Script for Interpreter<'_> {
+    fn begin(&mut self, watch: &mut Watch) -> Option<End> {
+        self.go_on(watch)
+    }
+
+    fn ended(&mut self, number: usize, end: End, failure: Option<Failure>, watch: &mut Watch) -> Option<End> {
+        let child = self.children.remove(&number)?;
+        self.observes.ended(child.number, end);
+        match child.status(end, failure, watch) {
+            Ok(code) => {
+                let place = child.place;
+                let status = self.failures.status(code, child.name_to_tell(code));
+                self.next.push_back(Next::Ended(place, status));
+            }
+            Err(error) => {
+                self.error = Some(error);
+                self.let_go();
+                return Some(End::Exited(REFUSED));
+            }
+        }
+        self.go_on(watch)
+    }
+
+    fn stopped(&mut self) {
+        self.let_go();
+    }
+}
+
+impl<'l> Sequence<'l> {
+    fn new(
+        line: &'l Line,
+        (position, streams): (Position, Streams),
+        status: Status,
+        is_told: bool,
+        of: Option<Place>,
+    ) -> Self {
+        let steps = line.lists.iter().flat_map(steps_of).collect();
+        Self { steps, next: 0, status, position, streams: Some(streams), is_told, of }
+    }
+
+    /// Takes the next pipeline that is to run, and the streams for it.
+    fn step(&mut self) -> Option<(Step<'l>, Streams)> {
+        loop {
+            let step = *self.steps.get(self.next)?;
+            self.next += 1;
+            let runs = match step.on {
+                None => true,
+                Some(Connector::And) => self.status.code == 0,
+                Some(Connector::Or) => self.status.code != 0,
+            };
+            let is_last = self.next == self.steps.len();
+            if runs {
+                let streams = if is_last { self.streams.take() } else { self.streams.clone() };
+                return Some((step, streams?));
+            }
+        }
+    }
+
+    /// Ends it after the pipeline that runs.
+    pub(super) fn exit(&mut self) {
+        self.next = self.steps.len();
+    }
+}
+
+/// The pipelines of a list.
+fn steps_of(list: &AndOr) -> impl Iterator<Item = Step<'_>> {
+    let last_or = list.rest.iter().rposition(|(connector, _)| *connector == Connector::Or);
+    let first = Step { on: None, pipeline: &list.first, is_dealt_with: last_or.is_some() };
+    let rest = list.rest.iter().enumerate().map(move |(place, (connector, pipeline))| Step {
+        on: Some(*connector),
+        pipeline,
+        is_dealt_with: last_or.is_some_and(|last| place < last),
+    });
+    std::iter::once(first).chain(rest)
+}
+
+/// An error of the system in place of a command.
+pub(super) fn lost(source: std::io::Error) -> LineError {
+    LineError::Failed(ExecError::Lost { source })
+}

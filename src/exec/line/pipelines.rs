@@ -1,0 +1,338 @@
+//! One pipeline of a line: decided, its files opened, its commands started.
+
+use std::io;
+use std::rc::Rc;
+
+use super::LineError;
+use super::failures::Status;
+use super::interpreter::{Interpreter, Next, Place, lost};
+use super::streams::{Streams, Target};
+use crate::exec::os::Watch;
+use crate::exec::{End, ExecError, Failure, StreamName, failed_of};
+use crate::lines::{Builtin, Command, Pipeline, Stream};
+use crate::policy::AllowedCommand;
+use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
+
+/// How a message of a shell begins. Whoever reads them knows them so.
+const SAYS: &str = "bash: line 1: ";
+/// The status of a command that there is no program for, of one that can't be executed, and of one whose redirection fails.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTED: i32 = 126;
+const NOT_REDIRECTED: i32 = 1;
+/// SIGPIPE, and the status of a program that reports it.
+const SIGPIPE: i32 = 13;
+const BROKEN_PIPE: i32 = 128 + SIGPIPE;
+
+/// A pipeline whose stages run.
+pub(super) struct Running<'l> {
+    /// The line that it is in.
+    pub sequence: usize,
+    pipeline: &'l Pipeline,
+    stages: Vec<Option<Status>>,
+    /// Whether the redirections of the last stage could be done.
+    is_redirected: bool,
+    /// Whether it is `exit`, whose status no `!` changes.
+    exits: bool,
+}
+
+impl Running<'_> {
+    /// Takes the status of a stage; returns whether it was the last to end.
+    pub(super) fn ended(&mut self, stage: usize, status: Status) -> bool {
+        if let Some(ended) = self.stages.get_mut(stage) {
+            *ended = Some(status);
+        }
+        self.stages.iter().all(Option::is_some)
+    }
+
+    /// The status of the pipeline, whose stages have ended.
+    pub(super) fn status(&self) -> Status {
+        let last = self.stages.last().copied().flatten().unwrap_or_default();
+        if self.exits {
+            return last;
+        }
+        let code = self.pipeline.status(last.code, self.is_redirected);
+        if code == last.code { last } else { Status::of_code(code) }
+    }
+}
+
+/// A process of a line.
+pub(super) struct Child {
+    /// The number of its command.
+    pub number: usize,
+    pub place: Place,
+    /// The word of its command, for messages.
+    word: String,
+    /// What it is called where its failure is told; `None` if that is not told.
+    name: Option<String>,
+    /// The codes that are no failure.
+    success: Vec<i32>,
+    /// Whether another command reads what it writes.
+    is_read: bool,
+}
+
+impl Child {
+    /// What its failure is called, if this code is one that is to be told.
+    pub(super) fn name_to_tell(self, code: i32) -> Option<String> {
+        let is_broken_pipe = self.is_read && code == BROKEN_PIPE;
+        self.name.filter(|_| !is_broken_pipe && !self.success.contains(&code))
+    }
+
+    /// Its status, now that it has ended.
+    pub(super) fn status(&self, end: End, failure: Option<Failure>, watch: &mut Watch) -> Result<i32, LineError> {
+        match failure.map(failed_of) {
+            None => Ok(match end {
+                End::Exited(code) => code,
+                End::Signaled(signal) => 128 + signal,
+                End::TimedOut(_) | End::Stopped => NOT_EXECUTED,
+            }),
+            Some(Ok(source)) => {
+                let (code, why) = not_executed(&source);
+                let text = format!("{SAYS}{}: {why}\n", self.word);
+                watch.say(StreamName::Stderr, text.as_bytes()).map_err(lost)?;
+                Ok(code)
+            }
+            Some(Err(error)) => Err(LineError::Failed(error)),
+        }
+    }
+}
+
+/// The status of a program that the system does not execute, and what a shell says of it. A file without `#!` that is no
+/// program is never read as a script.
+fn not_executed(source: &io::Error) -> (i32, String) {
+    const ENOEXEC: i32 = rustix::io::Errno::NOEXEC.raw_os_error();
+    match (source.kind(), source.raw_os_error()) {
+        (io::ErrorKind::NotFound, _) => (NOT_FOUND, "No such file or directory".to_owned()),
+        (io::ErrorKind::PermissionDenied, _) => (NOT_EXECUTED, "Permission denied".to_owned()),
+        (io::ErrorKind::ArgumentListTooLong, _) => (NOT_EXECUTED, "Argument list too long".to_owned()),
+        (_, Some(ENOEXEC)) => (NOT_EXECUTED, "cannot execute binary file: Exec format error".to_owned()),
+        _ => (NOT_EXECUTED, source.to_string()),
+    }
+}
+
+/// A stage, its streams, and whether its redirections could be done.
+struct Prepared {
+    stage: DecidedStage,
+    streams: Streams,
+    is_redirected: bool,
+}
+
+impl<'l> Interpreter<'l> {
+    /// Decides on a pipeline of the line of this number, opens what its redirections name, and starts its commands; returns what
+    /// comes next without any process ending.
+    pub(super) fn begin_pipeline(
+        &mut self,
+        (sequence, is_told): (usize, bool),
+        pipeline: &'l Pipeline,
+        streams: Streams,
+        watch: &mut Watch,
+    ) -> Result<Vec<Next>, LineError> {
+        let Some(position) = self.sequence(sequence).map(|sequence| sequence.position.clone()) else {
+            return Ok(Vec::new());
+        };
+        let stages = self.decides.decide(pipeline, &position)?;
+        let prepared = self.prepare(pipeline, stages, streams, watch).map_err(lost)?;
+        let number = self.pipelines.len();
+        let is_redirected = prepared.last().is_none_or(|last| last.is_redirected);
+        let stages = vec![None; pipeline.stages.len()];
+        self.pipelines.push(Some(Running { sequence, pipeline, stages, is_redirected, exits: false }));
+        let mut next = Vec::new();
+        for (stage, (written, prepared)) in pipeline.stages.iter().zip(prepared).enumerate() {
+            let place = Place { pipeline: number, stage };
+            let is_read = stage + 1 < pipeline.stages.len();
+            let begun = self.begin_stage((sequence, is_told, is_read), &written.command, place, prepared, watch)?;
+            next.extend(begun);
+        }
+        Ok(next)
+    }
+
+    /// Connects the stages, and opens their files from left to right.
+    fn prepare(
+        &mut self,
+        pipeline: &Pipeline,
+        stages: Vec<DecidedStage>,
+        streams: Streams,
+        watch: &mut Watch,
+    ) -> io::Result<Vec<Prepared>> {
+        let Streams { stdin, stdout, stderr } = streams;
+        let (mut stdin, last) = (stdin, pipeline.stages.len().saturating_sub(1));
+        let mut created = CreatedFiles::default();
+        let mut prepared = Vec::with_capacity(stages.len());
+        for (number, (stage, written)) in stages.into_iter().zip(&pipeline.stages).enumerate() {
+            let (next, stdout) = match number == last {
+                true => (None, Rc::clone(&stdout)),
+                false => Target::between().map(|(read, write)| (Some(read), write))?,
+            };
+            let mut streams =
+                Streams { stdin: std::mem::replace(&mut stdin, next), stdout, stderr: Rc::clone(&stderr) };
+            let redirected = redirect(&mut streams, &stage.redirections, (&mut created, watch))?;
+            if let Err(why) = &redirected {
+                streams.say(&format!("{SAYS}{why}\n"), watch)?;
+            }
+            if written.pipes_stderr {
+                streams.stderr = Rc::clone(&streams.stdout);
+            }
+            prepared.push(Prepared { stage, streams, is_redirected: redirected.is_ok() });
+        }
+        Ok(prepared)
+    }
+
+    /// Begins one stage; returns what comes next, unless it is a process that runs.
+    fn begin_stage(
+        &mut self,
+        (sequence, is_told, is_read): (usize, bool, bool),
+        command: &'l Command,
+        place: Place,
+        prepared: Prepared,
+        watch: &mut Watch,
+    ) -> Result<Option<Next>, LineError> {
+        let Prepared { stage: DecidedStage { number, work, .. }, streams, is_redirected } = prepared;
+        if !is_redirected {
+            let name = name_of(&work).filter(|_| is_told);
+            let status = self.failures.status(NOT_REDIRECTED, name);
+            return Ok(Some(Next::Ended(place, status)));
+        }
+        let code = match work {
+            StageWork::Program(command) => {
+                return self.begin_program((number, is_told, is_read), command, place, streams, watch);
+            }
+            StageWork::Group => {
+                let Command::Group(group) = command else { return Ok(None) };
+                let Some(around) = self.sequence(sequence) else { return Ok(None) };
+                let inherits_input = streams.stdin.is_some();
+                let position = Position { inherits_input, ..around.position.clone() };
+                // A shell of its own knows nothing of the status before it.
+                let status = Status::of_code(if group.shell.is_some() { 0 } else { around.status.code });
+                return Ok(Some(self.add_group(&group.line, position, streams, (status, is_told, place))));
+            }
+            StageWork::NotFound { word, status: (code, why) } => {
+                streams.say(&format!("{SAYS}{word}: {why}\n"), watch).map_err(lost)?;
+                let status = self.failures.status(code, Some(word).filter(|_| is_told));
+                return Ok(Some(Next::Ended(place, status)));
+            }
+            StageWork::Nothing | StageWork::Builtin(Builtin::True) => 0,
+            StageWork::Builtin(Builtin::False) => 1,
+            StageWork::Builtin(Builtin::Exit(code)) => {
+                let Some(around) = self.sequence(sequence) else { return Ok(None) };
+                around.exit();
+                let status = code.map_or(around.status, |code| Status::of_code(i32::from(code)));
+                if let Some(Some(running)) = self.pipelines.get_mut(place.pipeline) {
+                    running.exits = true;
+                }
+                return Ok(Some(Next::Ended(place, status)));
+            }
+            // Its directory was decided on.
+            StageWork::Builtin(Builtin::Cd(_)) => 0,
+            StageWork::Cd(Ok(directory)) => {
+                if let Some(around) = self.sequence(sequence) {
+                    around.position.directory = directory;
+                }
+                0
+            }
+            StageWork::Cd(Err(why)) => {
+                streams.say(&format!("{SAYS}{why}\n"), watch).map_err(lost)?;
+                let status = self.failures.status(1, Some("cd".to_owned()).filter(|_| is_told));
+                return Ok(Some(Next::Ended(place, status)));
+            }
+        };
+        Ok(Some(Next::Ended(place, Status::of_code(code))))
+    }
+
+    /// Starts a program; returns its end, if it does not begin.
+    fn begin_program(
+        &mut self,
+        (number, is_told, is_read): (usize, bool, bool),
+        command: Box<AllowedCommand>,
+        place: Place,
+        mut streams: Streams,
+        watch: &mut Watch,
+    ) -> Result<Option<Next>, LineError> {
+        if streams.stdin.is_none() {
+            if let Some((_, input)) = self.input.take_if(|(reader, _)| *reader == number) {
+                streams.stdin = Some(Target::of(watch.input(input, None).map_err(lost)?));
+            }
+        }
+        let word = command.words().first().cloned().unwrap_or_default();
+        let child = Child {
+            number,
+            place,
+            name: Some(command.name().to_owned()).filter(|_| is_told),
+            success: command.success_exit_codes().to_vec(),
+            word,
+            is_read,
+        };
+        let stderr = Streams { stdin: None, ..streams.clone() };
+        let ends = streams.into_ends().map_err(lost)?;
+        let started = self.starters.start(command, ends, self.observes.on_start(number));
+        let source = match started {
+            Ok(started) => {
+                drop(stderr);
+                let number = watch.watch(started).map_err(lost)?;
+                self.children.insert(number, child);
+                return Ok(None);
+            }
+            Err(ExecError::Spawn { source, .. } | ExecError::TooLong { source, .. }) => source,
+            Err(ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. }) => io::ErrorKind::NotFound.into(),
+            Err(error) => return Err(LineError::Failed(error)),
+        };
+        let (code, why) = not_executed(&source);
+        stderr.say(&format!("{SAYS}{}: {why}\n", child.word), watch).map_err(lost)?;
+        let name = child.name_to_tell(code);
+        Ok(Some(Next::Ended(place, self.failures.status(code, name))))
+    }
+}
+
+/// What a stage is called where its failure is told.
+fn name_of(work: &StageWork) -> Option<String> {
+    match work {
+        StageWork::Program(command) => Some(command.name().to_owned()),
+        StageWork::NotFound { word, .. } => Some(word.clone()),
+        StageWork::Cd(_) | StageWork::Builtin(Builtin::Cd(_)) => Some("cd".to_owned()),
+        StageWork::Builtin(Builtin::True | Builtin::False | Builtin::Exit(_))
+        | StageWork::Group
+        | StageWork::Nothing => None,
+    }
+}
+
+/// Does the redirections of a stage, from left to right; returns why one can't be done, for a shell's message.
+fn redirect(
+    streams: &mut Streams,
+    redirections: &[DecidedRedirection],
+    (created, watch): (&mut CreatedFiles, &mut Watch),
+) -> io::Result<Result<(), String>> {
+    for redirection in redirections {
+        match redirection {
+            DecidedRedirection::StderrToStdout => streams.stderr = Rc::clone(&streams.stdout),
+            DecidedRedirection::StdoutToStderr => streams.stdout = Rc::clone(&streams.stderr),
+            DecidedRedirection::NullInput => streams.stdin = None,
+            DecidedRedirection::Input(text) => streams.stdin = Some(Target::of(watch.input(text.clone(), None)?)),
+            DecidedRedirection::NullOutput(stream) => write_to(streams, *stream, &Target::null()?),
+            DecidedRedirection::Unusable { sentence } => return Ok(Err(sentence.clone())),
+            DecidedRedirection::ReadFile(file) | DecidedRedirection::WriteFile(_, file) => {
+                let opened = match file.open(created) {
+                    Ok(opened) => Target::of(opened),
+                    Err(source) => return Ok(Err(format!("{}: {}", file.name(), said_of(&source)))),
+                };
+                match redirection {
+                    DecidedRedirection::WriteFile(stream, _) => write_to(streams, *stream, &opened),
+                    _ => streams.stdin = Some(opened),
+                }
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn write_to(streams: &mut Streams, stream: Stream, target: &Rc<Target>) {
+    if matches!(stream, Stream::Stdout | Stream::Both) {
+        streams.stdout = Rc::clone(target);
+    }
+    if matches!(stream, Stream::Stderr | Stream::Both) {
+        streams.stderr = Rc::clone(target);
+    }
+}
+
+/// The words of strerror(3), without the number that std adds.
+fn said_of(source: &io::Error) -> String {
+    let text = source.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

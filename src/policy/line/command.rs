@@ -1,0 +1,207 @@
+//! What is decided about one command of a line, as things are now.
+
+use std::collections::BTreeMap;
+
+use super::places::Names;
+use super::{PartKind, Position};
+use crate::lines::{Builtin, BuiltinError, ExpandError, Part, Redirection, Simple, Value};
+use crate::policy::evaluate::InPlace;
+use crate::policy::proposal::Approved;
+use crate::policy::{
+    AllowedCommand, CommandLine, Decision, Directories, Explanation, LineVariable, Policy, Proposal, Refusal, Rule,
+    quoted,
+};
+
+/// What a decision on a part of a line needs.
+#[derive(Clone, Copy)]
+pub(super) struct Here<'a> {
+    pub policy: &'a Policy,
+    pub directories: &'a Directories,
+    pub position: &'a Position,
+    /// Whether files are as they will be when it runs: nothing of the line runs before.
+    pub is_certain: bool,
+}
+
+/// Where a command stands in its pipeline.
+#[derive(Clone, Copy)]
+pub(super) struct Stage {
+    /// Whether other stages run beside it.
+    pub is_one_of_several: bool,
+    /// Whether it reads from a pipe, or from what its group was given.
+    pub inherits_input: bool,
+    /// Whether it reads the input of the call, unless something else gives it more to read.
+    pub reads_call: bool,
+}
+
+/// A command that was decided on.
+pub(super) struct Commanded {
+    pub kind: PartKind,
+    /// Its words, as they are passed on; as they are written where they are not known.
+    pub words: Vec<String>,
+    /// Whether the words are those that will be found when it runs.
+    pub is_as_found: bool,
+    /// Whether it is given something to read.
+    pub has_input: bool,
+    pub explanation: Explanation,
+    pub verdict: Verdict,
+}
+
+/// What is decided about a command.
+pub(super) enum Verdict {
+    Nothing,
+    Builtin(Builtin),
+    Program(Box<AllowedCommand>),
+    NotFound { word: String },
+    AtItsTurn,
+    Ask(Box<Proposal>),
+    Refused(String),
+}
+
+impl Here<'_> {
+    /// The value of a variable that words may hold.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "PWD" => self.position.directory.path().to_str().map(str::to_owned),
+            name => self.policy.line_rules.variables.get(name).cloned(),
+        }
+    }
+
+    /// The text of a value.
+    pub(super) fn value(&self, value: &Value) -> Result<String, ExpandError> {
+        value.expand(&|name| self.variable(name))
+    }
+
+    /// Whether a command is given something to read: the last of its redirections counts, and `/dev/null` is nothing.
+    pub(super) fn is_given_input(&self, redirections: &[Redirection], stage: Stage) -> bool {
+        redirections.iter().fold(stage.inherits_input || stage.reads_call, |has_input, redirection| match redirection {
+            Redirection::Read(file) => self.value(file).as_deref() != Ok(super::redirection::NULL),
+            Redirection::Document(_) | Redirection::HereString(_) => true,
+            Redirection::Write { .. } | Redirection::StderrToStdout | Redirection::StdoutToStderr => has_input,
+        })
+    }
+
+    /// Decides on a command.
+    pub(super) fn command(&self, simple: &Simple, stage: Stage, approved: Approved<'_>) -> Commanded {
+        let has_pattern =
+            simple.words.iter().any(|word| word.parts.iter().any(|part| matches!(part, Part::Pattern(_))));
+        let has_input = self.is_given_input(&simple.redirections, stage);
+        let is_as_found = has_pattern && !self.is_certain;
+        let commanded =
+            |kind, words, explanation, verdict| Commanded { kind, words, is_as_found, has_input, explanation, verdict };
+        let refused = |words: Vec<String>, sentence: String| {
+            let words = self.policy.without_secrets(words);
+            let explanation = Explanation { words: words.clone(), ..Explanation::default() };
+            commanded(PartKind::Command, words, explanation, Verdict::Refused(sentence))
+        };
+        let words = match self.words(simple) {
+            Ok(words) => words,
+            Err((words, error)) => {
+                let verdict = match error {
+                    ExpandError::Unknown { .. } | ExpandError::Splits { .. } => None,
+                    _ if self.is_certain => None,
+                    // Other names may be found then.
+                    _ => Some(Verdict::AtItsTurn),
+                };
+                let mut refused = refused(words, error.to_string());
+                refused.verdict = verdict.unwrap_or(refused.verdict);
+                return refused;
+            }
+        };
+        if words.is_empty() {
+            return commanded(PartKind::Builtin, words, Explanation::default(), Verdict::Nothing);
+        }
+        match Builtin::of(&words) {
+            Some(Err(_)) if is_as_found => {
+                return Commanded { verdict: Verdict::AtItsTurn, ..refused(words, String::new()) };
+            }
+            Some(Err(error)) => return refused(words, error.to_string()),
+            Some(Ok(Builtin::Cd(_) | Builtin::Exit(_))) if stage.is_one_of_several => {
+                let name = words.first().cloned().unwrap_or_default();
+                return refused(words, BuiltinError::Stage { name }.to_string());
+            }
+            Some(Ok(_)) if !simple.assignments.is_empty() => {
+                let name = words.first().cloned().unwrap_or_default();
+                return refused(words, BuiltinError::Assignment { name }.to_string());
+            }
+            Some(Ok(builtin)) => {
+                let explanation = Explanation { words: words.clone(), ..Explanation::default() };
+                return commanded(PartKind::Builtin, words, explanation, Verdict::Builtin(builtin));
+            }
+            None => {}
+        }
+        let variables = match self.variables(simple) {
+            Ok(variables) => variables,
+            Err(error) => return refused(words, error.to_string()),
+        };
+        let mut arguments = words.clone();
+        let first = arguments.remove(0);
+        let asked = InPlace {
+            command: CommandLine::from_process(first, arguments),
+            directory: Ok(self.position.directory.clone()),
+            has_input,
+            variables,
+            approved,
+        };
+        let Decision { explanation, outcome } = self.policy.evaluate_in(self.directories, asked);
+        let verdict = self.verdict(&words, has_pattern, &explanation, outcome);
+        commanded(PartKind::Command, words, explanation, verdict)
+    }
+
+    /// What a decision means for a line, in which files may change before the command runs.
+    fn verdict(
+        &self,
+        words: &[String],
+        has_pattern: bool,
+        explanation: &Explanation,
+        outcome: Result<AllowedCommand, Refusal>,
+    ) -> Verdict {
+        let of_files = |rule: &Option<Rule>| match rule {
+            Some(Rule::Described(rule)) => rule.depends_on_files(words),
+            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => false,
+        };
+        let may_change = !self.is_certain && (has_pattern || of_files(&explanation.rule));
+        let word = words.first().map_or("", String::as_str);
+        match outcome {
+            Ok(_) if may_change => Verdict::AtItsTurn,
+            Ok(command) => Verdict::Program(Box::new(command)),
+            Err(Refusal::NeedsApproval(proposal)) => Verdict::Ask(proposal),
+            Err(Refusal::ProgramNotFound { word, .. }) => Verdict::NotFound { word },
+            Err(Refusal::NotAllowed { .. } | Refusal::Directory(_))
+                if !self.is_certain && word.contains('/') && self.directories.project_for_commands().is_some() =>
+            {
+                Verdict::AtItsTurn
+            }
+            Err(Refusal::Input { word }) => Verdict::Refused(format!(
+                "{} may not be given anything to read, by a pipe, `<` or a here-document; name what it needs as arguments",
+                quoted(&word)
+            )),
+            Err(Refusal::Arguments { .. } | Refusal::OutsideOfRule { .. }) if may_change => Verdict::AtItsTurn,
+            Err(refusal) => Verdict::Refused(refusal.to_string()),
+        }
+    }
+
+    /// The words that a command becomes; with the error those that are known, as they are written.
+    fn words(&self, simple: &Simple) -> Result<Vec<String>, (Vec<String>, ExpandError)> {
+        let mut names = Names { directories: self.directories, here: &self.position.directory };
+        let mut words = Vec::new();
+        for word in &simple.words {
+            match word.expand(&|name| self.variable(name), &mut names) {
+                Ok(found) => words.extend(found),
+                Err(error) => {
+                    let written = simple.words.iter().map(|word| word.text().unwrap_or_else(|| "…".to_owned()));
+                    return Err((written.collect(), error));
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    /// The variables that the line sets for a command.
+    fn variables(&self, simple: &Simple) -> Result<BTreeMap<String, LineVariable>, ExpandError> {
+        let variable = |assignment: &crate::lines::Assignment| {
+            let is_named = self.policy.line_env.contains(&assignment.name);
+            Ok((assignment.name.clone(), LineVariable { value: self.value(&assignment.value)?, is_named }))
+        };
+        simple.assignments.iter().map(variable).collect()
+    }
+}

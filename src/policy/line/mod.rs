@@ -1,0 +1,210 @@
+//! Decides on a line of several commands, part by part, by the rules of every call.
+//!
+//! The line is read first ([`Policy::read_line`]), then decided as a whole before anything runs ([`Policy::plan`]), and at its
+//! turn each pipeline is decided again ([`PlannedLine::pipeline`]), since an earlier command may have changed what files say.
+//! Only that second decision makes an [`AllowedCommand`]. Nothing here opens a file of a redirection or starts a process.
+//!
+//! - `reading`: from text to a line, or to one plain command.
+//! - `whole`: the decision before anything runs.
+//! - `turn`: the decision on a pipeline at its turn.
+//! - `command`: what both say about one command; `redirection`: about one redirection.
+//! - `places`: `cd`, and the directories in which patterns find names.
+//! - `proposal`: what a person is asked about a line; `refusal`: why a line does not run.
+
+mod command;
+mod file;
+mod places;
+mod proposal;
+mod reading;
+mod redirection;
+mod refusal;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod turn;
+mod whole;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(unix)]
+pub use self::file::CreatedFiles;
+pub use self::file::DecidedFile;
+pub use self::proposal::{LineProposal, Proposed, ShownPart};
+pub use self::reading::ReadLine;
+pub use self::refusal::LineRefusal;
+pub use self::turn::Turn;
+use super::{AllowedCommand, Explanation, WorkingDirectory};
+use crate::lines::{Builtin, Line, Stream};
+
+/// Where a part of a line stands when its turn comes.
+#[derive(Debug, Clone)]
+pub struct Position {
+    /// The directory that commands run in.
+    pub directory: WorkingDirectory,
+    /// Whether the group around it was given something to read.
+    pub inherits_input: bool,
+}
+
+/// A line that a call asks for.
+#[derive(Debug)]
+pub struct RequestedLine<'a> {
+    /// The line.
+    pub line: Line,
+    /// The text that it was read from.
+    pub text: &'a str,
+    /// Where it begins, as the client gave it.
+    pub cwd: Option<&'a str>,
+    /// Whether the call has an `input`.
+    pub has_input: bool,
+    /// What a person has approved.
+    pub approved: Option<&'a LineProposal>,
+    /// What a person has approved for the rest of the session.
+    pub before: &'a [&'a LineProposal],
+}
+
+/// What was decided on a line before anything runs.
+#[derive(Debug)]
+pub struct LineDecision {
+    /// Its parts, in the order of the text.
+    pub parts: Vec<PartDecision>,
+    /// Whether nothing that it runs changes anything.
+    pub is_read_only: bool,
+    /// The line, to be run once, or why it does not run.
+    pub outcome: Result<PlannedLine, LineRefusal>,
+}
+
+/// What was decided on one part of a line.
+#[derive(Debug)]
+pub struct PartDecision {
+    /// The number of the command that it is, or belongs to.
+    pub number: usize,
+    /// What it is.
+    pub kind: PartKind,
+    /// What the decision rests on. The words are those of the command without secrets, or the text of the redirection.
+    pub explanation: Explanation,
+    /// What was decided.
+    pub outcome: PartOutcome,
+}
+
+/// What a part of a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A command that a program runs.
+    Command,
+    /// A command that the line runs itself.
+    Builtin,
+    /// A redirection.
+    Redirection,
+}
+
+/// What was decided on a part of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartOutcome {
+    /// It may run.
+    Allowed,
+    /// It depends on files that an earlier command may change, and is decided when its turn comes.
+    AtItsTurn,
+    /// A person has to approve it.
+    Ask,
+    /// It does not run, and why.
+    Refused(String),
+}
+
+/// A line that was decided as a whole, and is decided again pipeline by pipeline.
+#[derive(Debug)]
+pub struct PlannedLine {
+    line: Arc<Line>,
+    directory: WorkingDirectory,
+    has_input: bool,
+    timeout: Option<Duration>,
+    /// The commands that a person has approved, and how they were shown.
+    approved: Vec<ShownPart>,
+    /// The numbers of the commands that are decided at their turn.
+    undecided: BTreeSet<usize>,
+}
+
+/// A stage of a pipeline that was decided at its turn.
+#[derive(Debug)]
+pub struct DecidedStage {
+    /// The number of the command; 0 for a group.
+    pub number: usize,
+    /// What it does.
+    pub work: StageWork,
+    /// Where its streams lead, in the order in which they apply.
+    pub redirections: Vec<DecidedRedirection>,
+}
+
+/// What a stage does.
+#[derive(Debug)]
+pub enum StageWork {
+    /// It runs a program.
+    Program(Box<AllowedCommand>),
+    /// It is allowed, but there is no such program.
+    NotFound {
+        /// The first word.
+        word: String,
+        /// The status of a shell's, and what it says.
+        status: (i32, &'static str),
+    },
+    /// It is run by the line itself.
+    Builtin(Builtin),
+    /// It changes the directory, or says why it can't, as a shell says it.
+    Cd(Result<WorkingDirectory, String>),
+    /// It is a group, whose line is decided pipeline by pipeline.
+    Group,
+    /// It only has redirections.
+    Nothing,
+}
+
+/// A redirection that was decided.
+#[derive(Debug)]
+pub enum DecidedRedirection {
+    /// From `/dev/null`.
+    NullInput,
+    /// To `/dev/null`.
+    NullOutput(Stream),
+    /// From a file.
+    ReadFile(DecidedFile),
+    /// To a file.
+    WriteFile(Stream, DecidedFile),
+    /// Of a file that is missing or is a directory, as a shell says it.
+    Unusable {
+        /// The sentence.
+        sentence: String,
+    },
+    /// `2>&1`
+    StderrToStdout,
+    /// `1>&2`
+    StdoutToStderr,
+    /// From a text of the line.
+    Input(Vec<u8>),
+}
+
+impl PlannedLine {
+    /// The line.
+    pub fn line(&self) -> &Arc<Line> {
+        &self.line
+    }
+
+    /// Where its first command runs.
+    pub fn begin(&self) -> Position {
+        Position { directory: self.directory.clone(), inherits_input: false }
+    }
+
+    /// How long it may take: the shortest of what the rules of its commands say; `None` if none says anything.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Whether a command, or one of its redirections, is decided only at its turn.
+    pub fn was_undecided(&self, number: usize) -> bool {
+        self.undecided.contains(&number)
+    }
+
+    /// The number of the command that reads the input of the call: the first that is no builtin. `None` if the call has none.
+    pub fn reader(&self) -> Option<usize> {
+        if self.has_input { reading::first_program(&self.line) } else { None }
+    }
+}

@@ -1,0 +1,172 @@
+//! What is decided about one redirection of a line, as things are now.
+
+use super::command::Here;
+use super::{DecidedFile, DecidedRedirection};
+use crate::files::Reached;
+use crate::lines::{Mode, Redirection, Stream};
+use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, redirected};
+use crate::policy::{Lines, quoted};
+
+/// What commands read nothing from, and what takes anything.
+pub(super) const NULL: &str = "/dev/null";
+
+/// What is decided about a redirection.
+pub(super) enum Verdict {
+    Done(DecidedRedirection),
+    /// A person has to approve it; the operator's reason.
+    Ask(DecidedRedirection, Option<String>),
+    AtItsTurn,
+    Refused(String),
+}
+
+/// The command of a redirection: its rule, and its words.
+pub(super) type Of<'a> = Option<(&'a CommandRule, &'a [String])>;
+
+impl Here<'_> {
+    /// The redirection, as a person and the log read it.
+    pub(super) fn shown(&self, redirection: &Redirection) -> Vec<String> {
+        let (operator, value) = match redirection {
+            Redirection::Read(file) => ("<", file),
+            Redirection::Write { stream, mode, target } => match (stream, mode) {
+                (Stream::Stdout, Mode::Replace) => (">", target),
+                (Stream::Stdout, Mode::Append) => (">>", target),
+                (Stream::Stderr, Mode::Replace) => ("2>", target),
+                (Stream::Stderr, Mode::Append) => ("2>>", target),
+                (Stream::Both, _) => ("&>", target),
+            },
+            Redirection::StderrToStdout => return vec!["2>&1".to_owned()],
+            Redirection::StdoutToStderr => return vec!["1>&2".to_owned()],
+            Redirection::Document(text) => return vec!["<<".to_owned(), text.clone()],
+            Redirection::HereString(text) => ("<<<", text),
+        };
+        vec![operator.to_owned(), self.value(value).unwrap_or_else(|_| "…".to_owned())]
+    }
+
+    /// Decides on a redirection of a command, or of a group.
+    pub(super) fn redirection(&self, redirection: &Redirection, of: Of<'_>) -> Verdict {
+        let (value, access) = match redirection {
+            Redirection::StderrToStdout => return Verdict::Done(DecidedRedirection::StderrToStdout),
+            Redirection::StdoutToStderr => return Verdict::Done(DecidedRedirection::StdoutToStderr),
+            Redirection::Document(text) => {
+                return Verdict::Done(DecidedRedirection::Input(text.clone().into_bytes()));
+            }
+            Redirection::HereString(value) | Redirection::Read(value) => (value, Access::Read),
+            Redirection::Write { target, .. } => (target, Access::Write),
+        };
+        let text = match self.value(value) {
+            Ok(text) => text,
+            Err(error) => return Verdict::Refused(error.to_string()),
+        };
+        match redirection {
+            Redirection::HereString(_) => return Verdict::Done(DecidedRedirection::Input((text + "\n").into_bytes())),
+            Redirection::Read(_) if text == NULL => return Verdict::Done(DecidedRedirection::NullInput),
+            Redirection::Write { stream, .. } if text == NULL => {
+                return Verdict::Done(DecidedRedirection::NullOutput(*stream));
+            }
+            _ => {}
+        }
+        if self.policy.line_rules.lines != Lines::Files {
+            return Verdict::Refused(match access {
+                Access::Write => format!(
+                    "{} can't be written by a redirection here: leave it out, the output is returned",
+                    quoted(&text)
+                ),
+                Access::Read => format!(
+                    "{} can't be read by a redirection here: name the file as an argument, or give its text as `input`",
+                    quoted(&text)
+                ),
+            });
+        }
+        if access == Access::Write && of.is_some_and(|(rule, _)| rule.sandbox.writes_nothing()) {
+            return Verdict::Refused(format!(
+                "{} can't be written: the rule of the command says that it writes nothing",
+                quoted(&text)
+            ));
+        }
+        self.file(redirection, (&text, access), of)
+    }
+
+    fn file(&self, redirection: &Redirection, (text, access): (&str, Access), of: Of<'_>) -> Verdict {
+        let own = self.policy.allow.rules().redirections();
+        let own = own.and_then(|own| match access {
+            Access::Write => own.write.as_ref(),
+            Access::Read => own.read.as_ref(),
+        });
+        let mut paths = OnDisk::new(self.directories, &self.position.directory);
+        let unusable = |why: &str| {
+            let sentence = format!("{text}: {why}");
+            Verdict::Done(DecidedRedirection::Unusable { sentence })
+        };
+        let verdict = match redirected((text, access), own, of, &mut paths) {
+            Redirected::Allowed(held) => self.opened(redirection, text, held.reached, held.narrowed),
+            Redirected::Ask(held, reason) => match self.opened(redirection, text, held.reached, held.narrowed) {
+                Verdict::Done(decided) => Verdict::Ask(decided, reason),
+                other => other,
+            },
+            Redirected::Denied(reason) => {
+                let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                Verdict::Refused(format!("a redirection may not name {}{why}", quoted(text)))
+            }
+            Redirected::Elsewhere(PathError::Missing | PathError::NoDirectory) => unusable("No such file or directory"),
+            Redirected::Elsewhere(PathError::Root) => unusable("Is a directory"),
+            Redirected::Elsewhere(PathError::Failed { why }) => {
+                unusable(why.split(" (os error").next().unwrap_or_default())
+            }
+            Redirected::Elsewhere(error) => Verdict::Refused(error.sentence(text, access)),
+        };
+        match verdict {
+            Verdict::Ask(decided, reason) => Verdict::Ask(decided, reason),
+            // Another file may be there then.
+            _ if !self.is_certain => Verdict::AtItsTurn,
+            verdict => verdict,
+        }
+    }
+
+    /// What opening the file comes to.
+    fn opened(
+        &self,
+        redirection: &Redirection,
+        text: &str,
+        reached: Option<Reached>,
+        narrowed: Option<String>,
+    ) -> Verdict {
+        if let Some(sentence) = narrowed {
+            return Verdict::Refused(sentence);
+        }
+        let unusable = |why: &str| {
+            let sentence = format!("{text}: {why}");
+            Verdict::Done(DecidedRedirection::Unusable { sentence })
+        };
+        let Some(reached) = reached else { return unusable("No such file or directory") };
+        // The path is that of a directory, which the walk of its parts does not see.
+        if text.ends_with('/') || text.ends_with("/.") {
+            match &reached {
+                Reached::There { is_directory: false, .. } => return unusable("Not a directory"),
+                Reached::Missing { .. } if matches!(redirection, Redirection::Write { .. }) && text.ends_with('/') => {
+                    return unusable("Is a directory");
+                }
+                Reached::Missing { .. } => return unusable("No such file or directory"),
+                Reached::There { .. } => {}
+            }
+        }
+        match &reached {
+            Reached::There { is_directory: true, .. } => return unusable("Is a directory"),
+            Reached::There { held, .. } if !held.is_regular() => {
+                return Verdict::Refused(format!(
+                    "{} is not a regular file, and a redirection opens no other",
+                    quoted(text)
+                ));
+            }
+            Reached::There { .. } | Reached::Missing { .. } => {}
+        }
+        let (stream, mode) = match redirection {
+            Redirection::Write { stream, mode, .. } => (Some(*stream), Some(*mode)),
+            _ => (None, None),
+        };
+        match (DecidedFile::new(text, reached, mode), stream) {
+            (None, _) => unusable("No such file or directory"),
+            (Some(file), Some(stream)) => Verdict::Done(DecidedRedirection::WriteFile(stream, file)),
+            (Some(file), None) => Verdict::Done(DecidedRedirection::ReadFile(file)),
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The decision on a whole line before anything of it runs.
+//!
+//! The line is walked in the order of its text, as it would run. As long as no program has run, the statuses of builtins are
+//! known and files are as they will be: then a refusal is final. After that, what depends on files is decided when its turn
+//! comes. Every command is decided, also one that is never reached.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::command::{Commanded, Here, Stage, Verdict};
+use super::places::{Changed, change};
+use super::redirection::{self, Of};
+use super::{
+    LineDecision, LineProposal, LineRefusal, PartDecision, PartKind, PartOutcome, PlannedLine, Position, RequestedLine,
+    ShownPart, reading,
+};
+use crate::lines::{Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
+use crate::policy::{Approved, Directories, Explanation, Policy, Rule, WorkingDirectory};
+
+impl Policy {
+    /// Decides on a line before anything of it runs.
+    pub fn plan(&self, directories: &Directories, asked: RequestedLine<'_>) -> LineDecision {
+        let RequestedLine { line, text, cwd, has_input, approved, before } = asked;
+        let directory = match directories.resolve(cwd) {
+            Ok(directory) => directory,
+            Err(error) => {
+                return LineDecision { parts: Vec::new(), is_read_only: false, outcome: Err(error.into()) };
+            }
+        };
+        let reader = if has_input { reading::first_program(&line) } else { None };
+        let mut walk = Walk {
+            policy: self,
+            directories,
+            reader,
+            parts: Vec::new(),
+            shown: Vec::new(),
+            refused: None,
+            allowed: Vec::new(),
+            timeout: None,
+            is_read_only: true,
+        };
+        let mut position = Position { directory: directory.clone(), inherits_input: false };
+        walk.line(&line, &mut position, State { status: Some(0), has_run: false, is_reached: true, is_over: false });
+        let Walk { parts, shown, refused, allowed, timeout, is_read_only, .. } = walk;
+        let of_turn = parts.iter().filter(|part| part.outcome == PartOutcome::AtItsTurn);
+        let undecided = of_turn.map(|part| part.number).collect();
+        let line = Arc::new(line);
+        let planned = |approved| PlannedLine { line, directory, has_input, timeout, approved, undecided };
+        let outcome = match refused {
+            Some((number, word, sentence)) => Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) }),
+            None if !shown.iter().any(ShownPart::asks) => Ok(planned(Vec::new())),
+            None => {
+                let proposal = LineProposal { parts: shown, text: text.to_owned() };
+                let difference = approved.map(|approved| proposal.difference(approved));
+                match difference {
+                    _ if before.iter().any(|before| proposal.is_same(before)) => Ok(planned(proposal.parts)),
+                    Some(None) => Ok(planned(proposal.parts)),
+                    Some(Some(what)) => Err(LineRefusal::ChangedSinceApproval { what }),
+                    None => Err(LineRefusal::NeedsApproval(Box::new(proposal))),
+                }
+            }
+        };
+        LineDecision { parts, is_read_only, outcome }
+    }
+}
+
+/// What is known at a place of the line.
+#[derive(Clone, Copy)]
+struct State {
+    /// The status of the pipeline before, if it is known.
+    status: Option<i32>,
+    /// Whether a program may have run.
+    has_run: bool,
+    /// Whether the place may be reached.
+    is_reached: bool,
+    /// Whether `exit` has certainly ended the line.
+    is_over: bool,
+}
+
+/// Whether a pipeline runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Yes,
+    Perhaps,
+    No,
+}
+
+struct Walk<'a> {
+    policy: &'a Policy,
+    directories: &'a Directories,
+    /// The number of the command that reads the input of the call.
+    reader: Option<usize>,
+    parts: Vec<PartDecision>,
+    shown: Vec<ShownPart>,
+    /// The first part that is refused: the number of its command, its word, and why.
+    refused: Option<(usize, String, String)>,
+    /// The first words of the commands that are not refused.
+    allowed: Vec<String>,
+    timeout: Option<Duration>,
+    is_read_only: bool,
+}
+
+impl Walk<'_> {
+    fn line(&mut self, line: &Line, position: &mut Position, mut state: State) -> State {
+        for list in &line.lists {
+            let first = (None, &list.first);
+            let rest = list.rest.iter().map(|(connector, pipeline)| (Some(*connector), pipeline));
+            for (connector, pipeline) in std::iter::once(first).chain(rest) {
+                let runs = match (connector, state.status) {
+                    _ if state.is_over || !state.is_reached => Runs::No,
+                    (None, _) | (Some(Connector::And), Some(0)) => Runs::Yes,
+                    (Some(Connector::Or), Some(0)) | (Some(Connector::And), Some(_)) => Runs::No,
+                    (Some(Connector::Or), Some(_)) => Runs::Yes,
+                    (Some(_), None) => Runs::Perhaps,
+                };
+                state = self.pipeline(pipeline, position, state, runs);
+            }
+        }
+        state
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, position: &mut Position, state: State, runs: Runs) -> State {
+        let is_certain = runs == Runs::Yes && !state.has_run;
+        let is_alone = pipeline.stages.len() == 1;
+        let mut after = State { status: None, ..state };
+        let before = position.clone();
+        for (place, stage) in pipeline.stages.iter().enumerate() {
+            let inherits_input = place > 0 || before.inherits_input;
+            match &stage.command {
+                Command::Simple(simple) => {
+                    let (status, directory, has_run) =
+                        self.simple(simple, &before, (!is_alone, inherits_input, is_certain));
+                    after.has_run |= has_run;
+                    if is_alone {
+                        if let Some(directory) = directory.filter(|_| runs != Runs::No) {
+                            position.directory = directory;
+                        }
+                        after.status = status.unwrap_or(Status::Unknown).code(state);
+                        after.is_over |= runs == Runs::Yes && matches!(status, Some(Status::Exit(_)));
+                    }
+                }
+                Command::Group(group) => {
+                    let inner = State {
+                        is_reached: runs != Runs::No,
+                        is_over: false,
+                        has_run: state.has_run || !is_alone,
+                        ..state
+                    };
+                    let inner = self.group(group, &before, (inherits_input, is_certain), inner);
+                    after.has_run |= inner.has_run;
+                    if is_alone && group.redirections.is_empty() {
+                        after.status = inner.status;
+                    }
+                }
+            }
+        }
+        if runs == Runs::No {
+            return state;
+        }
+        if pipeline.negated {
+            after.status = after.status.map(|status| i32::from(status == 0));
+        }
+        if runs == Runs::Perhaps {
+            after.status = None;
+        }
+        after
+    }
+
+    fn group(
+        &mut self,
+        group: &Group,
+        position: &Position,
+        (inherits_input, is_certain): (bool, bool),
+        state: State,
+    ) -> State {
+        let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
+        let stage = Stage { is_one_of_several: false, inherits_input, reads_call: false };
+        let has_input = here.is_given_input(&group.redirections, stage);
+        if !group.redirections.is_empty() {
+            let asks_for_file = self.redirections(here, (0, ""), &group.redirections, None);
+            let reads = inherits_input.then_some("the output of another command");
+            let redirections = group.redirections.iter().map(|one| here.shown(one)).collect();
+            self.shown.push(ShownPart {
+                number: 0,
+                words: Vec::new(),
+                shown: Vec::new(),
+                is_as_found: false,
+                directory: position.directory.path().to_string_lossy().into_owned(),
+                identity: position.directory.held().identity().clone(),
+                redirections,
+                reads,
+                variables: Vec::new(),
+                proposal: None,
+                asks_for_file,
+            });
+        }
+        let mut inner = Position { inherits_input: has_input, ..position.clone() };
+        let has_run = state.has_run || !is_certain;
+        self.line(&group.line, &mut inner, State { has_run, ..state })
+    }
+
+    /// Decides on a command; returns its status and the directory after it, as far as they are known, and whether a program runs.
+    fn simple(
+        &mut self,
+        simple: &Simple,
+        position: &Position,
+        (is_one_of_several, inherits_input, is_certain): (bool, bool, bool),
+    ) -> (Option<Status>, Option<WorkingDirectory>, bool) {
+        let number = simple.number;
+        let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
+        let stage = Stage { is_one_of_several, inherits_input, reads_call: self.reader == Some(number) };
+        let commanded = here.command(simple, stage, Approved::default());
+        let Commanded { kind, words, is_as_found, has_input, explanation, verdict } = commanded;
+        let word = explanation.words.first().cloned().unwrap_or_default();
+        let rule = match &explanation.rule {
+            Some(Rule::Described(rule)) => Some(Arc::clone(rule)),
+            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
+        };
+        if let Some(of_rule) = rule.as_ref().and_then(|rule| rule.timeout) {
+            self.timeout = Some(self.timeout.map_or(of_rule, |least| least.min(of_rule)));
+        }
+        if kind == PartKind::Command {
+            self.is_read_only &= rule.as_ref().is_some_and(|rule| rule.read_only);
+        }
+        let (mut status, mut directory, mut proposal) = (None, None, None);
+        let mut has_run = kind == PartKind::Command;
+        let outcome = match verdict {
+            Verdict::Nothing => {
+                status = Some(Status::Known(0));
+                PartOutcome::Allowed
+            }
+            Verdict::Builtin(Builtin::Cd(path)) => match change(self.directories, &position.directory, &path) {
+                Changed::To(to) => {
+                    directory = Some(to);
+                    status = is_certain.then_some(Status::Known(0));
+                    if is_certain { PartOutcome::Allowed } else { PartOutcome::AtItsTurn }
+                }
+                Changed::Failed(_) if is_certain => {
+                    status = Some(Status::Known(1));
+                    PartOutcome::Allowed
+                }
+                Changed::Refused(sentence) if is_certain => PartOutcome::Refused(sentence),
+                Changed::Failed(_) | Changed::Refused(_) => PartOutcome::AtItsTurn,
+            },
+            Verdict::Builtin(builtin) => {
+                status = Some(match builtin {
+                    Builtin::True | Builtin::Cd(_) => Status::Known(0),
+                    Builtin::False => Status::Known(1),
+                    Builtin::Exit(code) => Status::Exit(code),
+                });
+                PartOutcome::Allowed
+            }
+            Verdict::Program(_) | Verdict::NotFound { .. } => PartOutcome::Allowed,
+            Verdict::AtItsTurn => {
+                has_run = true;
+                PartOutcome::AtItsTurn
+            }
+            Verdict::Ask(asked) => {
+                proposal = Some(*asked);
+                PartOutcome::Ask
+            }
+            Verdict::Refused(sentence) => PartOutcome::Refused(sentence),
+        };
+        match &outcome {
+            PartOutcome::Refused(sentence) => self.refuse((number, &word), sentence),
+            PartOutcome::Allowed | PartOutcome::AtItsTurn if kind == PartKind::Command => {
+                if !self.allowed.contains(&word) {
+                    self.allowed.push(word.clone());
+                }
+            }
+            PartOutcome::Allowed | PartOutcome::AtItsTurn | PartOutcome::Ask => {}
+        }
+        let shown = explanation.words.clone();
+        if !words.is_empty() {
+            self.parts.push(PartDecision { number, kind, explanation, outcome });
+        }
+        let of = rule.as_ref().map(|rule| (&**rule, words.as_slice()));
+        let asks_for_file = self.redirections(here, (number, &word), &simple.redirections, of);
+        if !simple.redirections.is_empty() {
+            // They may fail.
+            status = status.filter(|_| simple.redirections.iter().all(never_fails));
+        }
+        let is_given = has_input && !simple.redirections.iter().any(gives_input);
+        let reads = match is_given {
+            true if inherits_input => Some("the output of another command, or what its group is given"),
+            true => Some("the `input` of the call"),
+            false => None,
+        };
+        let words = proposal.as_ref().map_or(words, |proposal| proposal.words().to_vec());
+        let shown = proposal.as_ref().map_or(shown, |proposal| proposal.shown_inserted().to_vec());
+        self.shown.push(ShownPart {
+            number,
+            words,
+            shown,
+            is_as_found,
+            directory: position.directory.path().to_string_lossy().into_owned(),
+            identity: position.directory.held().identity().clone(),
+            redirections: simple.redirections.iter().map(|one| here.shown(one)).collect(),
+            reads,
+            variables: simple
+                .assignments
+                .iter()
+                .map(|one| (one.name.clone(), here.value(&one.value).unwrap_or_default()))
+                .collect(),
+            proposal,
+            asks_for_file,
+        });
+        (status, directory, has_run)
+    }
+
+    /// Decides on the redirections of a command; returns the reason if one has to be approved.
+    fn redirections(
+        &mut self,
+        here: Here<'_>,
+        (number, word): (usize, &str),
+        redirections: &[Redirection],
+        of: Of<'_>,
+    ) -> Option<Option<String>> {
+        let mut asks = None;
+        for redirection in redirections {
+            let is_null = |redirection: &Redirection| match redirection {
+                Redirection::Write { target, .. } => here.value(target).as_deref() == Ok(redirection::NULL),
+                _ => true,
+            };
+            self.is_read_only &= is_null(redirection);
+            let outcome = match here.redirection(redirection, of) {
+                redirection::Verdict::Done(_) => PartOutcome::Allowed,
+                redirection::Verdict::AtItsTurn => PartOutcome::AtItsTurn,
+                redirection::Verdict::Ask(_, reason) => {
+                    asks = Some(reason);
+                    PartOutcome::Ask
+                }
+                redirection::Verdict::Refused(sentence) => {
+                    self.refuse((number, word), &sentence);
+                    PartOutcome::Refused(sentence)
+                }
+            };
+            let directory = Some(here.position.directory.path().to_owned());
+            let explanation = Explanation { words: here.shown(redirection), directory, ..Explanation::default() };
+            self.parts.push(PartDecision { number, kind: PartKind::Redirection, explanation, outcome });
+        }
+        asks
+    }
+
+    fn refuse(&mut self, (number, word): (usize, &str), sentence: &str) {
+        self.refused.get_or_insert_with(|| (number, word.to_owned(), sentence.to_owned()));
+    }
+}
+
+/// What is known of the status of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Known(i32),
+    /// `exit`, with its status if it names one.
+    Exit(Option<u8>),
+    Unknown,
+}
+
+impl Status {
+    fn code(self, before: State) -> Option<i32> {
+        match self {
+            Self::Known(code) => Some(code),
+            Self::Exit(code) => code.map(i32::from).or(before.status),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// Whether a redirection opens nothing.
+fn never_fails(redirection: &Redirection) -> bool {
+    match redirection {
+        Redirection::StderrToStdout | Redirection::StdoutToStderr => true,
+        Redirection::Document(_) | Redirection::HereString(_) => true,
+        Redirection::Read(_) | Redirection::Write { .. } => false,
+    }
+}
+
+fn gives_input(redirection: &Redirection) -> bool {
+    match redirection {
+        Redirection::Read(_) | Redirection::Document(_) | Redirection::HereString(_) => true,
+        Redirection::Write { .. } | Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
+    }
+}

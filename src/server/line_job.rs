@@ -1,0 +1,212 @@
+//! A call of several commands, when its turn comes: it runs on a thread that no sandbox confines.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::audit_records::part_record;
+use super::event::{CallEnded, Event, HowEnded, PartsDecided};
+use super::inbox::EventSender;
+use super::job::{Ending, RunsWith, end_of, heartbeat, observe_end};
+use super::observer::CommandOutcome;
+use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
+use crate::exec::{End, ExecError, Limits, OnStart, Spool, StopSignal};
+use crate::jsonrpc::RequestId;
+use crate::lines::Pipeline;
+use crate::mcp::{CallToolResult, Revision};
+use crate::policy::line::{DecidedStage, PartDecision, PartKind, PartOutcome, PlannedLine, Position, Turn};
+use crate::policy::{Directories, Policy};
+use crate::tools::{ReportSettings, line_result};
+
+/// A line that may run when its turn comes.
+#[derive(Debug)]
+pub(in crate::server) struct LineJob {
+    /// The number of the call.
+    pub key: u64,
+    /// What was decided before.
+    pub planned: PlannedLine,
+    /// Where it may run.
+    pub directories: Directories,
+    /// What its first program reads.
+    pub input: Option<Vec<u8>>,
+    /// Its timeout and its bounds of output.
+    pub limits: Limits,
+    /// Whether the client wants progress.
+    pub wants_progress: bool,
+    /// The revision in which the result must be valid.
+    pub revision: Revision,
+    /// Whether it is answered when it starts.
+    pub is_background: bool,
+    /// The words of its commands, without secrets.
+    pub shown: Vec<String>,
+    /// Where its whole output is kept.
+    pub spool: Option<Arc<Spool>>,
+    /// Who has called it by what, for the audit log; `None` without one.
+    pub audited: Option<(RequestId, String)>,
+}
+
+/// The words of the commands of a line, as the log shows them.
+pub(super) fn shown_words(parts: &[PartDecision]) -> Vec<String> {
+    let mut shown = Vec::new();
+    for part in parts {
+        if part.kind != PartKind::Redirection && !shown.is_empty() {
+            shown.push(";".to_owned());
+        }
+        shown.extend(part.explanation.words.iter().cloned());
+    }
+    shown
+}
+
+impl LineJob {
+    /// Runs the line to its end on this thread, and makes the answer.
+    pub(super) fn run(self: Box<Self>, with: &RunsWith, events: &EventSender, stop: StopSignal) -> CallEnded {
+        let Self { key, planned, directories, input, limits, wants_progress, revision, spool, audited, .. } = *self;
+        let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
+        let report = ReportSettings { kept_as, ..with.report.clone() };
+        let is_audited = audited.is_some();
+        let observes = Heard { key, events: events.clone(), is_audited, untold: Arc::default() };
+        let mut decides =
+            AtTurn { planned: &planned, policy: &with.parts.policy, directories: &directories, key, events, audited };
+        let line = Arc::clone(planned.line());
+        let invocation = LineInvocation {
+            line: &line,
+            begin: planned.begin(),
+            input: planned.reader().zip(input),
+            limits,
+            stop,
+            heartbeat: wants_progress.then(|| heartbeat(key, events.clone())),
+            spool,
+            decides: &mut decides,
+            observes: &observes,
+        };
+        // A panic ends only the call, with an error, and neither the thread nor the server.
+        let outcome = catch_unwind(AssertUnwindSafe(|| match with.executor.as_processes() {
+            Some(processes) => processes.run_line(invocation),
+            None => Err(ExecError::NoLines),
+        }));
+        observes.finish();
+        let seen = match &outcome {
+            Ok(Ok(ran)) => CommandOutcome::Ran(&ran.output),
+            Ok(Err(error)) => CommandOutcome::Failed(error),
+            Err(_) => CommandOutcome::Panicked,
+        };
+        observe_end(&*with.observer, key, seen);
+        let facts = is_audited.then(|| {
+            let end = outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(|ran| end_of(&ran.output));
+            Box::new(end.unwrap_or_default())
+        });
+        let (result, how) = match outcome {
+            Ok(Ok(LineOutput { output, failed, error })) => {
+                let (end, elapsed) = (output.end, output.elapsed);
+                let error = error.map(|error| error.to_string());
+                let result = line_result(output, &failed, error.as_deref(), &report);
+                let how = match error {
+                    Some(why) => HowEnded::Failed(why),
+                    None => HowEnded::Ran { end, elapsed, hint: None },
+                };
+                (result, how)
+            }
+            Ok(Err(error)) => {
+                let sentence = format!("the line failed: {error}");
+                (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))
+            }
+            Err(_) => Ending::panicked(),
+        };
+        CallEnded { key, result: result.encode(revision), how, shell: None, facts }
+    }
+}
+
+/// How long the loop may take for a record before the line is given up. It waits for a client that does not read.
+const LONGEST: Duration = Duration::from_secs(5);
+/// How often to look whether the loop takes something.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Tells the loop of something, unless it takes nothing for this long.
+fn tell(events: &EventSender, mut event: Event, most: Duration) -> Option<()> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match events.try_send(event) {
+            Ok(()) => return Some(()),
+            Err(returned) => event = *returned,
+        }
+        if waited >= most {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+        waited += PAUSE;
+    }
+}
+
+/// Decides on pipelines at their turns, and has it recorded.
+struct AtTurn<'a> {
+    planned: &'a PlannedLine,
+    policy: &'a Policy,
+    directories: &'a Directories,
+    key: u64,
+    events: &'a EventSender,
+    audited: Option<(RequestId, String)>,
+}
+
+impl Decides for AtTurn<'_> {
+    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
+        let Turn { parts, outcome } = self.planned.pipeline(self.policy, self.directories, pipeline, at);
+        if let Some((id, tool)) = &self.audited {
+            let call = (self.key, id, tool.as_str());
+            let is_new = |part: &&PartDecision| {
+                self.planned.was_undecided(part.number) || matches!(part.outcome, PartOutcome::Refused(_))
+            };
+            let records = parts.iter().filter(is_new).filter_map(|part| part_record(call, part)).collect();
+            let (answer, answered) = sync_channel(1);
+            let recorded = tell(self.events, Event::PartsDecided(PartsDecided { records, answer }), LONGEST)
+                .and_then(|()| answered.recv_timeout(LONGEST).ok());
+            match recorded {
+                Some(Ok(())) => {}
+                Some(Err(why)) => return Err(LineError::NotRecorded { why }),
+                None => return Err(LineError::NotRecorded { why: "nobody has taken the record in time".to_owned() }),
+            }
+        }
+        outcome.map_err(LineError::Refused)
+    }
+}
+
+/// Tells the loop of the processes of a line.
+struct Heard {
+    key: u64,
+    events: EventSender,
+    is_audited: bool,
+    /// What the loop has not been told, since it is behind: nothing that runs waits for it.
+    untold: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Heard {
+    fn tell(events: &EventSender, untold: &Mutex<Vec<Event>>, event: Event) {
+        let mut untold = untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = if untold.is_empty() { events.try_send(event).err() } else { Some(Box::new(event)) };
+        untold.extend(left.map(|event| *event));
+    }
+
+    /// Tells the loop of the rest, now that nothing runs any more.
+    fn finish(&self) {
+        let untold = std::mem::take(&mut *self.untold.lock().unwrap_or_else(PoisonError::into_inner));
+        for event in untold {
+            self.events.send(event);
+        }
+    }
+}
+
+impl Observes for Heard {
+    fn on_start(&self, part: usize) -> Option<OnStart> {
+        let (key, events, untold) = (self.key, self.events.clone(), Arc::clone(&self.untold));
+        let tell = move |started| {
+            Self::tell(&events, &untold, Event::Started { key, part: Some(part), started: Box::new(started) });
+        };
+        self.is_audited.then(|| OnStart(Box::new(tell)))
+    }
+
+    fn ended(&self, part: usize, end: End) {
+        if self.is_audited {
+            Self::tell(&self.events, &self.untold, Event::PartEnded { key: self.key, part, end });
+        }
+    }
+}

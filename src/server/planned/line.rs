@@ -1,0 +1,116 @@
+//! What is decided on a call of several commands, before it waits for its turn.
+
+use super::{Deciding, Planned, Stopped};
+use crate::exec::Limits;
+use crate::lines::Line;
+use crate::policy::line::{LineDecision, LineRefusal, Proposed, RequestedLine};
+use crate::policy::{Directories, Explanation, Refusal, bounded};
+use crate::server::approval::{CallToApprove, Terms};
+use crate::server::audit_records::part_record;
+use crate::server::budget::cost_of_words;
+use crate::server::line_job::{LineJob, shown_words};
+use crate::server::log::Fields;
+use crate::server::not_run::NotRun;
+use crate::server::observer::Decided;
+use crate::server::requests::Work;
+
+/// A line that a call asks for, and where.
+pub(super) struct CalledLine {
+    pub line: Line,
+    pub text: String,
+    pub cwd: Option<String>,
+    pub is_background: bool,
+    /// Whether it may run only what changes nothing.
+    pub only_reads: bool,
+}
+
+impl Deciding<'_> {
+    /// Decides on a line before anything of it runs.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(super) fn line(
+        &mut self,
+        called: CalledLine,
+        terms: Terms,
+        directories: &Directories,
+    ) -> Result<Planned, Stopped> {
+        let (parts, tool_call) = (self.parts, self.tool_call);
+        let CalledLine { line, text, cwd, is_background, only_reads } = called;
+        let remembered = self.questions.remembered(&terms);
+        let before: Vec<_> = remembered.iter().filter_map(|before| before.line()).collect();
+        let approved = self.approved_on(&terms).and_then(Proposed::line);
+        let has_input = terms.input.is_some();
+        let asked = RequestedLine { line, text: &text, cwd: cwd.as_deref(), has_input, approved, before: &before };
+        let LineDecision { parts: decided, is_read_only, outcome } = parts.policy.plan(directories, asked);
+        let shown = shown_words(&decided);
+        let explanation = Explanation {
+            words: shown.clone(),
+            directory: decided.iter().find_map(|part| part.explanation.directory.clone()),
+            ..Explanation::default()
+        };
+        let outcome = outcome.map_err(|refusal| Refusal::Line(Box::new(refusal)));
+        parts.observer.decided(&Decided {
+            call: self.key,
+            tool: tool_call.tool,
+            explanation: &explanation,
+            refusal: outcome.as_ref().err(),
+        });
+        self.described = tool_call.decided(self.key, &shown);
+        let call = (self.key, self.id, tool_call.tool);
+        if self.audit.is_on() {
+            self.audit.decided_parts(decided.iter().filter_map(|part| part_record(call, part)).collect())?;
+        }
+        let planned = match outcome {
+            Ok(_) if only_reads && !is_read_only => {
+                let word = shown.first().map_or("", String::as_str);
+                return Err(NotRun::Arguments(parts.toolbox.not_read_only(word)).into());
+            }
+            Ok(planned) => planned,
+            Err(refusal) => return Err(self.line_stopped(refusal, terms)),
+        };
+        let timeout = bounded(terms.timeout, planned.timeout(), parts.limits.timeout);
+        let limits = Limits { timeout, ..parts.limits };
+        let rule = "the rules of its commands".to_owned();
+        let description = tool_call.describe(|| {
+            let tool = Fields::default().ours("tool", tool_call.tool).and(&self.described);
+            let fields = tool.directory(planned.begin().directory.path()).allowed(&rule);
+            if is_background { fields.ours("background", true) } else { fields }
+        });
+        let audited = self.audit.is_on().then(|| (self.id.clone(), tool_call.tool.to_owned()));
+        Ok(Planned {
+            allowed: (shown.first().cloned().unwrap_or_default(), rule),
+            description,
+            cost: cost_of_words(&shown) + 2 * text.len(),
+            work: Work::Line(Box::new(LineJob {
+                key: self.key,
+                planned,
+                directories: directories.counting_alone(),
+                input: terms.input.map(String::into_bytes),
+                limits,
+                wants_progress: tool_call.context.progress_token.is_some()
+                    && (!is_background || tool_call.task.is_some()),
+                revision: tool_call.context.revision,
+                is_background,
+                shown,
+                spool: None,
+                audited,
+            })),
+        })
+    }
+
+    fn line_stopped(&self, refusal: Refusal, terms: Terms) -> Stopped {
+        let Refusal::Line(line) = refusal else { return refusal.into() };
+        let LineRefusal::NeedsApproval(proposal) = *line else { return Refusal::Line(line).into() };
+        let confinement = &self.parts.confinement;
+        let mut sandboxes: Vec<String> = Vec::new();
+        for asked in proposal.parts().iter().filter_map(|part| part.proposal()) {
+            let sandbox = confinement.describe_for(asked.rule());
+            if !sandboxes.contains(&sandbox) {
+                sandboxes.push(sandbox);
+            }
+        }
+        let sandbox = sandboxes.join("; ");
+        Stopped::Asks(Box::new(CallToApprove { proposal: Proposed::Line(proposal), terms, sandbox }))
+    }
+}
