@@ -303,7 +303,7 @@ impl Processes {
 }
 
 impl Ready {
-    /// What starts commands with limits, or in a network of their own; `None` if nothing has to.
+    /// The launcher that starts commands with limits, or in a network of their own; `None` if nothing has to.
     #[cfg(unix)]
     pub(super) fn launcher(&self) -> Option<&Launcher> {
         self.launcher.as_ref()
@@ -376,7 +376,7 @@ pub(super) fn result(ran: io::Result<(Output, Option<Failure>)>, program: &Path)
     }
 }
 
-/// What execve(2) says of a program that the launcher could not become.
+/// Returns the error of execve(2) for a program that the launcher could not become.
 ///
 /// # Errors
 /// [`ExecError`], if the command could not be run as the operator wants it.

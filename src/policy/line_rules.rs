@@ -1,10 +1,10 @@
-//! What the operator says about lines of several commands.
+//! The operator's settings for lines of several commands.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What lines may do.
+/// Whether a call may be a line of several commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lines {
     /// A call is one plain command.
@@ -44,10 +44,10 @@ impl FromStr for Lines {
     }
 }
 
-/// What applies to the lines of all calls.
+/// Settings for the lines of all calls.
 #[derive(Debug, Clone, Default)]
 pub struct LineRules {
-    /// What lines may do.
+    /// The setting `--lines`.
     pub lines: Lines,
     /// The variables that words may hold besides `PWD`: those that the server makes itself, none of which is a secret.
     pub variables: BTreeMap<String, String>,

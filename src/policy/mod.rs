@@ -76,7 +76,7 @@ pub struct Policy {
     /// Checks programs; `None` if nothing is demanded of them.
     guard: Option<Arc<Guard>>,
     line_env: Vec<String>,
-    /// What the operator says about lines.
+    /// The operator's settings for lines.
     line_rules: LineRules,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct Terms {
 pub(super) struct Property {
     pub name: Cow<'static, str>,
     pub text: Option<String>,
-    /// What the operator's program calls it; `None` if that is part of another property.
+    /// Its key for the operator's program; `None` if that is part of another property.
     pub key: Option<&'static str>,
     pub value: Option<Value>,
 }
@@ -209,7 +209,7 @@ pub(super) fn quoted(words: &[String]) -> String {
     words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What a person sees of one command.
+/// The properties of one command that a person sees.
 fn of_command(proposal: &Proposal, shows: Shows) -> Vec<Property> {
     let (words, changes) = words_of(proposal, shows);
     let program = proposal.program().map(|program| (shown(&escape_os(program.as_os_str())), program.to_string_lossy()));

@@ -193,7 +193,7 @@ pub(super) fn variable(entry: &EnvEntry) -> Variable {
     }
 }
 
-/// What applies to lines. Their words may hold only the variables that the server makes itself, with the values that commands get:
+/// The settings for lines. Their words may hold only the variables that the server makes itself, with the values that commands get:
 /// what the operator names or passes on may be a secret.
 pub(super) fn line_rules(config: &Config, environment: &Environment, path: OsString) -> LineRules {
     let own = Environment::new(&EnvironmentSettings {

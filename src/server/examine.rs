@@ -16,7 +16,7 @@ pub enum Asked {
     Words(String, Vec<String>),
 }
 
-/// What would be decided on a line, before anything of it runs; `None` if the text is none of several commands.
+/// Decides on a line as for a call, before anything of it runs; `None` if the text is none of several commands.
 pub(super) fn examine_line(policy: &Policy, text: &str, cwd: Option<&str>, has_input: bool) -> Option<LineDecision> {
     match policy.read_line(text).ok().filter(|_| policy.lines() != Lines::Off)? {
         ReadLine::Command(_) => None,

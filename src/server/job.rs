@@ -76,7 +76,7 @@ pub(super) struct RunsWith {
     pub executor: Arc<dyn Executor>,
     pub report: ReportSettings,
     pub observer: Arc<dyn Observer>,
-    /// What decides on the parts of lines.
+    /// The parts of the server, which decide on pipelines at their turns.
     #[cfg(unix)]
     pub parts: Arc<Made>,
 }
@@ -152,7 +152,7 @@ impl Ending {
 }
 
 impl Ending {
-    /// What a panic comes to.
+    /// The result after a panic.
     pub(super) fn panicked() -> (CallToolResult, HowEnded) {
         let sentence = "the server failed while it ran the command; its log says more".to_owned();
         (CallToolResult::error(sentence.clone()), HowEnded::Failed(sentence))

@@ -24,11 +24,11 @@ use crate::tools::{ReportSettings, line_result};
 pub(in crate::server) struct LineJob {
     /// The number of the call.
     pub key: u64,
-    /// What was decided before.
+    /// The decision before anything runs.
     pub planned: PlannedLine,
     /// Where it may run.
     pub directories: Directories,
-    /// What its first program reads.
+    /// The input of its first program.
     pub input: Option<Vec<u8>>,
     /// Its timeout and its bounds of output.
     pub limits: Limits,
@@ -42,7 +42,7 @@ pub(in crate::server) struct LineJob {
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
-    /// Who has called it by what, for the audit log; `None` without one.
+    /// The id of its request and the tool, for the audit log; `None` without one.
     pub audited: Option<(RequestId, String)>,
 }
 
@@ -117,9 +117,9 @@ impl LineJob {
     }
 }
 
-/// How long the loop may take for a record before the line is given up. It waits for a client that does not read.
+/// The longest time that the loop may take for a record before the line is given up. It waits for a client that does not read.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How often to look whether the loop takes something.
+/// The time between two attempts to tell the loop.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Tells the loop of something, unless it takes nothing for this long.
@@ -175,7 +175,7 @@ struct Heard {
     key: u64,
     events: EventSender,
     is_audited: bool,
-    /// What the loop has not been told, since it is behind: nothing that runs waits for it.
+    /// Events that the loop has not taken yet, since it is behind: nothing that runs waits for it.
     untold: Arc<Mutex<Vec<Event>>>,
 }
 

@@ -261,7 +261,7 @@ impl Parts {
         self.examined(asked, directory, true)
     }
 
-    /// What would be decided on a line of several commands; `None` if the text is none, or if lines are off.
+    /// Decides on a line of several commands as for a call; `None` if the text is none, or if lines are off.
     pub(crate) fn examine_line(&self, text: &str, directory: Option<&str>, has_input: bool) -> Option<LineDecision> {
         if !self.toolbox.which().has_execute() {
             return None;

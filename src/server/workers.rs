@@ -17,17 +17,17 @@ use super::not_run::NotRun;
 use crate::exec::is_worn;
 use crate::exec::{Executor, Stop, StopSignal, own_children, stop};
 
-/// What a thread runs.
+/// A command or a line for a thread.
 enum Runs {
     Command(Box<Job>),
     #[cfg(unix)]
     Line(Box<LineJob>),
 }
 
-/// What to run, and what stops it.
+/// The work, and its stop signal.
 type Assignment = (Runs, StopSignal);
 
-/// Which threads run a call: those of a rule with a sandbox or limits of its own, those of lines, which no sandbox confines, or
+/// The threads that run a call: those of a rule with a sandbox or limits of its own, those of lines, which no sandbox confines, or
 /// those of all others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Pool {

@@ -92,7 +92,7 @@ fn description(kind: ExecuteTool, what: &str, settings: &ToolSettings) -> String
     )
 }
 
-/// What a model has to know about operators.
+/// The sentences about operators for a model.
 fn of_lines(lines: Lines) -> &'static str {
     match lines {
         Lines::Off => {

@@ -68,7 +68,7 @@ pub struct ToolSettings {
     pub max_output: u64,
     /// Whether the tools declare an output schema.
     pub structured: bool,
-    /// What lines may do.
+    /// The setting `--lines`.
     pub lines: Lines,
     /// How the kernel confines commands, in sentences; `None` without a sandbox.
     pub sandbox: Option<String>,
@@ -153,7 +153,7 @@ pub enum Called {
     Done(CallToolResult),
 }
 
-/// What a call runs, as its client wrote it.
+/// The command or the line of a call, as its client wrote it.
 #[derive(Debug)]
 pub enum Written {
     /// One plain command, or why it is none.
@@ -165,7 +165,7 @@ pub enum Written {
 /// A call of one process.
 #[derive(Debug)]
 pub struct Call {
-    /// What to run.
+    /// The command or the line.
     pub command: Written,
     /// Whether it may run only what changes nothing.
     pub only_reads: bool,

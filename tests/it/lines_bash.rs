@@ -183,7 +183,7 @@ impl World {
         Outcome { status: status.code().unwrap(), stdout: read(&mut stdout), files: self.files() }
     }
 
-    /// What the product makes of it; `None` if it is refused.
+    /// The outcome of the product; `None` if it is refused.
     fn ours(&self, line: Line, text: &str) -> Option<Outcome> {
         self.prepare();
         let settings = DirectorySettings {

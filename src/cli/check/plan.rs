@@ -1,4 +1,4 @@
-//! What `check` prints of a line of several commands: each command with its rule, each `cd`, each redirection.
+//! The output of `check` for a line of several commands: each command with its rule, each `cd`, each redirection.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn decided(outcome: &PartOutcome) -> (&'static str, Option<&str>) {
     }
 }
 
-/// What the decision rests on, as the operator knows it.
+/// The basis of the decision, as the operator knows it.
 fn rule(part: &PartDecision, config: &Config) -> Option<String> {
     let explanation = &part.explanation;
     Some(match explanation.rule.as_ref()? {

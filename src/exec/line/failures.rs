@@ -1,4 +1,4 @@
-//! Which commands of a line have failed without anybody being told by the status of the line.
+//! The commands of a line whose failure its status does not tell.
 
 /// The status of a command, with the failure that it tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! Which pipeline of a line comes next, and what a status means.
+//! The order of the pipelines of a line, and the meaning of their statuses.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -50,7 +50,7 @@ pub(super) struct Place {
     pub stage: usize,
 }
 
-/// What comes next.
+/// The next step.
 pub(super) enum Next {
     /// The next pipeline of this line.
     Pipeline(usize),

@@ -43,7 +43,7 @@ pub trait Decides {
 
 /// Hears of the processes of a line, by the numbers of their commands.
 pub trait Observes {
-    /// What is told of a start.
+    /// Returns what is to be told of a start.
     fn on_start(&self, number: usize) -> Option<OnStart>;
 
     /// Hears that the process has ended.
@@ -52,7 +52,7 @@ pub trait Observes {
 
 /// Everything that the execution of a line needs.
 pub struct LineInvocation<'a> {
-    /// What to run.
+    /// The line to run.
     pub line: &'a Line,
     /// Where it begins.
     pub begin: Position,
@@ -72,7 +72,7 @@ pub struct LineInvocation<'a> {
     pub observes: &'a dyn Observes,
 }
 
-/// What a line has come to.
+/// The outcome of a line.
 #[derive(Debug)]
 pub struct LineOutput {
     /// Its status and what it printed.

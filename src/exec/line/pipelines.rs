@@ -13,7 +13,7 @@ use crate::lines::{Builtin, Command, Pipeline, Stream};
 use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
 
-/// How a message of a shell begins. Whoever reads them knows them so.
+/// The beginning of a shell's messages, as people and models know them.
 const SAYS: &str = "bash: line 1: ";
 /// The status of a command that there is no program for, of one that can't be executed, and of one whose redirection fails.
 const NOT_FOUND: i32 = 127;
@@ -62,7 +62,7 @@ pub(super) struct Child {
     pub place: Place,
     /// The word of its command, for messages.
     word: String,
-    /// What it is called where its failure is told; `None` if that is not told.
+    /// Its name where its failure is told; `None` if that is not told.
     name: Option<String>,
     /// The codes that are no failure.
     success: Vec<i32>,
@@ -71,7 +71,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// What its failure is called, if this code is one that is to be told.
+    /// Its name, if a failure with this code is to be told.
     pub(super) fn name_to_tell(self, code: i32) -> Option<String> {
         let is_broken_pipe = self.is_read && code == BROKEN_PIPE;
         self.name.filter(|_| !is_broken_pipe && !self.success.contains(&code))
@@ -281,7 +281,7 @@ impl<'l> Interpreter<'l> {
     }
 }
 
-/// What a stage is called where its failure is told.
+/// The name of a stage where its failure is told.
 fn name_of(work: &StageWork) -> Option<String> {
     match work {
         StageWork::Program(command) => Some(command.name().to_owned()),

@@ -15,7 +15,7 @@ use crate::exec::{ExecError, OnStart, Processes, Started, own_children};
 use crate::policy::AllowedCommand;
 use crate::sandbox::Sandbox;
 
-/// What a thread is told to do. Each is answered.
+/// An order to a thread. Each is answered.
 enum Order {
     Start {
         command: Box<AllowedCommand>,

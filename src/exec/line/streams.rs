@@ -1,4 +1,4 @@
-//! Where the streams of the commands of a line lead.
+//! The streams of the commands of a line.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// What the server reads.
+    /// An end of a pipe that the server reads.
     pub(super) fn captured(fd: OwnedFd, name: StreamName) -> Rc<Self> {
         Rc::new(Self { fd, captured: Some(name) })
     }
@@ -83,7 +83,7 @@ impl Streams {
     /// The streams for a process.
     pub(super) fn into_ends(self) -> io::Result<Ends> {
         let Self { stdin, stdout, stderr } = self;
-        // What both lead to is shared until one of them has its own.
+        // An end that both lead to is shared until one of them has its own.
         let stdout = stdout.into_fd()?;
         Ok(Ends { stdin: stdin.map(Target::into_fd).transpose()?, stdout, stderr: stderr.into_fd()? })
     }

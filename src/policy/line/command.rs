@@ -1,4 +1,4 @@
-//! What is decided about one command of a line, as things are now.
+//! The decision on one command of a line, as things are now.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::policy::{
     quoted,
 };
 
-/// What a decision on a part of a line needs.
+/// The surroundings of a decision on a part of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'a> {
     pub policy: &'a Policy,
@@ -46,7 +46,7 @@ pub(super) struct Commanded {
     pub verdict: Verdict,
 }
 
-/// What is decided about a command.
+/// The decision on a command.
 pub(super) enum Verdict {
     Nothing,
     Builtin(Builtin),
@@ -147,7 +147,7 @@ impl Here<'_> {
         commanded(PartKind::Command, words, explanation, verdict)
     }
 
-    /// What a decision means for a line, in which files may change before the command runs.
+    /// The meaning of a decision for a line, in which files may change before the command runs.
     fn verdict(
         &self,
         words: &[String],

@@ -28,7 +28,7 @@ pub struct DecidedFile {
     /// As the line has it.
     name: String,
     place: Place,
-    /// What becomes of what it holds; `None` if it is read.
+    /// Whether its contents are replaced or kept; `None` if it is read.
     mode: Option<Mode>,
 }
 
@@ -40,7 +40,7 @@ enum Place {
 }
 
 impl DecidedFile {
-    /// What was reached, and what is done with it. `None` if nothing can be opened there.
+    /// Makes it of the place that was reached. `None` if nothing can be opened there.
     pub(super) fn new(name: &str, reached: Reached, mode: Option<Mode>) -> Option<Self> {
         let place = match reached {
             Reached::There { held, is_directory: false, .. } => Place::There(held),

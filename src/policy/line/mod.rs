@@ -58,13 +58,13 @@ pub struct RequestedLine<'a> {
     pub cwd: Option<&'a str>,
     /// Whether the call has an `input`.
     pub has_input: bool,
-    /// What a person has approved.
+    /// The proposal that a person has approved.
     pub approved: Option<&'a LineProposal>,
-    /// What a person has approved for the rest of the session.
+    /// The proposals that a person has approved for the rest of the session.
     pub before: &'a [&'a LineProposal],
 }
 
-/// What was decided on a line before anything runs.
+/// The decision on a line before anything runs.
 #[derive(Debug)]
 pub struct LineDecision {
     /// Its parts, in the order of the text.
@@ -75,20 +75,20 @@ pub struct LineDecision {
     pub outcome: Result<PlannedLine, LineRefusal>,
 }
 
-/// What was decided on one part of a line.
+/// The decision on one part of a line.
 #[derive(Debug)]
 pub struct PartDecision {
     /// The number of the command that it is, or belongs to.
     pub number: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: PartKind,
-    /// What the decision rests on. The words are those of the command without secrets, or the text of the redirection.
+    /// The basis of the decision. The words are those of the command without secrets, or the text of the redirection.
     pub explanation: Explanation,
-    /// What was decided.
+    /// The verdict.
     pub outcome: PartOutcome,
 }
 
-/// What a part of a line is.
+/// The kind of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     /// A command that a program runs.
@@ -99,7 +99,7 @@ pub enum PartKind {
     Redirection,
 }
 
-/// What was decided on a part of a line.
+/// The verdict on a part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartOutcome {
     /// It may run.
@@ -130,13 +130,13 @@ pub struct PlannedLine {
 pub struct DecidedStage {
     /// The number of the command; 0 for a group.
     pub number: usize,
-    /// What it does.
+    /// Its work.
     pub work: StageWork,
     /// Where its streams lead, in the order in which they apply.
     pub redirections: Vec<DecidedRedirection>,
 }
 
-/// What a stage does.
+/// The work of a stage.
 #[derive(Debug)]
 pub enum StageWork {
     /// It runs a program.
@@ -193,7 +193,7 @@ impl PlannedLine {
         Position { directory: self.directory.clone(), inherits_input: false }
     }
 
-    /// How long it may take: the shortest of what the rules of its commands say; `None` if none says anything.
+    /// Its timeout: the shortest of what the rules of its commands say; `None` if none says anything.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }

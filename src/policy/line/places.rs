@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::lines::{self, Outside};
 use crate::policy::{Directories, DirectoryError, WorkingDirectory, quoted};
 
-/// What becomes of a `cd`.
+/// The outcome of a `cd`.
 pub(super) enum Changed {
     /// The directory that follows.
     To(WorkingDirectory),

@@ -1,4 +1,4 @@
-//! What a person is asked to approve of a line: everything that it would run, in front of everything.
+//! The proposal of a line to a person: everything that it would run, in front of everything.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::files::Identity;
 use crate::policy::Proposal;
 
-/// What a person is asked to approve.
+/// A command or a line that a person is asked to approve.
 #[derive(Debug, Clone)]
 pub enum Proposed {
     /// One command.
@@ -97,7 +97,7 @@ pub struct ShownPart {
     pub(super) reads: Option<&'static str>,
     /// The variables that the line sets for it.
     pub(super) variables: Vec<(String, String)>,
-    /// What has to be approved, if it is this command.
+    /// The proposal of the command, if it has to be approved.
     pub(super) proposal: Option<Proposal>,
     /// Whether one of its redirections has to be approved, and the operator's reason.
     pub(super) asks_for_file: Option<Option<String>>,
@@ -199,7 +199,7 @@ impl ShownPart {
         &self.redirections
     }
 
-    /// What it reads that is not among the redirections.
+    /// Describes its input, if that is not among the redirections.
     pub fn reads(&self) -> Option<&'static str> {
         self.reads
     }
@@ -209,7 +209,7 @@ impl ShownPart {
         &self.variables
     }
 
-    /// What has to be approved of the command itself.
+    /// The proposal of the command itself, if it has to be approved.
     pub fn proposal(&self) -> Option<&Proposal> {
         self.proposal.as_ref()
     }

@@ -13,7 +13,7 @@ pub enum ReadLine {
 }
 
 impl Policy {
-    /// What lines may do.
+    /// The setting `--lines`.
     pub fn lines(&self) -> Lines {
         self.line_rules.lines
     }

@@ -1,4 +1,4 @@
-//! What is decided about one redirection of a line, as things are now.
+//! The decision on one redirection of a line, as things are now.
 
 use super::command::Here;
 use super::{DecidedFile, DecidedRedirection};
@@ -7,10 +7,10 @@ use crate::lines::{Mode, Redirection, Stream};
 use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, redirected};
 use crate::policy::{Lines, quoted};
 
-/// What commands read nothing from, and what takes anything.
+/// The device that commands read nothing from, and that takes anything.
 pub(super) const NULL: &str = "/dev/null";
 
-/// What is decided about a redirection.
+/// The decision on a redirection.
 pub(super) enum Verdict {
     Done(DecidedRedirection),
     /// A person has to approve it; the operator's reason.
@@ -122,7 +122,7 @@ impl Here<'_> {
         }
     }
 
-    /// What opening the file comes to.
+    /// The redirection for a file that lies where it must.
     fn opened(
         &self,
         redirection: &Redirection,

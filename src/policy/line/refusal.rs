@@ -31,7 +31,7 @@ pub enum LineRefusal {
         "{what} is not what it was when a person was asked to approve this line, so it was not run; call it again to have it approved as it is now"
     )]
     ChangedSinceApproval {
-        /// What differs.
+        /// The part that differs.
         what: &'static str,
     },
 }

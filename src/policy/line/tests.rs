@@ -1,4 +1,4 @@
-//! What is decided on lines, before they run and at their turns.
+//! Decisions on lines, before they run and at their turns.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -88,7 +88,7 @@ impl Project {
         planned.pipeline(&self.policy, self.policy.directories(), pipeline, position)
     }
 
-    /// What the first pipeline that is refused at its turn says, with nothing run.
+    /// The refusal of the first pipeline that is refused at its turn, with nothing run.
     fn at_turn(&self, text: &str) -> String {
         let planned = self.plan(text).outcome.unwrap();
         let line = Arc::clone(planned.line());

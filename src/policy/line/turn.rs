@@ -10,7 +10,7 @@ use super::{
 use crate::lines::{Builtin, Command, Pipeline, Redirection, Simple};
 use crate::policy::{Approved, Directories, Explanation, Policy, Proposal, Rule, WorkingDirectory};
 
-/// What was decided on a pipeline at its turn.
+/// The decision on a pipeline at its turn.
 #[derive(Debug)]
 pub struct Turn {
     /// Its parts, up to the first that is refused.

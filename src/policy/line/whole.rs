@@ -64,7 +64,7 @@ impl Policy {
     }
 }
 
-/// What is known at a place of the line.
+/// The knowledge at a place of the line.
 #[derive(Clone, Copy)]
 struct State {
     /// The status of the pipeline before, if it is known.
@@ -347,7 +347,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is known of the status of a command.
+/// The status of a command, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status {
     Known(i32),

@@ -191,7 +191,7 @@ pub enum Problem {
         /// The other place.
         first: Origin,
     },
-    /// What redirections may name, in two places.
+    /// The types of redirections, in two places.
     #[error("`redirections` are described here and in {first}; keep one of them")]
     RedirectionsTwice {
         /// The other place.

@@ -81,7 +81,7 @@ pub struct Rules {
     by_name: HashMap<String, usize>,
     /// Whether a person is asked about every command that nothing describes.
     asks_others: bool,
-    /// What redirections of lines may name, with where that is described.
+    /// The types of the files of redirections, with where they are described.
     redirections: Option<(Redirections, Origin)>,
     warnings: Vec<PolicyWarning>,
 }
@@ -162,7 +162,7 @@ impl Rules {
         self.commands.iter().any(|command| matches!(command, DescribedBy::Profile(..)))
     }
 
-    /// What redirections of lines may name; `None` if no policy says anything.
+    /// The types of the files of redirections; `None` if no policy says anything.
     pub fn redirections(&self) -> Option<&Redirections> {
         self.redirections.as_ref().map(|(redirections, _)| redirections)
     }

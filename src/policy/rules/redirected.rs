@@ -1,11 +1,11 @@
-//! What rules say about the files that redirections of a line read and write.
+//! Rules about the files that redirections of a line read and write.
 
 use super::grammar::{Access, CommandRule, Effect, Form, Level, OptionRule, PathType, Restriction, Takes, ValueType};
 use super::judge::{PathJudge, is_restricted};
 use super::matcher::{self, Claim};
 use super::reach::{HeldClaim, PathError, REPOSITORY};
 
-/// What redirections may name, besides what every path of a call must keep to. `None` leaves it at that.
+/// The types of the files of redirections, which narrow what holds for every path of a call. `None` narrows nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Redirections {
     /// The files that they write.
@@ -23,7 +23,7 @@ pub struct RedirectionType {
     pub restrictions: Vec<Restriction>,
 }
 
-/// What is decided about a file that a redirection names.
+/// The decision on a file that a redirection names.
 #[derive(Debug)]
 pub(crate) enum Redirected {
     /// It lies where it must.

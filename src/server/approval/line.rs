@@ -1,4 +1,4 @@
-//! What a person sees of a line of several commands: each command with its directory, its redirections and what it reads.
+//! The properties of a line of several commands that a person sees: each command with its directory, its redirections and what it reads.
 
 use serde_json::{Value, json};
 

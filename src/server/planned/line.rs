@@ -1,4 +1,4 @@
-//! What is decided on a call of several commands, before it waits for its turn.
+//! The decision on a call of several commands, before it waits for its turn.
 
 use super::{Deciding, Planned, Stopped};
 use crate::exec::Limits;
