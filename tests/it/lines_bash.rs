@@ -206,6 +206,8 @@ impl World {
         let planned = policy.plan(policy.directories(), asked).outcome.ok()?;
         let (_stop, signal) = stop().unwrap();
         let tree = Arc::clone(planned.line());
+        // Its children must not hold a script that another test writes.
+        let quiet = spawning();
         let ran = self.processes.run_line(LineInvocation {
             line: &tree,
             begin: planned.begin(),
@@ -222,6 +224,7 @@ impl World {
             decides: &mut AtTurn { policy: &policy, planned: &planned },
             observes: &Nobody,
         });
+        drop(quiet);
         let ran = ran.unwrap();
         if ran.error.is_some() {
             return None;
