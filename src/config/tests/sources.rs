@@ -20,7 +20,8 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("allow-project-commands", "yes", "true", "on"),
     ("tools", "shell", "shell", "shell"),
     ("shell", "dash", "dash", "dash"),
-    ("lines", "On", "on", "on"),
+    // No other value is possible on Windows.
+    if cfg!(windows) { ("lines", "Off", "off", "off") } else { ("lines", "On", "on", "on") },
     ("cwd-root", "/srv , data", "[/srv, data]", "/srv, data"),
     ("workspace-dir", "/w", "/w", "/w"),
     ("project-dir", "p", "p", "p"),

@@ -1,6 +1,6 @@
 //! Decides on a line of several commands, part by part, by the rules of every call.
 //!
-//! The line is read first ([`Policy::read_line`]), then decided as a whole before anything runs ([`Policy::plan`]), and at its
+//! The line is read first ([`Policy::read_line`](super::Policy::read_line)), then decided as a whole before anything runs ([`Policy::plan`](super::Policy::plan)), and at its
 //! turn each pipeline is decided again ([`PlannedLine::pipeline`]), since an earlier command may have changed what files say.
 //! Only that second decision makes an [`AllowedCommand`]. Nothing here opens a file of a redirection or starts a process.
 //!
