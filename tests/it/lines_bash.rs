@@ -12,19 +12,22 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use allowexec::config::{Config, Surroundings};
-use allowexec::exec::line::{Decides, LineError, LineInvocation, Observes};
-use allowexec::exec::{End, Limits, OnStart, Processes, stop};
-use allowexec::lines::{Command, Line, Part, Pipeline, Redirection, Simple};
-use allowexec::policy::line::{DecidedStage, PlannedLine, Position, RequestedLine};
+use allowexec::exec::line::{LineInvocation, Unrecorded};
+use allowexec::exec::{End, Limits, Processes, stop};
+use allowexec::lines::{Command, Line, Part, Redirection, Simple};
+use allowexec::policy::line::RequestedLine;
 use allowexec::policy::{AllowList, DirectorySettings, LineRules, Lines, Policy, Programs, Roots, SearchPath};
 use allowexec::server::Parts;
 
+#[path = "lines_bash/fixed.rs"]
+mod fixed;
 #[path = "lines_bash/generate.rs"]
 mod generate;
 
@@ -80,6 +83,9 @@ const DISABLED: &str = "enable -n . [ alias bg bind break builtin caller command
     disown echo eval exec export fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read \
     readarray readonly return set shift shopt source suspend test times trap type typeset ulimit umask unalias unset wait enable\n";
 
+/// The failures of a line that are told, by names and statuses.
+type Failed = Vec<(String, i32)>;
+
 struct World {
     root: tempfile::TempDir,
     processes: Processes,
@@ -89,9 +95,14 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// One with more names that may be called; those that are programs are there.
+    fn with(more: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("bin")).unwrap();
-        let names: Vec<String> = PROGRAMS.iter().map(|name| (*name).to_owned()).collect();
+        let names: Vec<String> = PROGRAMS.iter().chain(more).map(|name| (*name).to_owned()).collect();
         let path = root.path().join("bin").into_os_string();
         let variables = [("PATH".into(), path), ("LC_ALL".into(), "C.UTF-8".into())];
         let variables = Self::variables().map(|(name, value)| (name.into(), value.into())).into_iter().chain(variables);
@@ -99,13 +110,13 @@ impl World {
         let config = Config::builder(surroundings).build().unwrap();
         let processes = Parts::new(&config).executor.as_processes().unwrap().clone();
         let world = Self { root, processes, names };
-        for name in PROGRAMS {
+        // Shells are for `bash -c LINE` in a text, whose line becomes a group.
+        let names = PROGRAMS.iter().chain(more).chain(&["bash"]).filter(|name| !name.contains('/'));
+        for name in names.chain(["sh"].iter().filter(|_| !more.contains(&"sh"))) {
             let found = ["/usr/bin", "/bin"].map(|directory| Path::new(directory).join(name));
-            symlink(found.iter().find(|path| path.exists()).unwrap(), world.bin().join(name)).unwrap();
-        }
-        // For `bash -c LINE` in a text. The interpreter makes groups of those.
-        for shell in ["bash", "sh"] {
-            symlink(Path::new("/bin").join(shell), world.bin().join(shell)).unwrap();
+            if let Some(found) = found.iter().find(|path| path.exists()) {
+                symlink(found, world.bin().join(name)).unwrap();
+            }
         }
         world
     }
@@ -180,11 +191,12 @@ impl World {
             .current_dir(self.work());
         process.stdin(Stdio::null()).stdout(stdout.try_clone().unwrap()).stderr(Stdio::null());
         let status = started(&mut process);
-        Outcome { status: status.code().unwrap(), stdout: read(&mut stdout), files: self.files() }
+        let status = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap();
+        Outcome { status, stdout: read(&mut stdout), files: self.files() }
     }
 
     /// The outcome of the product; `None` if it is refused.
-    fn ours(&self, line: Line, text: &str) -> Option<Outcome> {
+    fn ours(&self, line: Line, text: &str) -> Option<(Outcome, Failed)> {
         self.prepare();
         let settings = DirectorySettings {
             server: self.work(),
@@ -221,8 +233,8 @@ impl World {
             stop: signal,
             heartbeat: None,
             spool: None,
-            decides: &mut AtTurn { policy: &policy, planned: &planned },
-            observes: &Nobody,
+            decides: &mut Unrecorded { planned: &planned, policy: &policy },
+            observes: &(),
         });
         drop(quiet);
         let ran = ran.unwrap();
@@ -232,7 +244,7 @@ impl World {
         let End::Exited(status) = ran.output.end else { panic!("{text:?}: {ran:?}") };
         assert_eq!(ran.output.stdout.left_out, 0);
         let stdout = String::from_utf8_lossy(&ran.output.stdout.head).into_owned();
-        Some(Outcome { status, stdout, files: self.files() })
+        Some((Outcome { status, stdout, files: self.files() }, ran.failed))
     }
 
     /// Whether every command of the line is one of the programs or builtins, and every file that it writes is in the
@@ -261,8 +273,8 @@ impl World {
             })
     }
 
-    /// Compares one text; `None` if it is refused.
-    fn compare(&self, text: &str) -> Option<()> {
+    /// Compares one text; returns the failures that are told, or `None` if it is refused.
+    fn compare(&self, text: &str) -> Option<Failed> {
         let line = Line::read(text).and_then(|line| line.open_shells(&|_| false)).ok()?;
         if !self.is_harmless(&line, text) {
             return None;
@@ -271,7 +283,8 @@ impl World {
         let counts_messages = text.lines().count() >= 9 && text.contains("wc") && text.contains('&');
         let is_unsteady =
             may_meet_broken_pipes(&line, text.contains('&')) || may_see_new_files(&line) || counts_messages;
-        let own = self.ours(line, text)?.without_lines();
+        let (own, failed) = self.ours(line, text)?;
+        let own = own.without_lines();
         // Where several stages write to one stream, their order is not always the same.
         let mut of_bash = self.bash(text).without_lines();
         for _ in 0..40 {
@@ -292,7 +305,7 @@ impl World {
             outcome
         };
         assert_eq!(without(own), without(of_bash), "left: ours, right: bash, of {text:?}");
-        Some(())
+        Some(failed)
     }
 }
 
@@ -352,29 +365,6 @@ fn read(file: &mut File) -> String {
     file.rewind().unwrap();
     file.read_to_end(&mut bytes).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Decides on the pipelines of a line at their turns, by a policy that allows the programs.
-struct AtTurn<'a> {
-    policy: &'a Policy,
-    planned: &'a PlannedLine,
-}
-
-impl Decides for AtTurn<'_> {
-    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
-        let turn = self.planned.pipeline(self.policy, self.policy.directories(), pipeline, at);
-        turn.outcome.map_err(LineError::Refused)
-    }
-}
-
-struct Nobody;
-
-impl Observes for Nobody {
-    fn on_start(&self, _number: usize) -> Option<OnStart> {
-        None
-    }
-
-    fn ended(&self, _number: usize, _end: End) {}
 }
 
 /// How many texts to try, and from which seed.

@@ -14,8 +14,6 @@ mod interpreter;
 mod pipelines;
 mod starters;
 mod streams;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +26,8 @@ use self::streams::{Streams, Target};
 use super::os::{Watch, unreaped};
 use super::{End, ExecError, Heartbeat, Limits, OnStart, Output, Processes, Spool, StopSignal, StreamName, Told};
 use crate::lines::{Line, Pipeline};
-use crate::policy::line::{DecidedStage, LineRefusal, Position};
+use crate::policy::Policy;
+use crate::policy::line::{DecidedStage, LineRefusal, PlannedLine, Position};
 
 pub(in crate::exec) use starters::Idle;
 
@@ -41,14 +40,38 @@ pub trait Decides {
     fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError>;
 }
 
-/// Hears of the processes of a line, by the numbers of their commands.
+/// Decides by a policy, and records nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Unrecorded<'a> {
+    /// The line, as it was decided as a whole.
+    pub planned: &'a PlannedLine,
+    /// The policy that decided.
+    pub policy: &'a Policy,
+}
+
+impl Decides for Unrecorded<'_> {
+    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
+        let turn = self.planned.pipeline(self.policy, self.policy.directories(), pipeline, at);
+        turn.outcome.map_err(LineError::Refused)
+    }
+}
+
+/// Hears of the processes of a line, by the numbers of their commands; by default of nothing.
 pub trait Observes {
     /// Returns what is to be told of a start.
-    fn on_start(&self, number: usize) -> Option<OnStart>;
+    fn on_start(&self, number: usize) -> Option<OnStart> {
+        let _ = number;
+        None
+    }
 
     /// Hears that the process has ended.
-    fn ended(&self, number: usize, end: End);
+    fn ended(&self, number: usize, end: End) {
+        let _ = (number, end);
+    }
 }
+
+/// Hears of nothing.
+impl Observes for () {}
 
 /// Everything that the execution of a line needs.
 pub struct LineInvocation<'a> {

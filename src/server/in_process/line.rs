@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::CallError;
-use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
-use crate::exec::{End, ExecError, Limits, OnStart, StopSignal};
-use crate::lines::{Line, Pipeline};
+use crate::exec::line::{LineInvocation, LineOutput, Unrecorded};
+use crate::exec::{ExecError, Limits, StopSignal};
+use crate::lines::Line;
 use crate::mcp::CallToolResult;
-use crate::policy::line::{DecidedStage, LineDecision, PlannedLine, Position, RequestedLine};
-use crate::policy::{Explanation, Policy, Refusal, bounded};
+use crate::policy::line::{LineDecision, RequestedLine};
+use crate::policy::{Explanation, Refusal, bounded};
 use crate::server::job::observe_end;
 use crate::server::line_job::shown_words;
 use crate::server::observer::{CommandOutcome, Decided};
@@ -53,7 +53,7 @@ impl Parts {
         let limits = Limits { timeout: bounded(timeout, planned.timeout(), self.limits.timeout), ..self.limits };
         let input = planned.reader().zip(input.map(String::into_bytes));
         let run = || {
-            let mut decides = Alone { planned: &planned, policy: &self.policy };
+            let mut decides = Unrecorded { planned: &planned, policy: &self.policy };
             let line = Arc::clone(planned.line());
             let invocation = LineInvocation {
                 line: &line,
@@ -64,7 +64,7 @@ impl Parts {
                 heartbeat: None,
                 spool: None,
                 decides: &mut decides,
-                observes: &Unheard,
+                observes: &(),
             };
             processes.run_line(invocation)
         };
@@ -77,28 +77,4 @@ impl Parts {
         let error = error.map(|error| error.to_string());
         Ok(line_result(output, &failed, error.as_deref(), &self.report))
     }
-}
-
-/// Decides on pipelines at their turns, where nothing is recorded.
-struct Alone<'a> {
-    planned: &'a PlannedLine,
-    policy: &'a Policy,
-}
-
-impl Decides for Alone<'_> {
-    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
-        let turn = self.planned.pipeline(self.policy, self.policy.directories(), pipeline, at);
-        turn.outcome.map_err(LineError::Refused)
-    }
-}
-
-/// Hears of nothing.
-struct Unheard;
-
-impl Observes for Unheard {
-    fn on_start(&self, _part: usize) -> Option<OnStart> {
-        None
-    }
-
-    fn ended(&self, _part: usize, _end: End) {}
 }
