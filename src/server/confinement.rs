@@ -85,7 +85,8 @@ impl Confinement {
         }
         // What sets the limits, or enters the network of a call, runs within the sandbox already, as the commands that it becomes.
         let launcher = std::env::current_exe().ok();
-        let makes_limits = !config.resource_limits().is_none();
+        let has_limits = |rule: &Arc<CommandRule>| rule.limits != LimitsRule::default();
+        let makes_limits = !config.resource_limits().is_none() || allow.rules().iter().any(has_limits);
         let makes_network = network == Network::Loopback;
         if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
             add(&mut executed, launcher);
