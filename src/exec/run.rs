@@ -16,7 +16,7 @@ use super::{
 use crate::files::{FileState, Held, Reached};
 use crate::integrity::Guard;
 use crate::policy::AllowedCommand;
-use crate::policy::rules::{Access, CommandRule};
+use crate::policy::rules::{Access, CommandRule, HeldClaim};
 use crate::sandbox::{Sandbox, SandboxError};
 
 /// How long a command may take, and how much of its output is kept.
@@ -239,6 +239,12 @@ impl Processes {
         &self.idle
     }
 
+    /// Whether each command may access only the paths that it names.
+    #[cfg(unix)]
+    pub(super) fn is_claimed(&self) -> bool {
+        self.is_claimed
+    }
+
     /// Whether a thread can start several commands: not where each has a sandbox or a network of its own.
     pub(super) fn is_shared(&self) -> bool {
         // A confined thread can't have another network made.
@@ -256,23 +262,28 @@ impl Processes {
         Cow::Owned(Self { environment, sandbox, limits, is_claimed, rules: Arc::default(), ..self.clone() })
     }
 
-    /// Confines the calling thread for this command, for good, and returns what starts it.
+    /// The launcher for the limits of the commands; `None` if they have none.
+    ///
+    /// # Errors
+    /// [`ExecError::Limits`], if the limits can't be enforced.
+    pub(super) fn launcher(&self) -> Result<Option<Launcher>, ExecError> {
+        self.limits.clone().map_err(|error| ExecError::Limits { source: io::Error::other(error.to_string()) })
+    }
+
+    /// Confines the calling thread for a command with these claims, for good.
     ///
     /// # Errors
     /// [`ExecError::Confine`] and [`ExecError::Limits`].
-    pub(crate) fn confine(&self, allowed: &AllowedCommand) -> Result<Ready, ExecError> {
+    pub(crate) fn confine(&self, claims: &[HeldClaim]) -> Result<Ready, ExecError> {
         #[cfg(target_os = "linux")]
-        let new_files = if self.is_claimed { NewFiles::of(allowed.claims()) } else { Ok(NewFiles::default()) }
+        let new_files = if self.is_claimed { NewFiles::of(claims) } else { Ok(NewFiles::default()) }
             .map_err(|source| ExecError::Lost { source })?;
         #[cfg(target_os = "linux")]
         let new = new_files.held();
         #[cfg(not(target_os = "linux"))]
         let new = std::iter::empty();
-        let sandbox = self.sandbox_for(allowed, new);
-        let mut launcher = match &self.limits {
-            Ok(launcher) => launcher.clone(),
-            Err(error) => return Err(ExecError::Limits { source: io::Error::other(error.to_string()) }),
-        };
+        let sandbox = self.sandbox_for(claims, new);
+        let mut launcher = self.launcher()?;
         if let Some(sandbox) = sandbox {
             let made = Launcher::for_sandbox(launcher, &sandbox);
             launcher = made.map_err(|source| ExecError::Confine { source })?;
@@ -285,14 +296,14 @@ impl Processes {
         })
     }
 
-    /// The sandbox for one command, which may also write the files in `new`.
-    fn sandbox_for(&self, command: &AllowedCommand, new: impl Iterator<Item = Arc<Held>>) -> Option<Arc<Sandbox>> {
+    /// The sandbox for one command with these claims, which may also write the files in `new`.
+    fn sandbox_for(&self, claims: &[HeldClaim], new: impl Iterator<Item = Arc<Held>>) -> Option<Arc<Sandbox>> {
         let sandbox = self.sandbox.as_ref()?;
         if !self.is_claimed {
             return Some(Arc::clone(sandbox));
         }
         let claimed = |access: Access| {
-            let claims = command.claims().iter().filter(move |claim| claim.access == access);
+            let claims = claims.iter().filter(move |claim| claim.access == access);
             claims.filter_map(|claim| match &claim.reached {
                 Some(Reached::There { held, .. }) => Some(Arc::clone(held)),
                 Some(Reached::Missing { .. }) | None => None,
@@ -316,7 +327,7 @@ impl Executor for Processes {
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let program = allowed.program().to_owned();
-        let ready = self.confine(&allowed)?;
+        let ready = self.confine(allowed.claims())?;
         // Making the rules of the sandbox may have taken until after the end of the server.
         if self.sandbox.is_some() && stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
             let [stdout, stderr] = [Captured::default(), Captured::default()];

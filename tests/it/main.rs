@@ -43,6 +43,7 @@ mod left_behind;
 mod limits;
 mod limits_of_unix;
 mod lines_bash;
+mod lines_sandbox;
 mod lint;
 mod lock;
 mod log;

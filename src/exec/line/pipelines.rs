@@ -12,6 +12,7 @@ use crate::exec::{End, ExecError, Failure, StreamName, failed_of};
 use crate::lines::{Builtin, Command, Pipeline, Stream};
 use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
+use crate::policy::rules::CommandRule;
 
 /// The beginning of a shell's messages, as people and models know them.
 const SAYS: &str = "bash: line 1: ";
@@ -130,7 +131,7 @@ impl<'l> Interpreter<'l> {
             return Ok(Vec::new());
         };
         let stages = self.decides.decide(pipeline, &position)?;
-        let prepared = self.prepare(pipeline, stages, streams, watch).map_err(lost)?;
+        let prepared = self.prepare(pipeline, stages, streams, watch)?;
         let number = self.pipelines.len();
         let is_redirected = prepared.last().is_none_or(|last| last.is_redirected);
         let stages = vec![None; pipeline.stages.len()];
@@ -152,21 +153,24 @@ impl<'l> Interpreter<'l> {
         stages: Vec<DecidedStage>,
         streams: Streams,
         watch: &mut Watch,
-    ) -> io::Result<Vec<Prepared>> {
+    ) -> Result<Vec<Prepared>, LineError> {
         let Streams { stdin, stdout, stderr } = streams;
         let (mut stdin, last) = (stdin, pipeline.stages.len().saturating_sub(1));
         let mut created = CreatedFiles::default();
         let mut prepared = Vec::with_capacity(stages.len());
-        for (number, (stage, written)) in stages.into_iter().zip(&pipeline.stages).enumerate() {
+        for (number, (mut stage, written)) in stages.into_iter().zip(&pipeline.stages).enumerate() {
             let (next, stdout) = match number == last {
                 true => (None, Rc::clone(&stdout)),
-                false => Target::between().map(|(read, write)| (Some(read), write))?,
+                false => Target::between().map(|(read, write)| (Some(read), write)).map_err(lost)?,
             };
             let mut streams =
                 Streams { stdin: std::mem::replace(&mut stdin, next), stdout, stderr: Rc::clone(&stderr) };
-            let redirected = redirect(&mut streams, &stage.redirections, (&mut created, watch))?;
+            let redirections = std::mem::take(&mut stage.redirections);
+            let rule = stage.work.program().and_then(AllowedCommand::rule);
+            let redirected =
+                self.redirect(&mut streams, redirections, rule.map(|rule| &**rule), (&mut created, watch))?;
             if let Err(why) = &redirected {
-                streams.say(&format!("{SAYS}{why}\n"), watch)?;
+                streams.say(&format!("{SAYS}{why}\n"), watch).map_err(lost)?;
             }
             if written.pipes_stderr {
                 streams.stderr = Rc::clone(&streams.stdout);
@@ -174,6 +178,53 @@ impl<'l> Interpreter<'l> {
             prepared.push(Prepared { stage, streams, is_redirected: redirected.is_ok() });
         }
         Ok(prepared)
+    }
+
+    /// Does the redirections of a stage, from left to right; returns why one can't be done, for a shell's message.
+    fn redirect(
+        &mut self,
+        streams: &mut Streams,
+        redirections: Vec<DecidedRedirection>,
+        rule: Option<&CommandRule>,
+        (created, watch): (&mut CreatedFiles, &mut Watch),
+    ) -> Result<Result<(), String>, LineError> {
+        for redirection in redirections {
+            let (file, stream) = match redirection {
+                DecidedRedirection::StderrToStdout => {
+                    streams.stderr = Rc::clone(&streams.stdout);
+                    continue;
+                }
+                DecidedRedirection::StdoutToStderr => {
+                    streams.stdout = Rc::clone(&streams.stderr);
+                    continue;
+                }
+                DecidedRedirection::NullInput => {
+                    streams.stdin = None;
+                    continue;
+                }
+                DecidedRedirection::Input(text) => {
+                    streams.stdin = Some(Target::of(watch.input(text, None).map_err(lost)?));
+                    continue;
+                }
+                DecidedRedirection::NullOutput(stream) => {
+                    write_to(streams, stream, &Target::null().map_err(lost)?);
+                    continue;
+                }
+                DecidedRedirection::Unusable { sentence } => return Ok(Err(sentence)),
+                DecidedRedirection::ReadFile(file) => (file, None),
+                DecidedRedirection::WriteFile(stream, file) => (file, Some(stream)),
+            };
+            let name = file.name().to_owned();
+            let opened = match self.starters.open(rule, file, created).map_err(LineError::Failed)? {
+                Ok(opened) => Target::of(opened),
+                Err(source) => return Ok(Err(format!("{name}: {}", said_of(&source)))),
+            };
+            match stream {
+                Some(stream) => write_to(streams, stream, &opened),
+                None => streams.stdin = Some(opened),
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// Begins one stage; returns what comes next, unless it is a process that runs.
@@ -291,35 +342,6 @@ fn name_of(work: &StageWork) -> Option<String> {
         | StageWork::Group
         | StageWork::Nothing => None,
     }
-}
-
-/// Does the redirections of a stage, from left to right; returns why one can't be done, for a shell's message.
-fn redirect(
-    streams: &mut Streams,
-    redirections: &[DecidedRedirection],
-    (created, watch): (&mut CreatedFiles, &mut Watch),
-) -> io::Result<Result<(), String>> {
-    for redirection in redirections {
-        match redirection {
-            DecidedRedirection::StderrToStdout => streams.stderr = Rc::clone(&streams.stdout),
-            DecidedRedirection::StdoutToStderr => streams.stdout = Rc::clone(&streams.stderr),
-            DecidedRedirection::NullInput => streams.stdin = None,
-            DecidedRedirection::Input(text) => streams.stdin = Some(Target::of(watch.input(text.clone(), None)?)),
-            DecidedRedirection::NullOutput(stream) => write_to(streams, *stream, &Target::null()?),
-            DecidedRedirection::Unusable { sentence } => return Ok(Err(sentence.clone())),
-            DecidedRedirection::ReadFile(file) | DecidedRedirection::WriteFile(_, file) => {
-                let opened = match file.open(created) {
-                    Ok(opened) => Target::of(opened),
-                    Err(source) => return Ok(Err(format!("{}: {}", file.name(), said_of(&source)))),
-                };
-                match redirection {
-                    DecidedRedirection::WriteFile(stream, _) => write_to(streams, *stream, &opened),
-                    _ => streams.stdin = Some(opened),
-                }
-            }
-        }
-    }
-    Ok(Ok(()))
 }
 
 fn write_to(streams: &mut Streams, stream: Stream, target: &Rc<Target>) {
