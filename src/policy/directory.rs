@@ -256,7 +256,18 @@ impl Directories {
         }
         // A mistake in the configuration is reported first, whatever the `cwd` is.
         self.usable_bounds()?;
-        self.open(&cwd)
+        let start = if Path::new(&cwd).is_absolute() { None } else { Some(self.open_base()?) };
+        self.open(&cwd, start)
+    }
+
+    /// Turns a path in a line, such as that of `cd`, into a directory to run in. A relative one starts at `from`, by its handle; the
+    /// bounds are those of a `cwd`.
+    ///
+    /// # Errors
+    /// [`DirectoryError`].
+    pub(super) fn resolve_from(&self, from: &WorkingDirectory, path: &str) -> Result<WorkingDirectory, DirectoryError> {
+        self.usable_bounds()?;
+        self.open(path, Some(from.clone()).filter(|_| Path::new(path).is_relative()))
     }
 
     /// Whether a `cwd` may not name this directory.
@@ -316,10 +327,9 @@ impl Directories {
         base.open().map_err(|source| DirectoryError::BaseUnusable { setting: base.setting, path: base.path, source })
     }
 
-    /// Opens the directory that a `cwd` leads to, and checks that it may be named.
-    fn open(&self, cwd: &str) -> Result<WorkingDirectory, DirectoryError> {
+    /// Opens the directory that a `cwd` leads to from `start`, and checks that it may be named.
+    fn open(&self, cwd: &str, start: Option<WorkingDirectory>) -> Result<WorkingDirectory, DirectoryError> {
         let path = Path::new(cwd);
-        let start = if path.is_absolute() { None } else { Some(self.open_base()?) };
         let opened = match &start {
             None => Held::open_directory(path),
             Some(base) => base.held().open_directory_from(path),

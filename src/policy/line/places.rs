@@ -17,19 +17,10 @@ pub(super) enum Changed {
     Refused(String),
 }
 
-/// The directory that a path leads to from another one, if calls may run there.
-fn resolve(directories: &Directories, from: &WorkingDirectory, path: &str) -> Result<WorkingDirectory, DirectoryError> {
-    let whole = from.path().join(path);
-    match whole.to_str() {
-        Some(whole) => directories.resolve(Some(whole)),
-        None => Err(DirectoryError::NotFound { cwd: path.to_owned(), path: whole }),
-    }
-}
-
 /// Changes the directory as `cd -L` does. A path whose text leads elsewhere than the file system is refused.
 pub(super) fn change(directories: &Directories, from: &WorkingDirectory, path: &str) -> Changed {
     let failed = |why: &str| Changed::Failed(format!("cd: {path}: {why}"));
-    match resolve(directories, from, path) {
+    match directories.resolve_from(from, path) {
         Ok(to) if to.path() == logical(from.path(), path) => Changed::To(to),
         Ok(_) => Changed::Refused(format!(
             "`cd` to {} leads through a link; name the directory that it leads to",
@@ -70,7 +61,7 @@ impl Names<'_> {
         if path.is_empty() {
             return Ok(Some(self.here.clone()));
         }
-        match resolve(self.directories, self.here, path) {
+        match self.directories.resolve_from(self.here, path) {
             Ok(directory) => Ok(Some(directory)),
             Err(
                 DirectoryError::NotFound { .. }
