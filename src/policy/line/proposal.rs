@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::files::Identity;
+use crate::files::{Identity, Reached};
 use crate::policy::Proposal;
 
 /// A command or a line that a person is asked to approve.
@@ -99,8 +99,29 @@ pub struct ShownPart {
     pub(super) variables: Vec<(String, String)>,
     /// The proposal of the command, if it has to be approved.
     pub(super) proposal: Option<Proposal>,
-    /// Whether one of its redirections has to be approved, and the operator's reason.
-    pub(super) asks_for_file: Option<Option<String>>,
+    /// The files of its redirections that have to be approved.
+    pub(super) files: Vec<AskedFile>,
+}
+
+/// A file of a redirection that a person has to approve.
+#[derive(Debug, Clone)]
+pub(super) struct AskedFile {
+    /// The operator's reason.
+    pub reason: Option<String>,
+    /// The place that its path leads to.
+    pub reached: Option<Reached>,
+}
+
+impl AskedFile {
+    /// Whether another decision came to the same file for the same reason.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let is_same_place = match (&self.reached, &other.reached) {
+            (Some(one), Some(other)) => one.is_same(other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        self.reason == other.reason && is_same_place
+    }
 }
 
 impl LineProposal {
@@ -119,8 +140,8 @@ impl LineProposal {
         let mut reasons: Vec<&str> = Vec::new();
         for part in &self.parts {
             let of_command = part.proposal.as_ref().and_then(Proposal::reason);
-            let of_file = part.asks_for_file.as_ref().and_then(|reason| reason.as_deref());
-            for reason in of_command.into_iter().chain(of_file) {
+            let of_files = part.files.iter().filter_map(|file| file.reason.as_deref());
+            for reason in of_command.into_iter().chain(of_files) {
                 if !reasons.contains(&reason) {
                     reasons.push(reason);
                 }
@@ -158,8 +179,7 @@ impl LineProposal {
 /// The sentence for the model.
 impl fmt::Display for LineProposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let asks = |part: &&ShownPart| part.proposal.is_some() || part.asks_for_file.is_some();
-        let names = self.parts.iter().filter(asks).map(|part| {
+        let names = self.parts.iter().filter(|part| part.asks()).map(|part| {
             let word = part.shown.first().map_or("a group", String::as_str);
             format!("command {}, {}", part.number, crate::policy::quoted(word))
         });
@@ -216,7 +236,7 @@ impl ShownPart {
 
     /// Whether a person has to approve it.
     pub fn asks(&self) -> bool {
-        self.proposal.is_some() || self.asks_for_file.is_some()
+        self.proposal.is_some() || !self.files.is_empty()
     }
 
     fn difference(&self, other: &Self) -> Option<&'static str> {
@@ -232,7 +252,7 @@ impl ShownPart {
             reads,
             variables,
             proposal,
-            asks_for_file,
+            files,
         } = self;
         if *number != other.number || *words != other.words || *is_as_found != other.is_as_found {
             return Some("a command of the line");
@@ -243,8 +263,8 @@ impl ShownPart {
         if *redirections != other.redirections || *reads != other.reads || *variables != other.variables {
             return Some("what a command of the line reads and writes");
         }
-        if *asks_for_file != other.asks_for_file {
-            return Some("the rule");
+        if files.len() != other.files.len() || !files.iter().zip(&other.files).all(|(one, other)| one.is_same(other)) {
+            return Some("what a redirection of the line leads to");
         }
         match (proposal, &other.proposal) {
             (Some(one), Some(other)) => one.difference(other),

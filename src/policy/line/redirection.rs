@@ -1,6 +1,7 @@
 //! The decision on one redirection of a line, as things are now.
 
 use super::command::Here;
+use super::proposal::AskedFile;
 use super::{DecidedFile, DecidedRedirection};
 use crate::files::Reached;
 use crate::lines::{Mode, Redirection, Stream};
@@ -13,8 +14,8 @@ pub(super) const NULL: &str = "/dev/null";
 /// The decision on a redirection.
 pub(super) enum Verdict {
     Done(DecidedRedirection),
-    /// A person has to approve it; the operator's reason.
-    Ask(DecidedRedirection, Option<String>),
+    /// A person has to approve it.
+    Ask(DecidedRedirection, AskedFile),
     AtItsTurn,
     Refused(String),
 }
@@ -99,10 +100,13 @@ impl Here<'_> {
         };
         let verdict = match redirected((text, access), own, of, &mut paths) {
             Redirected::Allowed(held) => self.opened(redirection, text, held.reached, held.narrowed),
-            Redirected::Ask(held, reason) => match self.opened(redirection, text, held.reached, held.narrowed) {
-                Verdict::Done(decided) => Verdict::Ask(decided, reason),
-                other => other,
-            },
+            Redirected::Ask(held, reason) => {
+                let asked = AskedFile { reason, reached: held.reached.clone() };
+                match self.opened(redirection, text, held.reached, held.narrowed) {
+                    Verdict::Done(decided) => Verdict::Ask(decided, asked),
+                    other => other,
+                }
+            }
             Redirected::Denied(reason) => {
                 let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 Verdict::Refused(format!("a redirection may not name {}{why}", quoted(text)))
@@ -115,7 +119,7 @@ impl Here<'_> {
             Redirected::Elsewhere(error) => Verdict::Refused(error.sentence(text, access)),
         };
         match verdict {
-            Verdict::Ask(decided, reason) => Verdict::Ask(decided, reason),
+            ask @ Verdict::Ask(..) => ask,
             // Another file may be there then.
             _ if !self.is_certain => Verdict::AtItsTurn,
             verdict => verdict,

@@ -249,6 +249,33 @@ fn a_line_is_asked_for_once_and_only_what_was_shown_runs() {
 }
 
 #[test]
+fn a_redirection_that_is_asked_for_writes_only_the_file_that_was_shown() {
+    let project = project_with(
+        Lines::Files,
+        "{version: 1, commands: {echo: any}, redirections: {write: {path: write, ask: {path: {access: write, under: [out]}}, \
+         reason: it counts}}}",
+    );
+    let root = fs::canonicalize(project.dir.path()).unwrap();
+    fs::write(root.join("out/a"), "").unwrap();
+    fs::write(root.join("out/b"), "").unwrap();
+    std::os::unix::fs::symlink("out/a", root.join("to")).unwrap();
+    let text = "echo a; echo b > to";
+    let Err(LineRefusal::NeedsApproval(asked)) = project.plan(text).outcome else { panic!("it was not asked for") };
+    assert_eq!(asked.to_string(), "a person has to approve this line, for command 2, `echo`");
+    let planned = project.plan_approved(text, false, Some(&asked)).outcome.unwrap();
+    let line = Arc::clone(planned.line());
+    let last = line.pipelines().last().unwrap();
+    project.turn(&planned, last, &planned.begin()).outcome.unwrap();
+    // An earlier command of the line has made the link lead elsewhere.
+    fs::remove_file(root.join("to")).unwrap();
+    std::os::unix::fs::symlink("out/b", root.join("to")).unwrap();
+    let refused = project.turn(&planned, last, &planned.begin()).outcome.unwrap_err().to_string();
+    assert!(refused.contains("was shown something else"), "{refused}");
+    let changed = project.plan_approved(text, false, Some(&asked)).outcome;
+    assert!(matches!(changed, Err(LineRefusal::ChangedSinceApproval { .. })));
+}
+
+#[test]
 fn a_line_that_writes_nothing_only_reads() {
     let project = project(Lines::Files);
     for (line, expected) in [

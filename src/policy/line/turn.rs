@@ -119,9 +119,11 @@ impl Taken<'_> {
         for redirection in redirections {
             let verdict = match self.here.redirection(redirection, of) {
                 redirection::Verdict::Done(redirection) => Ok(redirection),
-                redirection::Verdict::Ask(redirection, reason) => {
-                    let shown = self.line.approved(number).and_then(|part| part.asks_for_file.clone());
-                    if shown == Some(reason) { Ok(redirection) } else { Err(NOT_SHOWN.to_owned()) }
+                redirection::Verdict::Ask(redirection, asked) => {
+                    let parts = self.line.approved.iter().filter(|part| part.number == number);
+                    let mut shown = parts.flat_map(|part| &part.files);
+                    let is_shown = shown.any(|file| file.is_same(&asked));
+                    if is_shown { Ok(redirection) } else { Err(NOT_SHOWN.to_owned()) }
                 }
                 redirection::Verdict::AtItsTurn => Err("it can't be decided".to_owned()),
                 redirection::Verdict::Refused(sentence) => Err(sentence),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::command::{Commanded, Here, Stage, Verdict};
 use super::places::{Changed, change};
+use super::proposal::AskedFile;
 use super::redirection::{self, Of};
 use super::{
     LineDecision, LineProposal, LineRefusal, PartDecision, PartKind, PartOutcome, PlannedLine, Position, RequestedLine,
@@ -177,7 +178,7 @@ impl Walk<'_> {
         let stage = Stage { is_one_of_several: false, inherits_input, reads_call: false };
         let has_input = here.is_given_input(&group.redirections, stage);
         if !group.redirections.is_empty() {
-            let asks_for_file = self.redirections(here, (0, ""), &group.redirections, None);
+            let files = self.redirections(here, (0, ""), &group.redirections, None);
             let reads = inherits_input.then_some("the output of another command");
             let redirections = group.redirections.iter().map(|one| here.shown(one)).collect();
             self.shown.push(ShownPart {
@@ -191,7 +192,7 @@ impl Walk<'_> {
                 reads,
                 variables: Vec::new(),
                 proposal: None,
-                asks_for_file,
+                files,
             });
         }
         let mut inner = Position { inherits_input: has_input, ..position.clone() };
@@ -275,7 +276,7 @@ impl Walk<'_> {
             self.parts.push(PartDecision { number, kind, explanation, outcome });
         }
         let of = rule.as_ref().map(|rule| (&**rule, words.as_slice()));
-        let asks_for_file = self.redirections(here, (number, &word), &simple.redirections, of);
+        let files = self.redirections(here, (number, &word), &simple.redirections, of);
         if !simple.redirections.is_empty() {
             // They may fail.
             status = status.filter(|_| simple.redirections.iter().all(never_fails));
@@ -303,20 +304,20 @@ impl Walk<'_> {
                 .map(|one| (one.name.clone(), here.value(&one.value).unwrap_or_default()))
                 .collect(),
             proposal,
-            asks_for_file,
+            files,
         });
         (status, directory, has_run)
     }
 
-    /// Decides on the redirections of a command; returns the reason if one has to be approved.
+    /// Decides on the redirections of a command; returns the files that have to be approved.
     fn redirections(
         &mut self,
         here: Here<'_>,
         (number, word): (usize, &str),
         redirections: &[Redirection],
         of: Of<'_>,
-    ) -> Option<Option<String>> {
-        let mut asks = None;
+    ) -> Vec<AskedFile> {
+        let mut files = Vec::new();
         for redirection in redirections {
             let is_null = |redirection: &Redirection| match redirection {
                 Redirection::Write { target, .. } => here.value(target).as_deref() == Ok(redirection::NULL),
@@ -326,8 +327,8 @@ impl Walk<'_> {
             let outcome = match here.redirection(redirection, of) {
                 redirection::Verdict::Done(_) => PartOutcome::Allowed,
                 redirection::Verdict::AtItsTurn => PartOutcome::AtItsTurn,
-                redirection::Verdict::Ask(_, reason) => {
-                    asks = Some(reason);
+                redirection::Verdict::Ask(_, asked) => {
+                    files.push(asked);
                     PartOutcome::Ask
                 }
                 redirection::Verdict::Refused(sentence) => {
@@ -339,7 +340,7 @@ impl Walk<'_> {
             let explanation = Explanation { words: here.shown(redirection), directory, ..Explanation::default() };
             self.parts.push(PartDecision { number, kind: PartKind::Redirection, explanation, outcome });
         }
-        asks
+        files
     }
 
     fn refuse(&mut self, (number, word): (usize, &str), sentence: &str) {
