@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::replies::Called;
-use crate::audit::{Decided, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
+use crate::audit::{Decided, Digest, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
 use crate::exec::{Captured, End, Limit, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
 #[cfg(unix)]
-use crate::policy::line::{PartDecision, PartOutcome};
+use crate::policy::line::{PartDecision, PartKind, PartOutcome};
 use crate::policy::{DescribedAt, Explanation, Refusal};
 use crate::text::{escape_os, time};
 use crate::tools::signal_name;
@@ -103,18 +103,25 @@ fn put_end(ended: &mut Ended, end: End) {
     }
 }
 
-/// The decision on a part of a line, as it is recorded.
+/// The decision on a part of a line, as it is recorded; `None` if it is decided, and so recorded, when its turn comes. `input` is that
+/// of the call, with the number of the command that reads it.
 #[cfg(unix)]
-pub(super) fn part_record(call: (u64, &RequestId, &str), part: &PartDecision) -> Option<Decided> {
-    let decided = decided_record(call, &part.explanation, None, None);
+pub(super) fn part_record(
+    call: (u64, &RequestId, &str),
+    part: &PartDecision,
+    input: Option<(&Digest, usize)>,
+) -> Option<Decided> {
     let (decision, reason) = match &part.outcome {
         PartOutcome::Allowed => (Verdict::Allowed, None),
         PartOutcome::Ask => (Verdict::Ask, None),
         PartOutcome::Refused(why) => (Verdict::Refused, Some(why.clone())),
-        // It is recorded when its turn comes.
         PartOutcome::AtItsTurn => return None,
     };
-    Some(Decided { part: Some(part.number), decision, reason, ..decided })
+    let of_call = input.filter(|(_, reader)| part.kind == PartKind::Command && part.number == *reader);
+    let of_part = part.input.as_ref().map(|text| Digest::of(text.as_bytes()));
+    let input = of_part.or_else(|| of_call.map(|(input, _)| input.clone()));
+    let decided = decided_record(call, &part.explanation, None, None);
+    Some(Decided { part: Some(part.number), decision, input, reason, ..decided })
 }
 
 /// The end of a call, as it is recorded.

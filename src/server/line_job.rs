@@ -10,6 +10,7 @@ use super::event::{CallEnded, Event, HowEnded, PartsDecided};
 use super::inbox::EventSender;
 use super::job::{Ending, RunsWith, end_of, heartbeat, observe_end};
 use super::observer::CommandOutcome;
+use crate::audit::Digest;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
 use crate::exec::{End, ExecError, Limits, OnStart, Spool, StopSignal};
 use crate::jsonrpc::RequestId;
@@ -66,8 +67,15 @@ impl LineJob {
         let report = ReportSettings { kept_as, ..with.report.clone() };
         let is_audited = audited.is_some();
         let observes = Heard { key, events: events.clone(), is_audited, untold: Arc::default() };
-        let mut decides =
-            AtTurn { planned: &planned, policy: &with.parts.policy, directories: &directories, key, events, audited };
+        let mut decides = AtTurn {
+            planned: &planned,
+            policy: &with.parts.policy,
+            directories: &directories,
+            key,
+            events,
+            audited,
+            input: input.as_ref().filter(|_| is_audited).map(|input| Digest::of(input)),
+        };
         let line = Arc::clone(planned.line());
         let invocation = LineInvocation {
             line: &line,
@@ -146,6 +154,8 @@ struct AtTurn<'a> {
     key: u64,
     events: &'a EventSender,
     audited: Option<(RequestId, String)>,
+    /// The input of the call.
+    input: Option<Digest>,
 }
 
 impl Decides for AtTurn<'_> {
@@ -154,9 +164,13 @@ impl Decides for AtTurn<'_> {
         if let Some((id, tool)) = &self.audited {
             let call = (self.key, id, tool.as_str());
             let is_new = |part: &&PartDecision| {
-                self.planned.was_undecided(part.number) || matches!(part.outcome, PartOutcome::Refused(_))
+                self.planned.was_undecided(part) || matches!(part.outcome, PartOutcome::Refused(_))
             };
-            let records = parts.iter().filter(is_new).filter_map(|part| part_record(call, part)).collect();
+            let records = parts
+                .iter()
+                .filter(is_new)
+                .filter_map(|part| part_record(call, part, self.input.as_ref().zip(self.planned.reader())))
+                .collect();
             let (answer, answered) = sync_channel(1);
             let recorded = tell(self.events, Event::PartsDecided(PartsDecided { records, answer }), LONGEST)
                 .and_then(|()| answered.recv_timeout(LONGEST).ok());

@@ -128,7 +128,7 @@ impl Deciding<'_> {
             Written::Line(text) => match parts.policy.read_line(&text) {
                 #[cfg(unix)]
                 Ok(ReadLine::Line(line)) => {
-                    let called = line::CalledLine { line, text, cwd, is_background, only_reads };
+                    let called = line::CalledLine { line, text, cwd, asked_timeout, is_background, is_fed, only_reads };
                     return self.line(called, terms, directories);
                 }
                 // A server with lines does not start there.

@@ -42,6 +42,7 @@ mod layers;
 mod left_behind;
 mod limits;
 mod limits_of_unix;
+mod lines_audited;
 mod lines_bash;
 mod lines_sandbox;
 mod lint;

@@ -71,6 +71,8 @@ pub struct LineDecision {
     pub parts: Vec<PartDecision>,
     /// Whether nothing that it runs changes anything.
     pub is_read_only: bool,
+    /// The number of the command that reads the input of the call.
+    pub reader: Option<usize>,
     /// The line, to be run once, or why it does not run.
     pub outcome: Result<PlannedLine, LineRefusal>,
 }
@@ -82,14 +84,16 @@ pub struct PartDecision {
     pub number: usize,
     /// Its kind.
     pub kind: PartKind,
-    /// The basis of the decision. The words are those of the command without secrets, or the text of the redirection.
+    /// The basis of the decision. The words are those of the command without secrets, or those of the redirection.
     pub explanation: Explanation,
+    /// The text that a here-document or `<<<` gives the command to read.
+    pub input: Option<String>,
     /// The verdict.
     pub outcome: PartOutcome,
 }
 
 /// The kind of a part of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
     /// A command that a program runs.
     Command,
@@ -117,12 +121,12 @@ pub enum PartOutcome {
 pub struct PlannedLine {
     line: Arc<Line>,
     directory: WorkingDirectory,
-    has_input: bool,
+    reader: Option<usize>,
     timeout: Option<Duration>,
     /// The commands that a person has approved, and how they were shown.
     approved: Vec<ShownPart>,
-    /// The numbers of the commands that are decided at their turn.
-    undecided: BTreeSet<usize>,
+    /// The parts that are decided at their turn: the numbers of their commands, and their kinds.
+    undecided: BTreeSet<(usize, PartKind)>,
 }
 
 /// A stage of a pipeline that was decided at its turn.
@@ -208,13 +212,13 @@ impl PlannedLine {
         self.timeout
     }
 
-    /// Whether a command, or one of its redirections, is decided only at its turn.
-    pub fn was_undecided(&self, number: usize) -> bool {
-        self.undecided.contains(&number)
+    /// Whether a part is decided only at its turn.
+    pub fn was_undecided(&self, part: &PartDecision) -> bool {
+        self.undecided.contains(&(part.number, part.kind))
     }
 
     /// The number of the command that reads the input of the call: the first that is no builtin. `None` if the call has none.
     pub fn reader(&self) -> Option<usize> {
-        if self.has_input { reading::first_program(&self.line) } else { None }
+        self.reader
     }
 }

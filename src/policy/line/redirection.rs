@@ -2,11 +2,11 @@
 
 use super::command::Here;
 use super::proposal::AskedFile;
-use super::{DecidedFile, DecidedRedirection};
+use super::{DecidedFile, DecidedRedirection, PartDecision, PartKind, PartOutcome};
 use crate::files::Reached;
 use crate::lines::{Mode, Redirection, Stream};
 use crate::policy::rules::{Access, CommandRule, OnDisk, PathError, Redirected, redirected};
-use crate::policy::{Lines, quoted};
+use crate::policy::{Explanation, Lines, quoted};
 
 /// The device that commands read nothing from, and that takes anything.
 pub(super) const NULL: &str = "/dev/null";
@@ -24,7 +24,7 @@ pub(super) enum Verdict {
 pub(super) type Of<'a> = Option<(&'a CommandRule, &'a [String])>;
 
 impl Here<'_> {
-    /// The redirection, as a person and the log read it.
+    /// The redirection, as a person reads it.
     pub(super) fn shown(&self, redirection: &Redirection) -> Vec<String> {
         let (operator, value) = match redirection {
             Redirection::Read(file) => ("<", file),
@@ -41,6 +41,22 @@ impl Here<'_> {
             Redirection::HereString(text) => ("<<<", text),
         };
         vec![operator.to_owned(), self.value(value).unwrap_or_else(|_| "…".to_owned())]
+    }
+
+    /// The redirection as a part of the line, with what was decided.
+    pub(super) fn part(&self, number: usize, redirection: &Redirection, outcome: PartOutcome) -> PartDecision {
+        let mut words = self.shown(redirection);
+        let input = match redirection {
+            Redirection::Document(_) => words.pop(),
+            Redirection::HereString(_) => words.pop().map(|text| text + "\n"),
+            Redirection::Read(_)
+            | Redirection::Write { .. }
+            | Redirection::StderrToStdout
+            | Redirection::StdoutToStderr => None,
+        };
+        let directory = Some(self.position.directory.path().to_owned());
+        let explanation = Explanation { words, directory, ..Explanation::default() };
+        PartDecision { number, kind: PartKind::Redirection, explanation, input, outcome }
     }
 
     /// Decides on a redirection of a command, or of a group.

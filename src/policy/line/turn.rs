@@ -8,7 +8,7 @@ use super::{
     ShownPart, StageWork,
 };
 use crate::lines::{Builtin, Command, Pipeline, Redirection, Simple};
-use crate::policy::{Approved, Directories, Explanation, Policy, Proposal, Rule, WorkingDirectory};
+use crate::policy::{Approved, Directories, Policy, Proposal, Rule, WorkingDirectory};
 
 /// The decision on a pipeline at its turn.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Taken<'_> {
         };
         let outcome = work.as_ref().map_or_else(|why| PartOutcome::Refused(why.clone()), |_| PartOutcome::Allowed);
         if kind == PartKind::Command || !explanation.words.is_empty() {
-            self.parts.push(PartDecision { number, kind, explanation, outcome });
+            self.parts.push(PartDecision { number, kind, explanation, input: None, outcome });
         }
         let refused = |sentence| LineRefusal::Part { number, word: word.clone(), sentence, allowed: None };
         let work = work.map_err(refused)?;
@@ -129,9 +129,7 @@ impl Taken<'_> {
                 redirection::Verdict::Refused(sentence) => Err(sentence),
             };
             let outcome = verdict.as_ref().err().map_or(PartOutcome::Allowed, |why| PartOutcome::Refused(why.clone()));
-            let directory = Some(self.here.position.directory.path().to_owned());
-            let explanation = Explanation { words: self.here.shown(redirection), directory, ..Explanation::default() };
-            self.parts.push(PartDecision { number, kind: PartKind::Redirection, explanation, outcome });
+            self.parts.push(self.here.part(number, redirection, outcome));
             let word = word.to_owned();
             decided.push(verdict.map_err(|sentence| LineRefusal::Part { number, word, sentence, allowed: None })?);
         }

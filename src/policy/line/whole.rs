@@ -16,19 +16,19 @@ use super::{
     ShownPart, reading,
 };
 use crate::lines::{Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
-use crate::policy::{Approved, Directories, Explanation, Policy, Rule, WorkingDirectory};
+use crate::policy::{Approved, Directories, Policy, Rule, WorkingDirectory};
 
 impl Policy {
     /// Decides on a line before anything of it runs.
     pub fn plan(&self, directories: &Directories, asked: RequestedLine<'_>) -> LineDecision {
         let RequestedLine { line, text, cwd, has_input, approved, before } = asked;
+        let reader = if has_input { reading::first_program(&line) } else { None };
         let directory = match directories.resolve(cwd) {
             Ok(directory) => directory,
             Err(error) => {
-                return LineDecision { parts: Vec::new(), is_read_only: false, outcome: Err(error.into()) };
+                return LineDecision { parts: Vec::new(), is_read_only: false, reader, outcome: Err(error.into()) };
             }
         };
-        let reader = if has_input { reading::first_program(&line) } else { None };
         let mut walk = Walk {
             policy: self,
             directories,
@@ -44,9 +44,9 @@ impl Policy {
         walk.line(&line, &mut position, State { status: Some(0), has_run: false, is_reached: true, is_over: false });
         let Walk { parts, shown, refused, allowed, timeout, is_read_only, .. } = walk;
         let of_turn = parts.iter().filter(|part| part.outcome == PartOutcome::AtItsTurn);
-        let undecided = of_turn.map(|part| part.number).collect();
+        let undecided = of_turn.map(|part| (part.number, part.kind)).collect();
         let line = Arc::new(line);
-        let planned = |approved| PlannedLine { line, directory, has_input, timeout, approved, undecided };
+        let planned = |approved| PlannedLine { line, directory, reader, timeout, approved, undecided };
         let outcome = match refused {
             Some((number, word, sentence)) => Err(LineRefusal::Part { number, word, sentence, allowed: Some(allowed) }),
             None if !shown.iter().any(ShownPart::asks) => Ok(planned(Vec::new())),
@@ -61,7 +61,7 @@ impl Policy {
                 }
             }
         };
-        LineDecision { parts, is_read_only, outcome }
+        LineDecision { parts, is_read_only, reader, outcome }
     }
 }
 
@@ -273,7 +273,7 @@ impl Walk<'_> {
         }
         let shown = explanation.words.clone();
         if !words.is_empty() {
-            self.parts.push(PartDecision { number, kind, explanation, outcome });
+            self.parts.push(PartDecision { number, kind, explanation, input: None, outcome });
         }
         let of = rule.as_ref().map(|rule| (&**rule, words.as_slice()));
         let files = self.redirections(here, (number, &word), &simple.redirections, of);
@@ -336,9 +336,7 @@ impl Walk<'_> {
                     PartOutcome::Refused(sentence)
                 }
             };
-            let directory = Some(here.position.directory.path().to_owned());
-            let explanation = Explanation { words: here.shown(redirection), directory, ..Explanation::default() };
-            self.parts.push(PartDecision { number, kind: PartKind::Redirection, explanation, outcome });
+            self.parts.push(here.part(number, redirection, outcome));
         }
         files
     }

@@ -40,7 +40,7 @@ impl Parts {
         let has_input = input.is_some();
         let directories = self.policy.directories();
         let asked = RequestedLine { line, text, cwd, has_input, approved: None, before: &[] };
-        let LineDecision { parts, is_read_only, outcome } = self.policy.plan(directories, asked);
+        let LineDecision { parts, is_read_only, reader: _, outcome } = self.policy.plan(directories, asked);
         let explanation = Explanation { words: shown_words(&parts), ..Explanation::default() };
         let outcome = outcome.map_err(|refusal| Refusal::Line(Box::new(refusal)));
         self.observer.decided(&Decided { call, tool, explanation: &explanation, refusal: outcome.as_ref().err() });

@@ -1,9 +1,12 @@
 //! The decision on a call of several commands, before it waits for its turn.
 
+use std::time::Duration;
+
 use super::{Deciding, Planned, Stopped};
+use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
 use crate::lines::Line;
-use crate::policy::line::{LineDecision, LineRefusal, Proposed, RequestedLine};
+use crate::policy::line::{LineDecision, LineRefusal, PartDecision, Proposed, RequestedLine};
 use crate::policy::{Directories, Explanation, Refusal, bounded};
 use crate::server::approval::{CallToApprove, Terms};
 use crate::server::audit_records::part_record;
@@ -19,7 +22,11 @@ pub(super) struct CalledLine {
     pub line: Line,
     pub text: String,
     pub cwd: Option<String>,
+    /// The timeout that the client asks for.
+    pub asked_timeout: Option<Duration>,
+    /// Whether the call runs in the background, and whether its client asks for that.
     pub is_background: bool,
+    pub is_fed: bool,
     /// Whether it may run only what changes nothing.
     pub only_reads: bool,
 }
@@ -36,13 +43,13 @@ impl Deciding<'_> {
         directories: &Directories,
     ) -> Result<Planned, Stopped> {
         let (parts, tool_call) = (self.parts, self.tool_call);
-        let CalledLine { line, text, cwd, is_background, only_reads } = called;
+        let CalledLine { line, text, cwd, asked_timeout, is_background, is_fed, only_reads } = called;
         let remembered = self.questions.remembered(&terms);
         let before: Vec<_> = remembered.iter().filter_map(|before| before.line()).collect();
         let approved = self.approved_on(&terms).and_then(Proposed::line);
         let has_input = terms.input.is_some();
         let asked = RequestedLine { line, text: &text, cwd: cwd.as_deref(), has_input, approved, before: &before };
-        let LineDecision { parts: decided, is_read_only, outcome } = parts.policy.plan(directories, asked);
+        let LineDecision { parts: decided, is_read_only, reader, outcome } = parts.policy.plan(directories, asked);
         let shown = shown_words(&decided);
         let explanation = Explanation {
             words: shown.clone(),
@@ -59,7 +66,17 @@ impl Deciding<'_> {
         self.described = tool_call.decided(self.key, &shown);
         let call = (self.key, self.id, tool_call.tool);
         if self.audit.is_on() {
-            self.audit.decided_parts(decided.iter().filter_map(|part| part_record(call, part)).collect())?;
+            let input = terms.input.as_ref().map(|input| Digest::of(input.as_bytes()));
+            let of_call = |part: &PartDecision| {
+                let record = part_record(call, part, input.as_ref().zip(reader))?;
+                Some(audit::Decided {
+                    timeout_ms: asked_timeout.map(milliseconds),
+                    background: is_fed,
+                    task: tool_call.task.is_some(),
+                    ..record
+                })
+            };
+            self.audit.decided_parts(decided.iter().filter_map(of_call).collect())?;
         }
         let planned = match outcome {
             Ok(_) if only_reads && !is_read_only => {
