@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::command::Here;
 use crate::files::{Identity, Reached};
+use crate::lines::Redirection;
 use crate::policy::Proposal;
 
 /// A command or a line that a person is asked to approve.
@@ -189,6 +191,24 @@ impl fmt::Display for LineProposal {
 }
 
 impl ShownPart {
+    /// A part with nothing but its place and its redirections.
+    pub(super) fn new(number: usize, here: Here<'_>, redirections: &[Redirection]) -> Self {
+        let directory = &here.position.directory;
+        Self {
+            number,
+            words: Vec::new(),
+            shown: Vec::new(),
+            is_as_found: false,
+            directory: directory.path().to_string_lossy().into_owned(),
+            identity: directory.held().identity().clone(),
+            redirections: redirections.iter().map(|redirection| here.shown(redirection)).collect(),
+            reads: None,
+            variables: Vec::new(),
+            proposal: None,
+            files: Vec::new(),
+        }
+    }
+
     /// The number of the command; 0 for a group.
     pub fn number(&self) -> usize {
         self.number

@@ -43,6 +43,17 @@ impl Here<'_> {
         vec![operator.to_owned(), self.value(value).unwrap_or_else(|_| "…".to_owned())]
     }
 
+    /// Whether a redirection opens a file, which is not `/dev/null`.
+    pub(super) fn opens_file(&self, redirection: &Redirection) -> bool {
+        match redirection {
+            Redirection::Read(file) | Redirection::Write { target: file, .. } => {
+                self.value(file).as_deref() != Ok(NULL)
+            }
+            Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
+            Redirection::Document(_) | Redirection::HereString(_) => false,
+        }
+    }
+
     /// The redirection as a part of the line, with what was decided.
     pub(super) fn part(&self, number: usize, redirection: &Redirection, outcome: PartOutcome) -> PartDecision {
         let mut words = self.shown(redirection);

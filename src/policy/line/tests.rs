@@ -124,6 +124,7 @@ fn a_line_runs_only_if_every_command_of_it_may() {
         ("echo a; sort", "it is slow"),
         ("echo a; cat /etc/passwd", "allowed"),
         ("cat /etc/passwd; echo a", "leads outside the allowed directories"),
+        ("true 2>/dev/null; cat /etc/passwd", "leads outside the allowed directories"),
         ("head -n 100", "command 1, `head`"),
         ("echo a; head -n 100", "command 2, `head`"),
         ("echo a | head -n 3", "command 2, `head`: `head` may not be given anything to read"),

@@ -15,7 +15,7 @@ use super::{
     LineDecision, LineProposal, LineRefusal, PartDecision, PartKind, PartOutcome, PlannedLine, Position, RequestedLine,
     ShownPart, reading,
 };
-use crate::lines::{Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
+use crate::lines::{Assignment, Builtin, Command, Connector, Group, Line, Pipeline, Redirection, Simple};
 use crate::policy::{Approved, Directories, Policy, Rule, WorkingDirectory};
 
 impl Policy {
@@ -70,7 +70,7 @@ impl Policy {
 struct State {
     /// The status of the pipeline before, if it is known.
     status: Option<i32>,
-    /// Whether a program may have run.
+    /// Whether something may have run that changes files.
     has_run: bool,
     /// Whether the place may be reached.
     is_reached: bool,
@@ -129,15 +129,14 @@ impl Walk<'_> {
             let inherits_input = place > 0 || before.inherits_input;
             match &stage.command {
                 Command::Simple(simple) => {
-                    let (status, directory, has_run) =
-                        self.simple(simple, &before, (!is_alone, inherits_input, is_certain));
-                    after.has_run |= has_run;
+                    let ended = self.simple(simple, &before, (!is_alone, inherits_input, is_certain));
+                    after.has_run |= ended.has_run;
                     if is_alone {
-                        if let Some(directory) = directory.filter(|_| runs != Runs::No) {
+                        if let Some(directory) = ended.directory.filter(|_| runs != Runs::No) {
                             position.directory = directory;
                         }
-                        after.status = status.unwrap_or(Status::Unknown).code(state);
-                        after.is_over |= runs == Runs::Yes && matches!(status, Some(Status::Exit(_)));
+                        after.status = ended.status.code(state);
+                        after.is_over |= runs == Runs::Yes && matches!(ended.status, Status::Exit(_));
                     }
                 }
                 Command::Group(group) => {
@@ -180,33 +179,20 @@ impl Walk<'_> {
         if !group.redirections.is_empty() {
             let files = self.redirections(here, (0, ""), &group.redirections, None);
             let reads = inherits_input.then_some("the output of another command");
-            let redirections = group.redirections.iter().map(|one| here.shown(one)).collect();
-            self.shown.push(ShownPart {
-                number: 0,
-                words: Vec::new(),
-                shown: Vec::new(),
-                is_as_found: false,
-                directory: position.directory.path().to_string_lossy().into_owned(),
-                identity: position.directory.held().identity().clone(),
-                redirections,
-                reads,
-                variables: Vec::new(),
-                proposal: None,
-                files,
-            });
+            self.shown.push(ShownPart { reads, files, ..ShownPart::new(0, here, &group.redirections) });
         }
         let mut inner = Position { inherits_input: has_input, ..position.clone() };
         let has_run = state.has_run || !is_certain;
         self.line(&group.line, &mut inner, State { has_run, ..state })
     }
 
-    /// Decides on a command; returns its status and the directory after it, as far as they are known, and whether a program runs.
+    /// Decides on a command; returns what is known after it.
     fn simple(
         &mut self,
         simple: &Simple,
         position: &Position,
         (is_one_of_several, inherits_input, is_certain): (bool, bool, bool),
-    ) -> (Option<Status>, Option<WorkingDirectory>, bool) {
+    ) -> After {
         let number = simple.number;
         let here = Here { policy: self.policy, directories: self.directories, position, is_certain };
         let stage = Stage { is_one_of_several, inherits_input, reads_call: self.reader == Some(number) };
@@ -223,37 +209,17 @@ impl Walk<'_> {
         if kind == PartKind::Command {
             self.is_read_only &= rule.as_ref().is_some_and(|rule| rule.read_only);
         }
-        let (mut status, mut directory, mut proposal) = (None, None, None);
-        let mut has_run = kind == PartKind::Command;
+        let mut proposal = None;
+        let mut after = After { status: Status::Unknown, directory: None, has_run: kind == PartKind::Command };
         let outcome = match verdict {
             Verdict::Nothing => {
-                status = Some(Status::Known(0));
+                after.status = Status::Known(0);
                 PartOutcome::Allowed
             }
-            Verdict::Builtin(Builtin::Cd(path)) => match change(self.directories, &position.directory, &path) {
-                Changed::To(to) => {
-                    directory = Some(to);
-                    status = is_certain.then_some(Status::Known(0));
-                    if is_certain { PartOutcome::Allowed } else { PartOutcome::AtItsTurn }
-                }
-                Changed::Failed(_) if is_certain => {
-                    status = Some(Status::Known(1));
-                    PartOutcome::Allowed
-                }
-                Changed::Refused(sentence) if is_certain => PartOutcome::Refused(sentence),
-                Changed::Failed(_) | Changed::Refused(_) => PartOutcome::AtItsTurn,
-            },
-            Verdict::Builtin(builtin) => {
-                status = Some(match builtin {
-                    Builtin::True | Builtin::Cd(_) => Status::Known(0),
-                    Builtin::False => Status::Known(1),
-                    Builtin::Exit(code) => Status::Exit(code),
-                });
-                PartOutcome::Allowed
-            }
+            Verdict::Builtin(builtin) => self.builtin(&builtin, here, &mut after),
             Verdict::Program(_) | Verdict::NotFound { .. } => PartOutcome::Allowed,
             Verdict::AtItsTurn => {
-                has_run = true;
+                after.has_run = true;
                 PartOutcome::AtItsTurn
             }
             Verdict::Ask(asked) => {
@@ -264,10 +230,10 @@ impl Walk<'_> {
         };
         match &outcome {
             PartOutcome::Refused(sentence) => self.refuse((number, &word), sentence),
-            PartOutcome::Allowed | PartOutcome::AtItsTurn if kind == PartKind::Command => {
-                if !self.allowed.contains(&word) {
-                    self.allowed.push(word.clone());
-                }
+            PartOutcome::Allowed | PartOutcome::AtItsTurn
+                if kind == PartKind::Command && !self.allowed.contains(&word) =>
+            {
+                self.allowed.push(word.clone());
             }
             PartOutcome::Allowed | PartOutcome::AtItsTurn | PartOutcome::Ask => {}
         }
@@ -277,9 +243,11 @@ impl Walk<'_> {
         }
         let of = rule.as_ref().map(|rule| (&**rule, words.as_slice()));
         let files = self.redirections(here, (number, &word), &simple.redirections, of);
-        if !simple.redirections.is_empty() {
-            // They may fail.
-            status = status.filter(|_| simple.redirections.iter().all(never_fails));
+        let opened = simple.redirections.iter().filter(|redirection| here.opens_file(redirection));
+        for redirection in opened {
+            // It may fail, and writing may make a file.
+            after.status = Status::Unknown;
+            after.has_run |= matches!(redirection, Redirection::Write { .. });
         }
         let is_given = has_input && !simple.redirections.iter().any(gives_input);
         let reads = match is_given {
@@ -287,26 +255,37 @@ impl Walk<'_> {
             true => Some("the `input` of the call"),
             false => None,
         };
-        let words = proposal.as_ref().map_or(words, |proposal| proposal.words().to_vec());
-        let shown = proposal.as_ref().map_or(shown, |proposal| proposal.shown_inserted().to_vec());
+        let value = |one: &Assignment| (one.name.clone(), here.value(&one.value).unwrap_or_default());
         self.shown.push(ShownPart {
-            number,
-            words,
-            shown,
+            words: proposal.as_ref().map_or(words, |proposal| proposal.words().to_vec()),
+            shown: proposal.as_ref().map_or(shown, |proposal| proposal.shown_inserted().to_vec()),
             is_as_found,
-            directory: position.directory.path().to_string_lossy().into_owned(),
-            identity: position.directory.held().identity().clone(),
-            redirections: simple.redirections.iter().map(|one| here.shown(one)).collect(),
             reads,
-            variables: simple
-                .assignments
-                .iter()
-                .map(|one| (one.name.clone(), here.value(&one.value).unwrap_or_default()))
-                .collect(),
+            variables: simple.assignments.iter().map(value).collect(),
             proposal,
             files,
+            ..ShownPart::new(number, here, &simple.redirections)
         });
-        (status, directory, has_run)
+        after
+    }
+
+    /// Notes what a builtin leaves behind.
+    fn builtin(&self, builtin: &Builtin, here: Here<'_>, after: &mut After) -> PartOutcome {
+        let path = match builtin {
+            Builtin::True => return after.ends_with(Status::Known(0)),
+            Builtin::False => return after.ends_with(Status::Known(1)),
+            Builtin::Exit(code) => return after.ends_with(Status::Exit(*code)),
+            Builtin::Cd(path) => path,
+        };
+        match (change(self.directories, &here.position.directory, path), here.is_certain) {
+            (Changed::To(to), is_certain) => {
+                after.directory = Some(to);
+                if is_certain { after.ends_with(Status::Known(0)) } else { PartOutcome::AtItsTurn }
+            }
+            (Changed::Failed(_), true) => after.ends_with(Status::Known(1)),
+            (Changed::Refused(sentence), true) => PartOutcome::Refused(sentence),
+            (Changed::Failed(_) | Changed::Refused(_), false) => PartOutcome::AtItsTurn,
+        }
     }
 
     /// Decides on the redirections of a command; returns the files that have to be approved.
@@ -319,11 +298,8 @@ impl Walk<'_> {
     ) -> Vec<AskedFile> {
         let mut files = Vec::new();
         for redirection in redirections {
-            let is_null = |redirection: &Redirection| match redirection {
-                Redirection::Write { target, .. } => here.value(target).as_deref() == Ok(redirection::NULL),
-                _ => true,
-            };
-            self.is_read_only &= is_null(redirection);
+            let writes = matches!(redirection, Redirection::Write { .. });
+            self.is_read_only &= !(writes && here.opens_file(redirection));
             let outcome = match here.redirection(redirection, of) {
                 redirection::Verdict::Done(_) => PartOutcome::Allowed,
                 redirection::Verdict::AtItsTurn => PartOutcome::AtItsTurn,
@@ -346,6 +322,22 @@ impl Walk<'_> {
     }
 }
 
+/// The knowledge after a command.
+struct After {
+    status: Status,
+    /// The directory that it changes to.
+    directory: Option<WorkingDirectory>,
+    /// Whether it may have changed files.
+    has_run: bool,
+}
+
+impl After {
+    fn ends_with(&mut self, status: Status) -> PartOutcome {
+        self.status = status;
+        PartOutcome::Allowed
+    }
+}
+
 /// The status of a command, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status {
@@ -362,15 +354,6 @@ impl Status {
             Self::Exit(code) => code.map(i32::from).or(before.status),
             Self::Unknown => None,
         }
-    }
-}
-
-/// Whether a redirection opens nothing.
-fn never_fails(redirection: &Redirection) -> bool {
-    match redirection {
-        Redirection::StderrToStdout | Redirection::StdoutToStderr => true,
-        Redirection::Document(_) | Redirection::HereString(_) => true,
-        Redirection::Read(_) | Redirection::Write { .. } => false,
     }
 }
 
