@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mcp::Tool;
-use crate::policy::{AllowList, Refusal, Verdict, quoted};
+use crate::policy::{AllowList, CommandLineError, Refusal, Verdict, quoted};
 
 /// The text of the prompt, for a verdict from the same code that decides on calls.
 pub fn explain_refusal(command: &str, tools: &[&Tool], allow: &AllowList, verdict: &Verdict) -> String {
@@ -48,6 +48,9 @@ fn how_to_call(command: &str, tools: &[&Tool]) -> String {
 /// The steps that fit this refusal, one on each line.
 fn instead(refusal: &Refusal, allow: &AllowList) -> String {
     match refusal {
+        Refusal::CommandLine(CommandLineError::Unreadable { .. }) => {
+            "- Write the line without what the reason above names, or put it in single quotes if it belongs to an argument.\n".to_owned()
+        }
         Refusal::CommandLine(_) => "- Send one program with plain arguments: instead of `&&`, `;` and `|` make one call after the other, \
              and read the output of the first before the second; instead of `cd` give the directory as `cwd`; instead of \
              `<` give the text as `input`.\n\

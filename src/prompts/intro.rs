@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::mcp::Tool;
-use crate::policy::AllowList;
+use crate::policy::{AllowList, Lines};
 use crate::tools::{WhichTools, shortened_list};
 
 /// How many bytes of the introduction can be names of commands.
@@ -28,7 +28,7 @@ pub fn instructions(allow: &AllowList, which: WhichTools) -> String {
 }
 
 /// The text of the prompt `intro`.
-pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which: WhichTools) -> String {
+pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which: WhichTools, lines: Lines) -> String {
     let mut text = format!(
         "This server runs commands on the user's machine, and only those that its operator allows.\n\nAllowed commands: {}.\n\n\
          Tools:\n",
@@ -43,11 +43,11 @@ pub fn intro<'a>(tools: impl Iterator<Item = &'a Tool>, allow: &AllowList, which
         text.push_str(ARGUMENTS);
     }
     match which {
-        WhichTools::Execute => text.push_str(RULES),
+        WhichTools::Execute => text.push_str(&rules(lines)),
         WhichTools::Shell => text.push_str(SHELL_RULES),
         WhichTools::All => {
             text.push_str("\nFor `execute_command` and `execute_process`:");
-            text.push_str(RULES);
+            text.push_str(&rules(lines));
             text.push_str("\nFor the tools on the persistent shell:");
             text.push_str(SHELL_RULES);
         }
@@ -59,11 +59,32 @@ const ARGUMENTS: &str = "
 For some commands only certain arguments are allowed: `list_commands` shows them, with examples. Write options in full.
 ";
 
-const RULES: &str = "
+/// The rules for the tools that run processes.
+fn rules(lines: Lines) -> String {
+    let syntax = match lines {
+        Lines::Off => NO_SHELL,
+        Lines::On | Lines::Files => OF_LINES,
+    };
+    format!("{WORDS}{syntax}{CALLS}")
+}
+
+const WORDS: &str = "
 Rules:
 - ONLY non-interactive commands: nobody can answer a prompt, and standard input is empty unless `input` is given.
 - The first word must be an allowed command exactly as it is listed above, in the same case; don't put a path in front of a name.
+";
+
+const NO_SHELL: &str = "\
 - There is no shell: no pipes, no redirection, no `&&`, no globs, no variables. Quoted, such characters are passed on literally.
+";
+
+const OF_LINES: &str = "\
+- `execute_command` takes a line of several commands, read as bash reads it, without a shell: each command must be allowed. Its
+  description says what a line may hold. `execute_process` takes one program.
+- `failed` names commands of a line whose failure its exit code does not tell.
+";
+
+const CALLS: &str = "\
 - Choose the directory with `cwd`. Every call starts fresh: nothing is kept from one call to the next.
 - `exit_code` says how the command ended; a value other than 0 is not always a failure: `grep` without a match exits with 1.
 - A refused call says why and what is allowed; change the call, and do not try to get around it.

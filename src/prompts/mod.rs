@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::mcp::{Prompt, PromptArgument, Tool};
-use crate::policy::{AllowList, Verdict, quoted};
+use crate::policy::{AllowList, Lines, Verdict, quoted};
 use crate::tools::WhichTools;
 
 /// The prompts, in the order of their list.
@@ -83,7 +83,7 @@ pub fn get(
     name: &str,
     arguments: &Map<String, Value>,
     tools: &[&Tool],
-    which: WhichTools,
+    (which, lines): (WhichTools, Lines),
     allow: &AllowList,
     examine: impl FnOnce(&str) -> Verdict,
 ) -> Result<(&'static Prompt, String), PromptError> {
@@ -95,7 +95,7 @@ pub fn get(
         let text = explain_refusal(asked, tools, allow, &examine(asked));
         if asked == command { text } else { format!("{}{text}", split_note(command, asked)) }
     } else {
-        intro(tools.iter().copied(), allow, which)
+        intro(tools.iter().copied(), allow, which, lines)
     };
     Ok((prompt, text))
 }

@@ -231,8 +231,9 @@ fn prompts_get(
     let which = parts.toolbox.which();
     let tools: Vec<_> = parts.toolbox.list().collect();
     let examine = |command: &str| examine(&parts.policy, which, Asked::Line(command.to_owned()), None, false, shell);
-    let (prompt, text) = prompts::get(name, arguments, &tools, which, parts.policy.allow_list(), examine)
-        .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
+    let (prompt, text) =
+        prompts::get(name, arguments, &tools, (which, parts.policy.lines()), parts.policy.allow_list(), examine)
+            .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
     Ok(prompt_result(prompt.description, &text, revision))
 }
 

@@ -160,6 +160,7 @@ scenarios! {
         an_unknown_prompt_is_refused,
         the_intro_is_listed_and_told,
         the_intro_tells_of_a_star,
+        the_intro_tells_of_lines,
     }
     results {
         a_character_is_not_cut_in_two,
