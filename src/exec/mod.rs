@@ -63,6 +63,7 @@ pub(crate) use os::{end_beside, end_domain, signal_descendants};
 #[cfg(unix)]
 pub(crate) use os::{group_of, is_worn, start_registered};
 pub use output::{End, ExecError, Host, Output};
+use output::{failed, spawn_error};
 pub(crate) use own_binary::own_binary;
 #[cfg(target_os = "linux")]
 pub(crate) use own_directory::stay_in_directory;
@@ -72,8 +73,6 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
-#[cfg(unix)]
-use run::failed_of;
 pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
 pub(crate) use run::{RuleExecution, Told, since_1970};
 pub(crate) use spool::{Keeper, Part, Spool, StreamName};

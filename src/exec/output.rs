@@ -1,12 +1,12 @@
 //! What a command came to.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thiserror::Error;
 
-use super::{Captured, Limit};
+use super::{Captured, Failure, Limit};
 use crate::integrity::Untrusted;
 use crate::sandbox::SandboxError;
 
@@ -114,4 +114,25 @@ pub enum ExecError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// Why a command never began.
+pub(crate) fn failed(failure: Failure, program: &Path) -> ExecError {
+    match failure {
+        Failure::Exec(source) => spawn_error(program.to_owned(), source),
+        Failure::Limits(source) => ExecError::Limits { source },
+        Failure::Network(source) => ExecError::Confine { source: SandboxError::NotEntered { source } },
+    }
+}
+
+/// Why the system did not start a program.
+pub(super) fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
+    if source.kind() == io::ErrorKind::ArgumentListTooLong {
+        return ExecError::TooLong { program, source };
+    }
+    if source.kind() != io::ErrorKind::NotFound {
+        return ExecError::Spawn { program, source };
+    }
+    // The directory is held open, so it can't be what is missing.
+    if program.exists() { ExecError::InterpreterMissing { program } } else { ExecError::ProgramGone { program } }
 }

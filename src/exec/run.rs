@@ -11,13 +11,13 @@ use std::time::{Duration, Instant, SystemTime};
 use super::new_files::NewFiles;
 use super::{
     Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launcher, LimitsError, Output, Spool,
-    StopSignal, os,
+    StopSignal, failed, os, spawn_error,
 };
 use crate::files::{FileState, Held, Reached};
 use crate::integrity::Guard;
 use crate::policy::AllowedCommand;
 use crate::policy::rules::{Access, CommandRule, HeldClaim};
-use crate::sandbox::{Sandbox, SandboxError};
+use crate::sandbox::Sandbox;
 
 /// How long a command may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -385,36 +385,4 @@ pub(super) fn result(ran: io::Result<(Output, Option<Failure>)>, program: &Path)
         None => Ok(output),
         Some(failure) => Err(failed(failure, program)),
     }
-}
-
-/// Returns the error of execve(2) for a program that the launcher could not become.
-///
-/// # Errors
-/// [`ExecError`], if the command could not be run as the operator wants it.
-#[cfg(unix)]
-pub(super) fn failed_of(failure: Failure) -> Result<io::Error, ExecError> {
-    match failure {
-        Failure::Exec(source) => Ok(source),
-        Failure::Limits(_) | Failure::Network(_) => Err(failed(failure, Path::new(""))),
-    }
-}
-
-/// Why a command never began.
-pub(crate) fn failed(failure: Failure, program: &Path) -> ExecError {
-    match failure {
-        Failure::Exec(source) => spawn_error(program.to_owned(), source),
-        Failure::Limits(source) => ExecError::Limits { source },
-        Failure::Network(source) => ExecError::Confine { source: SandboxError::NotEntered { source } },
-    }
-}
-
-pub(super) fn spawn_error(program: PathBuf, source: io::Error) -> ExecError {
-    if source.kind() == io::ErrorKind::ArgumentListTooLong {
-        return ExecError::TooLong { program, source };
-    }
-    if source.kind() != io::ErrorKind::NotFound {
-        return ExecError::Spawn { program, source };
-    }
-    // The directory is held open, so it can't be what is missing.
-    if program.exists() { ExecError::InterpreterMissing { program } } else { ExecError::ProgramGone { program } }
 }

@@ -1,6 +1,7 @@
 //! One pipeline of a line: decided, its files opened, its commands started.
 
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
 use super::LineError;
@@ -8,7 +9,7 @@ use super::failures::Status;
 use super::interpreter::{Interpreter, Next, Place, lost};
 use super::streams::{Streams, Target};
 use crate::exec::os::Watch;
-use crate::exec::{End, ExecError, Failure, StreamName, failed_of};
+use crate::exec::{End, ExecError, Failure, StreamName, failed};
 use crate::lines::{Builtin, Command, Pipeline, Stream};
 use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
@@ -80,20 +81,21 @@ impl Child {
 
     /// Its status, now that it has ended.
     pub(super) fn status(&self, end: End, failure: Option<Failure>, watch: &mut Watch) -> Result<i32, LineError> {
-        match failure.map(failed_of) {
-            None => Ok(match end {
-                End::Exited(code) => code,
-                End::Signaled(signal) => 128 + signal,
-                End::TimedOut(_) | End::Stopped => NOT_EXECUTED,
-            }),
-            Some(Ok(source)) => {
-                let (code, why) = not_executed(&source);
-                let text = format!("{SAYS}{}: {why}\n", self.word);
-                watch.say(StreamName::Stderr, text.as_bytes()).map_err(lost)?;
-                Ok(code)
+        let source = match failure {
+            None => {
+                return Ok(match end {
+                    End::Exited(code) => code,
+                    End::Signaled(signal) => 128 + signal,
+                    End::TimedOut(_) | End::Stopped => NOT_EXECUTED,
+                });
             }
-            Some(Err(error)) => Err(LineError::Failed(error)),
-        }
+            Some(Failure::Exec(source)) => source,
+            Some(failure) => return Err(LineError::Failed(failed(failure, Path::new(&self.word)))),
+        };
+        let (code, why) = not_executed(&source);
+        let text = format!("{SAYS}{}: {why}\n", self.word);
+        watch.say(StreamName::Stderr, text.as_bytes()).map_err(lost)?;
+        Ok(code)
     }
 }
 
