@@ -23,11 +23,11 @@ pub(crate) type Spawned = Child;
 /// Where the standard streams of a command lead.
 #[derive(Debug)]
 pub(crate) struct Ends {
-    /// What it reads; `None` for nothing.
+    /// Its standard input; `None` for none.
     pub stdin: Option<OwnedFd>,
-    /// What it writes to.
+    /// Its standard output.
     pub stdout: OwnedFd,
-    /// What it writes errors to.
+    /// Its standard error.
     pub stderr: OwnedFd,
 }
 
@@ -56,7 +56,7 @@ pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Spawned> {
 /// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
 ///
 /// # Errors
-/// What `start` returns, and the system's errors.
+/// Those of `start`, and the system's.
 pub(in crate::exec) fn run<E: From<io::Error>>(
     (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
     stop: &StopSignal,

@@ -77,7 +77,7 @@ impl Ends {
 /// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
 ///
 /// # Errors
-/// What `start` returns, and the system's errors.
+/// Those of `start`, and the system's.
 pub(in crate::exec) fn run<E: From<io::Error>>(
     (input, feed): (Option<Vec<u8>>, Option<Arc<Feed>>),
     stop: &StopSignal,

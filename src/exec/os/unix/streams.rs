@@ -94,7 +94,7 @@ impl Stream {
     }
 }
 
-/// What a command reads from a pipe; `pipe` is `None` once it has read all of it, or wants no more.
+/// The standard input of a command, written to a pipe; `pipe` is `None` once it has read all of it, or wants no more.
 pub(super) struct Input {
     pub pipe: Option<OwnedFd>,
     bytes: Vec<u8>,

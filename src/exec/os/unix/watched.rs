@@ -319,7 +319,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What everything has come to.
+    /// Returns the result of everything that ran.
     fn finish(self) -> io::Result<Output> {
         let Self { mut children, streams, started, phases, end, .. } = self;
         let of_last = || {
