@@ -80,7 +80,7 @@ fn to_json(part: &PartDecision, config: &Config) -> Value {
 fn to_text(part: &PartDecision, config: &Config) -> String {
     let (decision, reason) = decided(&part.outcome);
     let words: Vec<String> = part.explanation.words.iter().map(|word| format!("{word:?}")).collect();
-    let head = format!("{} {}: {decision}", part.number, kind(part.kind));
+    let head = format!("{} {}: {decision}", kind(part.kind), part.number);
     let lines = [
         ("reason", reason.map(str::to_owned)),
         ("words", Some(words.join(" "))),
