@@ -164,7 +164,7 @@ pub enum StageWork {
 
 impl StageWork {
     /// The command of a program, if it is one.
-    pub fn program(&self) -> Option<&AllowedCommand> {
+    pub(crate) fn program(&self) -> Option<&AllowedCommand> {
         match self {
             Self::Program(command) => Some(command),
             Self::NotFound { .. } | Self::Builtin(_) | Self::Cd(_) | Self::Group | Self::Nothing => None,
