@@ -168,9 +168,11 @@ impl<'l> Interpreter<'l> {
             let mut streams =
                 Streams { stdin: std::mem::replace(&mut stdin, next), stdout, stderr: Rc::clone(&stderr) };
             let redirections = std::mem::take(&mut stage.redirections);
-            let rule = stage.work.program().and_then(AllowedCommand::rule);
-            let redirected =
-                self.redirect(&mut streams, redirections, rule.map(|rule| &**rule), (&mut created, watch))?;
+            let rule = match &stage.work {
+                StageWork::Program(command) => command.rule().map(|rule| &**rule),
+                _ => None,
+            };
+            let redirected = self.redirect(&mut streams, redirections, rule, (&mut created, watch))?;
             if let Err(why) = &redirected {
                 streams.say(&format!("{SAYS}{why}\n"), watch).map_err(lost)?;
             }

@@ -162,16 +162,6 @@ pub enum StageWork {
     Nothing,
 }
 
-impl StageWork {
-    /// The command of a program, if it is one.
-    pub(crate) fn program(&self) -> Option<&AllowedCommand> {
-        match self {
-            Self::Program(command) => Some(command),
-            Self::NotFound { .. } | Self::Builtin(_) | Self::Cd(_) | Self::Group | Self::Nothing => None,
-        }
-    }
-}
-
 /// A redirection that was decided.
 #[derive(Debug)]
 pub enum DecidedRedirection {
