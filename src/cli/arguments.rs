@@ -8,7 +8,8 @@ use super::error::CliError;
 use super::help::Length;
 use super::name::Name;
 use super::own_flags::{self, Given, Value};
-use super::subcommand::{Subcommand, named};
+use super::subcommand::Subcommand;
+use super::words::named;
 use crate::config::{Flags, SETTINGS, meant, unknown_flag};
 use crate::text::{escape, nearest};
 
@@ -288,4 +289,5 @@ fn text(word: OsString) -> Result<String, CliError> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "workbench")]
 mod tests;

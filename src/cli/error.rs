@@ -32,6 +32,14 @@ pub(super) enum CliError {
         /// What is expected, or was probably meant.
         help: String,
     },
+    /// What a feature brings that this build was made without.
+    #[error("this build has no `{what}`; it was built without `{feature}`")]
+    NotBuilt {
+        /// The subcommand or the flag.
+        what: String,
+        /// The feature.
+        feature: &'static str,
+    },
     /// No subcommand, action, client, shell or short flag has this name.
     #[error("unknown {kind} `{found}`{help}")]
     Unknown {
@@ -152,7 +160,7 @@ pub(super) enum CliError {
         /// What named it.
         how: &'static str,
         /// What can't be written.
-        problem: crate::transcript::Problem,
+        problem: String,
     },
     /// A server that was named on the command line can't be started.
     #[error("can't start `{command}`")]

@@ -3,56 +3,38 @@
 //! `call`, `check`, `tools` and `doctor` build the same parts from the same configuration as `serve`, and `call` sends a
 //! request like a client's, so what they say is what a client gets.
 //!
-//! - `arguments`, `subcommand`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
-//! - `help`, `man`, `completions`: the texts about it; `schema`: the shape of the files
-//! - `serve`, `call`, `check`, `tools`, `doctor`, `lock`, `init`, `setup`, `policy`: the server, and what concerns its settings
-//! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`, `played`
-//!   (this server), `foreign` (any other), `parallel` (several at once), `verdicts` and `faults`
-//! - `audit`, `report`: what audit logs say
-//! - `stdio`, `log`, `signals`, `hardening`: the process; `started`: the processes that the operator names
+//! - `arguments`, `subcommand`, `words`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
+//! - `help`: the texts about it
+//! - `serve`, `call`, `check`, `tools`: the server; `lock`, `audit`: its evidence
+//! - `workbench`: what prepares a server, tests it and looks back; a build without the feature has `no_workbench` in its place
 //! - `fuzzed`: what the fuzzer calls
+//! - `stdio`, `log`, `signals`, `hardening`: the process
 
 mod arguments;
 mod audit;
-
 mod call;
 mod check;
-mod completions;
-mod doctor;
 mod error;
-mod faults;
-mod foreign;
+#[cfg(feature = "workbench")]
 #[doc(hidden)]
 pub mod fuzzed;
-mod git;
 mod hardening;
 mod help;
-mod init;
-mod lint;
 mod lock;
 mod log;
-mod man;
-mod mock;
 mod name;
 mod own_flags;
-mod parallel;
-mod played;
-mod policy;
-mod record;
-mod recording;
-mod replay;
-mod replayer;
-mod report;
-mod review;
-mod schema;
 mod serve;
-mod setup;
 mod signals;
-mod started;
 mod stdio;
 mod subcommand;
 mod tools;
-mod verdicts;
+mod words;
+#[cfg(feature = "workbench")]
+mod workbench;
+#[cfg(not(feature = "workbench"))]
+#[path = "no_workbench.rs"]
+mod workbench;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -113,29 +95,16 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
     let config = || -> Result<Config, CliError> { Ok(Config::resolve(&flags, Surroundings::of_this_process()?)?) };
     match subcommand {
         Subcommand::Help(about, length) => print(&help::text(about, length)),
-        Subcommand::Completions(shell) => print(&completions::script(shell)),
-        Subcommand::Man => print(&man::page()),
         Subcommand::Version => print(&format!("allowexec {}\n", env!("CARGO_PKG_VERSION"))),
         Subcommand::Serve => serve::run(&config()?, &flags),
-        Subcommand::Record { options } => record::run(&options),
-        Subcommand::Replay { files, options } => replay::run(&files, &options),
-        Subcommand::Review { files, options } => review::run(&files, &options),
-        Subcommand::Lint { files, schema, json } => lint::run(&files, schema.as_deref(), json),
-        Subcommand::Mock { file, options } => mock::run(&file, options),
         Subcommand::Call { tool, arguments, json } => call::run(&config()?, &tool, arguments.as_deref(), json),
         Subcommand::Check { directory, command, with_input, json } => {
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
-        Subcommand::Audit { action, json } => audit::run(action, json),
-        Subcommand::Report { files, options } => report::run(&files, &options),
-        Subcommand::Policy { action, json } => policy::run(&action, json, config),
         Subcommand::Tools { json } => tools::run(&config()?, json),
         Subcommand::Lock { options } => lock::run(config()?, &flags, &options),
-        Subcommand::Setup { client, options } => setup::run(client, &flags, options),
-        Subcommand::Schema(schema) => print(&schema.json()),
-        Subcommand::Init { elsewhere, force } => init::run(elsewhere.as_deref(), force),
-        Subcommand::SetupList { json } => setup::list(json),
-        Subcommand::Doctor { json } => doctor::run(&config()?, &flags, json),
+        Subcommand::Audit { action, json } => audit::run(action, json),
+        Subcommand::Workbench(subcommand) => workbench::run(subcommand, &flags),
     }
 }
 

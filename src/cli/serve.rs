@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::error::CliError;
 use super::signals::Signals;
-use super::{Outcome, hardening, log, recording, stdio};
+use super::{Outcome, hardening, log, stdio, workbench};
 use crate::config::{Config, Flags};
 use crate::exec::own_descendants;
 use crate::server::{DrainTime, LateParts, LogSink, Parts, Server};
@@ -21,7 +21,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     parts.at_start().map_or(Ok(()), Parts::check_start)?;
     let log = log::sink(config)?;
     // Only a server that can start may replace an earlier recording.
-    let recorder = recording::start(config, flags)?;
+    let recorder = workbench::start_recording(config, flags)?;
     if io::stdin().is_terminal() {
         stdio::note(
             "waiting for JSON-RPC messages on standard input, one per line; usually an MCP client starts this program. \
@@ -35,7 +35,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
         Some(recorder) => {
             let served = serve((parts, log), recorder.input(input), gate, recorder.output(output), closing);
             // If both fail, the recording's failure is the cause.
-            recording::finish(&recorder, config)?;
+            workbench::finish_recording(&recorder, config)?;
             served?;
         }
     }

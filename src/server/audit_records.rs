@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::event::{CallEnded, EndOfCommand, HowEnded};
 use super::replies::Called;
+#[cfg(unix)]
+use crate::audit::Digest;
 use crate::audit::{Decided, Ended, Event, FileIdentity, Started, Stream, Verdict, milliseconds};
 use crate::exec::{Captured, End, Limit, StartedCommand};
 use crate::files::Sha256;
 use crate::jsonrpc::{Request, RequestId};
-#[cfg(unix)]
-use crate::audit::Digest;
 #[cfg(unix)]
 use crate::policy::line::{PartDecision, PartKind, PartOutcome};
 use crate::policy::{DescribedAt, Explanation, Refusal};

@@ -74,7 +74,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// What may appear only in files whose path begins with one of these; nowhere if the list is empty.
 const ABSENCES: &[(&str, &[&str])] = &[
     // The operator names what `cli` starts on the command line; no call of a client gets there.
-    ("Command::new", &["exec/start.rs", "exec/launcher/own_network.rs", "shell/", "cli/started.rs"]),
+    ("Command::new", &["exec/start.rs", "exec/launcher/own_network.rs", "shell/", "cli/workbench/started.rs"]),
     // The launcher becomes the command that `exec/start.rs` or the shell has started it for. std's `exec` runs by `/bin/sh` what
     // the kernel refuses.
     (".exec()", &[]),
@@ -88,7 +88,7 @@ const ABSENCES: &[(&str, &[&str])] = &[
     ("env::var", &["config/", "exec/", "cli/"]),
     ("env::current_dir", &["config/", "exec/", "cli/"]),
     ("env::home_dir", &[]),
-    ("env::temp_dir", &["cli/replayer.rs"]),
+    ("env::temp_dir", &["cli/workbench/replayer.rs"]),
     ("env::set_var", &[]),
     ("set_current_dir", &[]),
     ("fchdir", &[]),
@@ -342,7 +342,7 @@ fn what_must_stand_nowhere_else_stands_nowhere_else() {
 
 /// Counts that can't be 1 where they are written, or stand in a test. Bounds are none: they are called `most`, or by their constants.
 const NEVER_ONE: &[(&str, &str)] = &[
-    ("cli/policy/diff.rs", "{} characters"),
+    ("cli/workbench/policy/diff.rs", "{} characters"),
     ("files/regular.rs", "{bytes} bytes"),
     ("policy/client_roots.rs", "{} bytes"),
     ("report/data.rs", "{} entries"),

@@ -1,9 +1,10 @@
 //! What is typed, and what is said where it is wrong.
 
 use super::*;
-use crate::cli::completions::Shell;
-use crate::cli::policy::{Action, Format};
-use crate::cli::{mock, replay, review, setup};
+use crate::cli::workbench::Subcommand as Work;
+use crate::cli::workbench::completions::Shell;
+use crate::cli::workbench::policy::{Action, Format};
+use crate::cli::workbench::{mock, replay, review, setup};
 
 fn parse(arguments: &str) -> Result<Subcommand, String> {
     let words = shlex::split(arguments).unwrap().into_iter().map(OsString::from);
@@ -15,7 +16,7 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     assert_eq!(parse(""), Ok(Subcommand::Serve));
     assert_eq!(parse("--allow ls"), Ok(Subcommand::Serve));
     assert_eq!(parse("--allow=ls serve --timeout 5s"), Ok(Subcommand::Serve));
-    assert_eq!(parse("doctor --json --allow ls"), Ok(Subcommand::Doctor { json: true }));
+    assert_eq!(parse("doctor --json --allow ls"), Ok(Subcommand::Workbench(Work::Doctor { json: true })));
     let call = Subcommand::Call { tool: "t".into(), arguments: Some("{}".into()), json: false };
     assert_eq!(parse("--allow ls call t --structured {}"), Ok(call));
     let check = |directory: Option<&str>, command: &[&str]| {
@@ -30,10 +31,10 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     assert_eq!(parse("help"), Ok(Subcommand::Help(Name::Program, Length::Long)));
     let options = setup::Options::default();
     let client = setup::Client::Zed;
-    assert_eq!(parse("setup zed --allow ls"), Ok(Subcommand::Setup { client, options }));
-    assert_eq!(parse("setup --list --json"), Ok(Subcommand::SetupList { json: true }));
-    assert_eq!(parse("completions fish"), Ok(Subcommand::Completions(Shell::Fish)));
-    assert_eq!(parse("man"), Ok(Subcommand::Man));
+    assert_eq!(parse("setup zed --allow ls"), Ok(Subcommand::Workbench(Work::Setup { client, options })));
+    assert_eq!(parse("setup --list --json"), Ok(Subcommand::Workbench(Work::SetupList { json: true })));
+    assert_eq!(parse("completions fish"), Ok(Subcommand::Workbench(Work::Completions(Shell::Fish))));
+    assert_eq!(parse("man"), Ok(Subcommand::Workbench(Work::Man)));
     assert_eq!(parse("-h"), Ok(Subcommand::Help(Name::Program, Length::Short)));
     let pass_env = ["A", "B", "C"].map(str::to_owned).to_vec();
     let rewriting = replay::Rewriting::Writes;
@@ -41,13 +42,13 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     let options = replay::Options { rewriting, json: true, directory, pass_env, ..replay::Options::default() };
     let files = vec!["a".to_owned(), "b".to_owned()];
     let replay = "replay a --update --pass-env A,B --json --in d --pass-env=C b";
-    assert_eq!(parse(replay), Ok(Subcommand::Replay { files, options }));
+    assert_eq!(parse(replay), Ok(Subcommand::Workbench(Work::Replay { files, options })));
     let playing = replay::Options { strict: true, directory: Some("d".into()), ..replay::Options::default() };
     let options = review::Options { playing, decision: review::Decision::Accept };
     let review = "review a --accept --strict --in d";
-    assert_eq!(parse(review), Ok(Subcommand::Review { files: vec!["a".into()], options }));
+    assert_eq!(parse(review), Ok(Subcommand::Workbench(Work::Review { files: vec!["a".into()], options })));
     let policy = |words: &str| match parse(words)? {
-        Subcommand::Policy { action, json: true } => Ok(action),
+        Subcommand::Workbench(Work::Policy { action, json: true }) => Ok(action),
         other => Err(format!("{other:?}")),
     };
     assert_eq!(policy("policy show --json a"), Ok(Action::Show { names: vec!["a".into()] }));
@@ -61,14 +62,17 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
     assert_eq!(policy("policy suggest t --json"), Ok(Action::Suggest { transcripts: vec!["t".into()] }));
     let import = Action::Import { format: Format::Codex, files: vec!["a".into(), "b".into()] };
     assert_eq!(policy("policy import codex a b --json"), Ok(import));
-    assert_eq!(parse("mock a"), Ok(Subcommand::Mock { file: "a".into(), options: mock::Options::default() }));
+    assert_eq!(
+        parse("mock a"),
+        Ok(Subcommand::Workbench(Work::Mock { file: "a".into(), options: mock::Options::default() }))
+    );
     assert_eq!(parse("--version"), Ok(Subcommand::Version));
 }
 
 #[test]
 fn a_mistake_is_named_with_what_would_be_right() {
     let check = |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-    let commands = "serve, call, check, policy, tools, lock, record, replay, review, mock, lint, audit, report, doctor, init, schema, setup, completions, man";
+    let commands = "serve, call, check, tools, lock, audit, policy, init, setup, doctor, record, replay, review, mock, lint, report, schema, completions, man";
     check("srve", "unknown command `srve`; did you mean `serve`?");
     check("rep", "unknown command `rep`; did you mean `replay`?");
     check("start", &format!("unknown command `start`; the commands are {commands}"));

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::own_flags::Given;
-use super::subcommand::{check_flags, named, some, word, wrong};
+use super::words::{check_flags, named, some, word, wrong};
 use super::{Outcome, print, print_json};
 use crate::audit::{Bounded, Filter, Head, Line, not_a_log};
 use crate::files::{ReadError, open_regular};

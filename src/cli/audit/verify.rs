@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::error::CliError;
-use super::super::subcommand::wrong;
+use super::super::words::wrong;
 use super::super::{Outcome, print, print_json};
 use super::{lines, open_log, unreadable};
 use crate::audit::{Anchor, Anchors, Line, LinePlace, Link, Verification, Verifier};

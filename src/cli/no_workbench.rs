@@ -1,0 +1,55 @@
+//! Stands where the workbench would, in a build without it: its subcommands and settings say that they are missing.
+
+use std::io::{BufRead, Write};
+
+use super::Outcome;
+use super::error::CliError;
+use super::name::Name;
+use super::own_flags::{Given, OwnFlag};
+use crate::config::{Config, Flags};
+
+/// There is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subcommand {}
+
+fn missing(what: impl Into<String>) -> CliError {
+    CliError::NotBuilt { what: what.into(), feature: "workbench" }
+}
+
+impl Subcommand {
+    pub(super) fn read(name: Name, _: &mut impl Iterator<Item = String>, _: &Given) -> Result<Self, CliError> {
+        Err(missing(name.text()))
+    }
+}
+
+pub(super) fn run(subcommand: Subcommand, _: &Flags) -> Result<Outcome, CliError> {
+    match subcommand {}
+}
+
+pub(super) const FLAGS: &[OwnFlag] = &[];
+pub(super) const COMMANDS: &str = "";
+
+pub(super) fn words(_: Name) -> (&'static str, &'static str) {
+    ("", "This build has no such command: it was built without `workbench`.")
+}
+
+/// A recording, of which there is none.
+pub(super) enum Recorder {}
+
+impl Recorder {
+    pub(super) fn input<I: BufRead>(&self, _: I) -> I {
+        match *self {}
+    }
+
+    pub(super) fn output<O: Write>(&self, _: O) -> O {
+        match *self {}
+    }
+}
+
+pub(super) fn start_recording(config: &Config, _: &Flags) -> Result<Option<Recorder>, CliError> {
+    if config.record.value.is_some() { Err(missing("--record")) } else { Ok(None) }
+}
+
+pub(super) fn finish_recording(recorder: &Recorder, _: &Config) -> Result<(), CliError> {
+    match *recorder {}
+}

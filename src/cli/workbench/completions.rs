@@ -1,0 +1,347 @@
+//! `allowexec completions SHELL`: the script that completes the command line in a shell, made from the tables of commands,
+//! flags and settings.
+
+// Writing to a string can't fail: what `writeln!` returns is dropped in this file.
+use std::fmt::Write as _;
+
+use super::policy::ACTIONS;
+use super::schema::Schema;
+use crate::cli::audit;
+use crate::cli::help;
+use crate::cli::name::Name;
+use crate::cli::own_flags::{self, OwnFlag, Value, flag};
+use crate::config::{SETTINGS, Spec, Takes};
+use crate::policy::rules::profile_names;
+
+/// A shell that has completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Pwsh,
+}
+
+impl Shell {
+    pub(super) const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::Pwsh];
+
+    /// What the shell is called on the command line.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Pwsh => "powershell",
+        }
+    }
+}
+
+/// The script for this shell.
+pub(super) fn script(shell: Shell) -> String {
+    match shell {
+        Shell::Bash => bash(),
+        Shell::Zsh => zsh(),
+        Shell::Fish => fish(),
+        Shell::Pwsh => powershell(),
+    }
+}
+
+/// The flags that work everywhere: the settings, `--help` and `--version`.
+fn flags() -> Vec<OwnFlag> {
+    let setting = |spec: &Spec| flag(spec.flag, &[], value(spec), spec.help);
+    let mut flags: Vec<OwnFlag> = SETTINGS.iter().map(setting).collect();
+    flags.push(flag("help", &[], Value::None, "Print the help"));
+    flags.push(flag("version", &[], Value::None, "Print the version"));
+    flags
+}
+
+fn value(spec: &Spec) -> Value {
+    match (spec.takes, spec.value) {
+        (Takes::Switch, _) => Value::None,
+        (_, "DIR" | "DIRS") => Value::Directory,
+        (_, "FILE" | "PATHS") => Value::File,
+        (_, "NAMES") if spec.flag == "profile" => Value::Any,
+        (_, "NAMES" | "PROGRAM") => Value::Program,
+        (Takes::Text | Takes::Number | Takes::List, _) => Value::Any,
+    }
+}
+
+/// Each flag of a subcommand, with the subcommands that have it, separated by `separator`.
+fn owners(separator: &str) -> Vec<(String, OwnFlag)> {
+    let mut owners: Vec<(String, OwnFlag)> = Vec::new();
+    for name in Name::SUBCOMMANDS {
+        for flag in own_flags::of(name) {
+            match owners.iter_mut().find(|(_, known)| known.name == flag.name) {
+                Some((names, _)) => {
+                    names.push_str(separator);
+                    names.push_str(name.text());
+                }
+                None => owners.push((name.text().to_owned(), *flag)),
+            }
+        }
+    }
+    owners
+}
+
+fn names(separator: &str) -> String {
+    Name::SUBCOMMANDS.map(Name::text).join(separator)
+}
+
+fn profiles(separator: &str) -> String {
+    profile_names().collect::<Vec<_>>().join(separator)
+}
+
+fn schemas(separator: &str) -> String {
+    Schema::ALL.map(Schema::text).join(separator)
+}
+
+fn shells(separator: &str) -> String {
+    Shell::ALL.map(Shell::text).join(separator)
+}
+
+/// The flags with this kind of value, as `--a|--b`.
+fn pattern(flags: &[OwnFlag], value: Value) -> Option<String> {
+    let found: Vec<String> =
+        flags.iter().filter(|flag| flag.value == value).map(|flag| format!("--{}", flag.name)).collect();
+    (!found.is_empty()).then(|| found.join("|"))
+}
+
+fn bash() -> String {
+    let mut flags = flags();
+    let words: Vec<String> = flags.iter().map(|flag| format!("--{}", flag.name)).collect();
+    let owners = owners("|");
+    let mut own_words = String::new();
+    for (commands, flag) in owners {
+        let _ = writeln!(own_words, "    case $command in {commands}) flags+=' --{}' ;; esac", flag.name);
+        flags.push(flag);
+    }
+    let mut values = String::new();
+    for (value, action) in [
+        (Value::Directory, "candidates=$(compgen -d -- \"$current\") ;;"),
+        (Value::File, "candidates=$(compgen -f -- \"$current\") ;;"),
+        (Value::Program, "candidates=$(compgen -c -- \"$current\") ;;"),
+        (Value::Any, "return ;;"),
+    ] {
+        if let Some(pattern) = pattern(&flags, value) {
+            let _ = writeln!(values, "        {pattern}) {action}");
+        }
+    }
+    format!(
+        "# bash completion for allowexec; made by `allowexec completions bash`.\n\
+         _allowexec() {{\n    \
+             local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command='' word candidates=''\n    \
+             local flags='{flags}'\n    \
+             COMPREPLY=()\n    \
+             # `--flag=value` arrives as three words.\n    \
+             if [[ $current == '=' ]]; then current=''; elif [[ $previous == '=' ]]; then previous=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n    \
+             for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n        \
+                 case $word in {names}) command=$word; break ;; esac\n    \
+             done\n\
+         {own_words}    \
+             # `audit show` takes files.\n    \
+             [[ $command != audit || $previous != show ]] || previous=''\n    \
+             case $previous in\n\
+         {values}        \
+                 completions) candidates=$(compgen -W '{shells}' -- \"$current\") ;;\n        \
+                 schema) candidates=$(compgen -W '{schemas}' -- \"$current\") ;;\n        \
+                 policy) candidates=$(compgen -W '{actions}' -- \"$current\") ;;\n        \
+                 audit) candidates=$(compgen -W '{audit}' -- \"$current\") ;;\n        \
+                 show) candidates=$(compgen -W '{profiles}' -- \"$current\") ;;\n        \
+                 *)\n            \
+                     if [[ $current == -* ]]; then candidates=$(compgen -W \"$flags\" -- \"$current\")\n            \
+                     elif [[ -z $command ]]; then candidates=$(compgen -W '{commands}' -- \"$current\")\n            \
+                     else candidates=$(compgen -f -- \"$current\"); fi ;;\n    \
+             esac\n    \
+             while IFS= read -r word; do [[ -z $word ]] || COMPREPLY+=(\"$word\"); done <<< \"$candidates\"\n\
+         }}\n\
+         complete -o filenames -F _allowexec allowexec\n",
+        flags = words.join(" "),
+        names = names("|"),
+        commands = names(" "),
+        actions = ACTIONS.join(" "),
+        audit = audit::ACTIONS.join(" "),
+        profiles = profiles(" "),
+        shells = shells(" "),
+        schemas = schemas(" "),
+    )
+}
+
+/// Text in single quotes for a POSIX shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A row for zsh's `_arguments`.
+fn zsh_row(flag: &OwnFlag) -> String {
+    let help = flag.help.replace('[', "\\[").replace(']', "\\]");
+    let action = match flag.value {
+        Value::None => return quoted(&format!("--{}[{help}]", flag.name)),
+        Value::Any => " ",
+        Value::Directory => "_files -/",
+        Value::File => "_files",
+        Value::Program => "_command_names -e",
+    };
+    quoted(&format!("*--{}=[{help}]:value:{action}", flag.name))
+}
+
+fn zsh() -> String {
+    let mut rows = String::new();
+    for flag in flags() {
+        let _ = writeln!(rows, "        {}", zsh_row(&flag));
+    }
+    let mut own_rows = String::new();
+    for (commands, flag) in owners("|") {
+        let _ = writeln!(own_rows, "    case $command in ({commands}) rows+=({}) ;; esac", zsh_row(&flag));
+    }
+    let mut commands = String::new();
+    for name in Name::SUBCOMMANDS {
+        let row = format!("{}:{}", name.text(), help::summary(name).replace(':', "\\:"));
+        let _ = writeln!(commands, "        {}", quoted(&row));
+    }
+    format!(
+        "#compdef allowexec\n\
+         # zsh completion for allowexec; made by `allowexec completions zsh`.\n\
+         _allowexec() {{\n    \
+             local curcontext=$curcontext state command word\n    \
+             local -a rows commands line\n    \
+             local -A opt_args\n    \
+             rows=(\n{rows}    )\n    \
+             commands=(\n{commands}    )\n    \
+             for word in ${{words[2,CURRENT-1]}}; do\n        \
+                 case $word in ({names}) command=$word; break ;; esac\n    \
+             done\n\
+         {own_rows}    \
+             _arguments -C $rows '1:command:->command' '*:argument:->argument'\n    \
+             case $state in\n        \
+                 (command) _describe command commands ;;\n        \
+                 (argument) if [[ $command == completions ]]; then _values shell {shells}\n            \
+                 elif [[ $command == schema ]]; then _values schema {schemas}\n            \
+                 elif [[ $words[CURRENT-1] == policy ]]; then _values action {actions}\n            \
+                 elif [[ $words[CURRENT-1] == audit ]]; then _values action {audit}\n            \
+                 elif [[ $command == policy && $words[CURRENT-1] == show ]]; then _values profile {profiles}; else _files; fi ;;\n    \
+             esac\n\
+         }}\n\
+         if [[ $funcstack[1] == _allowexec ]]; then _allowexec \"$@\"; else compdef _allowexec allowexec; fi\n",
+        names = names("|"),
+        actions = ACTIONS.join(" "),
+        audit = audit::ACTIONS.join(" "),
+        profiles = profiles(" "),
+        shells = shells(" "),
+        schemas = schemas(" "),
+    )
+}
+
+fn fish() -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+    let row = |flag: &OwnFlag| {
+        let value = match flag.value {
+            Value::None => "",
+            Value::Any => " -x",
+            Value::Directory => " -x -a '(__fish_complete_directories)'",
+            Value::File => " -r -F",
+            Value::Program => " -x -a '(__fish_complete_command)'",
+        };
+        format!("-l {}{value} -d {}", flag.name, quoted(flag.help))
+    };
+    let mut script = "# fish completion for allowexec; made by `allowexec completions fish`.\n".to_owned();
+    let seen = format!("__fish_seen_subcommand_from {}", names(" "));
+    let _ = writeln!(script, "complete -c allowexec -n 'not {seen}' -f");
+    for name in Name::SUBCOMMANDS {
+        let summary = quoted(help::summary(name));
+        let _ = writeln!(script, "complete -c allowexec -n 'not {seen}' -a {} -d {summary}", name.text());
+    }
+    let _ =
+        writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from completions' -f -a '{}'", shells(" "));
+    let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from schema' -f -a '{}'", schemas(" "));
+    let actions = ACTIONS.join(" ");
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from policy; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
+    );
+    let actions = audit::ACTIONS.join(" ");
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from audit; and not __fish_seen_subcommand_from {actions}' -f -a '{actions}'"
+    );
+    let _ = writeln!(
+        script,
+        "complete -c allowexec -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from show' -f -a '{}'",
+        profiles(" ")
+    );
+    for flag in flags() {
+        let _ = writeln!(script, "complete -c allowexec {}", row(&flag));
+    }
+    for (commands, flag) in owners(" ") {
+        let _ = writeln!(script, "complete -c allowexec -n '__fish_seen_subcommand_from {commands}' {}", row(&flag));
+    }
+    script
+}
+
+fn powershell() -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let mut rows = String::new();
+    for name in Name::SUBCOMMANDS {
+        let _ = writeln!(rows, "        @('', '{}', {})", name.text(), quoted(help::summary(name)));
+    }
+    for shell in Shell::ALL {
+        let _ = writeln!(rows, "        @('completions', '{0}', 'For {0}')", shell.text());
+    }
+    for action in ACTIONS {
+        let _ = writeln!(rows, "        @('policy', '{action}', 'policy {action}')");
+    }
+    for action in audit::ACTIONS {
+        let _ = writeln!(rows, "        @('audit', '{action}', 'audit {action}')");
+    }
+    for profile in profile_names() {
+        let _ = writeln!(rows, "        @('policy', '{profile}', 'The profile')");
+    }
+    for flag in flags() {
+        let _ = writeln!(rows, "        @('*', '--{}', {})", flag.name, quoted(flag.help));
+    }
+    for name in Name::SUBCOMMANDS {
+        for flag in own_flags::of(name) {
+            let _ = writeln!(rows, "        @('{}', '--{}', {})", name.text(), flag.name, quoted(flag.help));
+        }
+    }
+    format!(
+        "# PowerShell completion for allowexec; made by `allowexec completions powershell`.\n\
+         Register-ArgumentCompleter -Native -CommandName allowexec -ScriptBlock {{\n    \
+             param($wordToComplete, $commandAst, $cursorPosition)\n    \
+             $names = {names}\n    \
+             $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object {{ $_.ToString() }})\n    \
+             $command = $words | Where-Object {{ $_ -in $names -and $_ -ne $wordToComplete }} | Select-Object -First 1\n    \
+             if (-not $command) {{ $command = '' }}\n    \
+             @(\n{rows}    ) | Where-Object {{\n        \
+                 ($_[0] -eq $command -or ($_[0] -eq '*' -and $wordToComplete.StartsWith('-'))) -and $_[1] -like \"$wordToComplete*\"\n    \
+             }} | ForEach-Object {{\n        \
+                 [System.Management.Automation.CompletionResult]::new($_[1], $_[1], 'ParameterValue', $_[2])\n    \
+             }}\n\
+         }}\n",
+        names = Name::SUBCOMMANDS.map(|name| format!("'{}'", name.text())).join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_shell_completes_each_command_and_each_flag() {
+        for shell in Shell::ALL {
+            let script = script(shell);
+            for name in Name::SUBCOMMANDS {
+                assert!(script.contains(name.text()), "{shell:?} lacks {name:?}");
+            }
+            for flag in flags().iter().chain(owners("|").iter().map(|(_, flag)| flag)) {
+                let dashed = if shell == Shell::Fish { "-l " } else { "--" };
+                assert!(script.contains(&format!("{dashed}{}", flag.name)), "{shell:?} lacks {}", flag.name);
+            }
+            for other in Shell::ALL {
+                assert!(script.contains(other.text()), "{shell:?} does not complete {other:?}");
+            }
+            for word in ACTIONS.into_iter().chain(audit::ACTIONS).chain(profile_names()) {
+                assert!(script.contains(word), "{shell:?} does not complete {word}");
+            }
+        }
+    }
+}

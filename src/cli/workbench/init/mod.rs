@@ -1,0 +1,132 @@
+//! `allowexec init`: a starter configuration and policy for the project in the current directory.
+//!
+//! - `project`: what the project is, by its files, which are read without following a link
+//! - `policy`: the rules for its commands
+//! - `configuration`: the settings, with what the sandbox has to grant for them
+//!
+//! It makes two files, their JSON schemas, and the directories that builds and tests write. Existing files are never replaced.
+
+mod configuration;
+mod policy;
+mod project;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use project::Project;
+
+use super::schema::Schema;
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, print, stdio};
+use crate::config::Surroundings;
+use crate::files::{Beneath, create_directories};
+
+const CONFIGURATION: &str = "allowexec.yaml";
+const POLICY: &str = "allowexec-policy.yaml";
+
+/// What people would stumble over.
+const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but write only to the directories that the configuration names.\n\
+                            To let them write to the whole project, keep these files outside of it: allowexec init --to DIR\n";
+
+/// Writes both files into the directory of the project, or into `elsewhere`, which is made if it is missing.
+///
+/// In a subdirectory the project is the directory above that holds it. A home directory and the root of the file system
+/// are none, unless `force` says so.
+pub(super) fn run(elsewhere: Option<&str>, force: bool) -> Result<Outcome, CliError> {
+    let surroundings = Surroundings::of_this_process()?;
+    let here = real(surroundings.directory.clone());
+    let home = surroundings.variable("HOME").map(PathBuf::from).map(real);
+    let is_too_wide = |directory: &Path| directory.parent().is_none() || home.as_deref() == Some(directory);
+    let root = if is_too_wide(&here) { here.clone() } else { project::root_of(&here, is_too_wide) };
+    if is_too_wide(&root) && !force {
+        stdio::note(&format!(
+            "`{}` is {}, so nothing was written: commands could read everything in it; go to the directory of a project, or \
+             add `--force`",
+            crate::text::escape(&root.display().to_string()),
+            if root.parent().is_none() { "the root of the file system" } else { "your home directory" }
+        ));
+        return Ok(Outcome::Bad);
+    }
+    if root != here {
+        stdio::note(&format!("the project is `{}`", crate::text::escape(&root.display().to_string())));
+    }
+    let to = elsewhere.map_or_else(|| root.clone(), |to| here.join(to).components().collect());
+    let failed = |file: &Path| {
+        let file = file.display().to_string();
+        move |source: io::Error| CliError::Write { file, source: source.into() }
+    };
+    if elsewhere.is_some() {
+        create_directories(&to).map_err(failed(&to))?;
+    }
+    // The kernel compares paths without links.
+    let to = real(to);
+    let place = Beneath::open(&to).map_err(failed(&to))?;
+    let files = [to.join(POLICY), to.join(CONFIGURATION)];
+    // A link that leads nowhere exists, too.
+    if let Some(file) = files.iter().find(|file| file.symlink_metadata().is_ok()) {
+        stdio::note(&format!(
+            "`{}` already exists, so nothing was written; edit it, or move it away and try again",
+            file.display()
+        ));
+        return Ok(Outcome::Bad);
+    }
+    let project = Project::read(&root).map_err(failed(&root))?;
+    let is_writable = to.starts_with(&root);
+    if is_writable {
+        make_directories(&project)?;
+    }
+    let policy = Schema::Policy.line() + &policy::text(&project, &surroundings);
+    let settings = Schema::Config.line() + &configuration::text(&project, &surroundings, &to.join(POLICY), is_writable);
+    for schema in Schema::ALL {
+        write_schema(&place, schema).map_err(failed(&to.join(schema.file())))?;
+    }
+    for (file, text) in [(POLICY, &policy), (CONFIGURATION, &settings)] {
+        place.create_file(Path::new(file), text.as_bytes(), false).map_err(failed(&to.join(file)))?;
+    }
+    if let Some(cache) = configuration::missing_cache(&project, &surroundings) {
+        stdio::note(&format!(
+            "warning: Go's build cache `{0}` does not exist yet; run `go build` once, then add `{0}` to `write` in {CONFIGURATION}",
+            cache.display()
+        ));
+    }
+    let named = if is_writable && to == root { CONFIGURATION.to_owned() } else { files[1].display().to_string() };
+    let next = crate::text::escape(&named).into_owned();
+    print(&format!(
+        "wrote `{POLICY}` and `{CONFIGURATION}` for {}\n\n\
+         See what they allow:  allowexec doctor --config {next}\n\
+         Connect a client:     allowexec setup CLIENT --config {next}\n{}",
+        project.description(),
+        if is_writable { WRITES_PARTS } else { "" }
+    ))
+}
+
+/// Writes a schema. One that is there already stays: it may be of a later version, and only editors read it.
+fn write_schema(place: &Beneath, schema: Schema) -> io::Result<()> {
+    match place.create_file(Path::new(&schema.file()), schema.json().as_bytes(), false) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        written => written,
+    }
+}
+
+fn real(path: PathBuf) -> PathBuf {
+    crate::files::canonicalize(&path).unwrap_or(path)
+}
+
+/// Makes what builds and tests write, since the sandbox grants only what exists when the server starts. Cargo takes an empty
+/// `Cargo.lock` for a missing one.
+fn make_directories(project: &Project) -> Result<(), CliError> {
+    let made = project.built.iter().map(|name| (name.as_str(), project.place.create_directory(Path::new(name))));
+    let lock =
+        configuration::lacks_lock(project).then(|| project.place.create_file(Path::new("Cargo.lock"), b"", false));
+    for (name, made) in made.chain(lock.map(|made| ("Cargo.lock", made))) {
+        match made {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let file = project.root.join(name).display().to_string();
+                return Err(CliError::Write { file, source: error.into() });
+            }
+        }
+    }
+    Ok(())
+}

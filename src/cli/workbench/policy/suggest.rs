@@ -1,0 +1,308 @@
+//! `allowexec policy suggest`: the narrowest rules for the calls that recorded sessions were refused.
+//!
+//! Options get the spellings that were seen, numbers their range, words a list of them, paths `path: read`. What a call does not
+//! show is marked for review. Nothing is suggested for programs that run any code, or for calls that name files outside of the
+//! project. Each suggestion is loaded before it is printed, with its calls as examples.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use serde_json::{Value, json};
+
+use super::recorded::{self, Recorded};
+use super::rule_yaml::{Printed, command};
+use super::seen::Seen;
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, print, print_json};
+use crate::config::Config;
+use crate::integrity::{Reach, reach_of};
+use crate::policy::CommandLine;
+use crate::policy::rules::{PolicySource, PolicyText, Rules, profile_names, written};
+use crate::server::{Asked, Parts};
+use crate::text::escape;
+
+/// Calls for which nothing is suggested, and why.
+struct Skipped {
+    what: String,
+    why: String,
+}
+
+pub(super) fn run(config: &Config, transcripts: &[String], json: bool) -> Result<Outcome, CliError> {
+    let parts = Parts::new(config);
+    let mut calls: Vec<Recorded> = Vec::new();
+    for file in transcripts {
+        let read = recorded::read(file, &config.surroundings.directory).map_err(|why| CliError::Transcript { why })?;
+        calls.extend(read.into_iter().filter(|call| call.was_refused && is_refused(&parts, call)));
+    }
+    print_rules(config, &calls, json)
+}
+
+/// Prints the rules for one command: one word is a command line, several are a program and its arguments.
+pub(in crate::cli) fn run_for(config: &Config, command: &[String], json: bool) -> Result<Outcome, CliError> {
+    let words = match command {
+        [line] => {
+            CommandLine::parse(line).map_err(|error| CliError::Policy { why: error.to_string() })?.words().to_vec()
+        }
+        words => words.to_vec(),
+    };
+    let call = Recorded { at: String::new(), words, cwd: None, was_refused: true };
+    let calls: Vec<Recorded> = Some(call).filter(|call| is_refused(&Parts::new(config), call)).into_iter().collect();
+    print_rules(config, &calls, json)
+}
+
+fn print_rules(config: &Config, calls: &[Recorded], json: bool) -> Result<Outcome, CliError> {
+    let known = of_profiles();
+    let (commands, skipped) = suggest(calls, &known, &config.rules);
+    let mut text = format!(
+        "# Made by `allowexec policy suggest` of {} refused calls. Read it before you use it: it allows what was asked for, not what is safe.\n",
+        calls.len()
+    );
+    for Skipped { what, why } in &skipped {
+        text.push_str(&format!("# {}: nothing suggested: {}\n", escape(what), escape(why)));
+    }
+    let mut profiles: BTreeSet<&str> = BTreeSet::new();
+    for command in commands.keys() {
+        if let Some(profile) = profile_of(&config.rules, command) {
+            profiles.insert(profile);
+            text.push_str(&format!(
+                "# `{command}` adds to profile {profile}: use this policy in place of `--profile {profile}`.\n"
+            ));
+        } else if let Some(rule) = config.rules.get(command) {
+            text.push_str(&format!(
+                "# `{command}` is described in {} already: add this to it.\n",
+                escape(&rule.origin.to_string())
+            ));
+        } else if let Some(rule) = known.get(command) {
+            text.push_str(&format!(
+                "# `{command}` is also described in {}; check whether that fits.\n",
+                rule.origin.source
+            ));
+        }
+    }
+    text.push_str("version: 1\n");
+    if !profiles.is_empty() {
+        text.push_str(&format!("profiles: [{}]\n", profiles.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    if !commands.is_empty() {
+        text.push_str("commands:\n");
+        commands.values().for_each(|command| text.push_str(command));
+    }
+    if json {
+        let skipped = skipped.iter().map(|skipped| json!({"command": skipped.what, "reason": skipped.why}));
+        return print_json(&json!({
+            "calls": calls.len(),
+            "commands": commands.keys().collect::<Vec<_>>(),
+            "policy": text,
+            "skipped": skipped.collect::<Vec<Value>>(),
+        }));
+    }
+    print(&text)
+}
+
+/// The rules of the shipped profiles, in their order: one that describes a command which an earlier one describes is left out.
+fn of_profiles() -> Rules {
+    let (mut names, mut known) = (Vec::new(), Rules::default());
+    for name in profile_names() {
+        names.push(name.to_owned());
+        match Rules::read(&[], &names, &[]) {
+            Ok(rules) => known = rules,
+            Err(_) => drop(names.pop()),
+        }
+    }
+    known
+}
+
+/// Whether the present settings refuse it too.
+fn is_refused(parts: &Parts, call: &Recorded) -> bool {
+    let mut words = call.words.iter().cloned();
+    let asked = Asked::Words(words.next().unwrap_or_default(), words.collect());
+    parts.examine(asked, call.cwd.as_deref()).refusal.is_some()
+}
+
+/// The profile that describes a command in the present settings.
+fn profile_of<'r>(rules: &'r Rules, command: &str) -> Option<&'r str> {
+    match &*rules.get(command)?.origin.source {
+        PolicySource::Profile(name) => Some(name),
+        PolicySource::File(_) | PolicySource::Allow | PolicySource::Ask => None,
+    }
+}
+
+/// The YAML of each command, and what is left out. A suggestion for a command of a profile in use extends that profile.
+fn suggest(calls: &[Recorded], known: &Rules, in_use: &Rules) -> (BTreeMap<String, String>, Vec<Skipped>) {
+    let mut by_command: BTreeMap<&str, BTreeSet<&[String]>> = BTreeMap::new();
+    let (mut commands, mut skipped) = (BTreeMap::new(), Vec::new());
+    for call in calls {
+        let Some(name) = call.words.first() else { continue };
+        match call.words.iter().skip(1).find(|word| leads_elsewhere(word)) {
+            Some(word) => {
+                let why = format!("`{word}` is outside the project");
+                skipped.push(Skipped { what: written(&call.words), why });
+            }
+            None => {
+                by_command.entry(name).or_default().insert(&call.words);
+            }
+        }
+    }
+    for (name, calls) in by_command {
+        // A person must decide what a wrapper may start. A wrapper that a profile describes is restricted by that rule.
+        let reach = reach_of(name).filter(|reach| *reach == Reach::Interpreter || known.get(name).is_none());
+        if let Some(reach) = reach {
+            skipped.push(Skipped { what: name.to_owned(), why: reach.meaning().to_owned() });
+            continue;
+        }
+        let mut tree = Seen::default();
+        let rule = known.get(name).map(|rule| &**rule);
+        for words in &calls {
+            tree.add(words.get(1..).unwrap_or_default(), rule.map(|rule| &rule.level));
+        }
+        let ways: &[Printed] = match profile_of(in_use, name) {
+            Some(_) => &[Printed::NewOptions, Printed::NewForm],
+            None => &[Printed::All],
+        };
+        let mut wrong = None;
+        let found = ways.iter().find_map(|way| {
+            let text = command(name, &tree, rule, &calls, *way);
+            let policy = PolicyText { file: "suggestion".into(), text: format!("version: 1\ncommands:\n{text}") };
+            let loaded = Rules::load(&[policy], &[], &[]).map_err(|error| wrong = Some(error.problem.to_string()));
+            loaded.ok().map(|_| text)
+        });
+        match (found, wrong) {
+            (Some(text), _) => {
+                commands.insert(name.to_owned(), text);
+            }
+            (None, wrong) => skipped.push(Skipped { what: name.to_owned(), why: wrong.unwrap_or_default() }),
+        }
+    }
+    skipped.sort_by(|one, other| (&one.what, &one.why).cmp(&(&other.what, &other.why)));
+    skipped.dedup_by(|one, other| one.what == other.what && one.why == other.why);
+    (commands, skipped)
+}
+
+/// Whether a word, or its part after `=`, is a path that leads out of the directory of the call.
+fn leads_elsewhere(word: &str) -> bool {
+    let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |(_, value)| value);
+    Path::new(value)
+        .components()
+        .any(|part| matches!(part, Component::ParentDir | Component::RootDir | Component::Prefix(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(lines: &[&str]) -> Vec<Recorded> {
+        let call = |line: &&str| Recorded {
+            at: "t".to_owned(),
+            words: shlex::split(line).unwrap(),
+            cwd: None,
+            was_refused: true,
+        };
+        lines.iter().map(call).collect()
+    }
+
+    fn known() -> Rules {
+        Rules::read(&[], &["git-readonly".to_owned()], &[]).unwrap()
+    }
+
+    #[test]
+    fn what_was_seen_is_allowed_and_little_more() {
+        let calls = recorded(&[
+            "git log -n 5 main",
+            "git log -n20 --oneline topic",
+            "git status",
+            "tool -v --level=3 src/a.rs",
+            "tool src/b.rs",
+        ]);
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default());
+        assert!(skipped.is_empty());
+        let text = format!("version: 1\ncommands:\n{}", commands.values().cloned().collect::<String>());
+        let rules = Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap();
+        let came = |line: &str| super::super::cases::decide(&rules, &shlex::split(line).unwrap()).came.unwrap().name();
+        for line in
+            ["git log -n 7 main", "git log --oneline topic", "git status", "tool -v docs/x.rs", "tool --level=3 a"]
+        {
+            assert_eq!(came(line), "allow", "{line}");
+        }
+        for line in [
+            "git log -n 21 main",
+            "git log",
+            "git log other",
+            "git log -p main",
+            "git diff",
+            "git status -s",
+            "tool --level=4 a",
+            "tool --level 3 a",
+            "tool",
+            "tool ../x",
+            "ls",
+        ] {
+            assert_eq!(came(line), "refuse", "{line}");
+        }
+    }
+
+    #[test]
+    fn a_suggestion_for_a_command_of_a_profile_in_use_extends_the_profile() {
+        let lines = [
+            "git log -n 5 --new main",
+            "git log -n 200000",
+            "git stash list --color=some",
+            "git branch -a topic",
+            "git add -A src",
+        ];
+        let (commands, skipped) = suggest(&recorded(&lines[..3]), &known(), &known());
+        assert!(skipped.is_empty(), "{}", skipped[0].why);
+        let load = |commands: BTreeMap<String, String>| {
+            let text = format!("profiles: [git-readonly]\ncommands:\n{}", commands.into_values().collect::<String>());
+            Rules::load(&[PolicyText { file: "s".into(), text }], &[], &[]).unwrap()
+        };
+        let came = |rules: &Rules, line: &str| {
+            super::super::cases::decide(rules, &shlex::split(line).unwrap()).came.unwrap().name()
+        };
+        let rules = load(commands);
+        let before = known();
+        for line in [
+            "git log -n 7 -p --stat",
+            "git log --oneline main..x -- a",
+            "git stash list --color=never",
+            "git status -s",
+        ] {
+            assert_eq!((came(&before, line), came(&rules, line)), ("allow", "allow"), "{line}");
+        }
+        for line in lines.iter().take(3).chain(&["git log --new --oneline", "git log -n 100001"]) {
+            assert_eq!((came(&before, line), came(&rules, line)), ("refuse", "allow"), "{line}");
+        }
+        for line in ["git log --ext-diff", "git log -n 200001", "git stash list --new", "git add src"] {
+            assert_eq!(came(&rules, line), "refuse", "{line}");
+        }
+        // Words in another order, and a subcommand of which the profile knows nothing.
+        let (commands, _) = suggest(&recorded(&lines[3..]), &known(), &known());
+        let rules = load(commands);
+        for (line, expected) in [
+            ("git branch -a topic", "allow"),
+            ("git branch -v --list x", "allow"),
+            ("git branch -a other", "refuse"),
+            ("git branch topic", "allow"),
+            ("git add -A src", "allow"),
+            ("git add src", "allow"),
+            ("git add docs", "refuse"),
+        ] {
+            assert_eq!(came(&rules, line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_suggested_for_programs_that_run_any_code_and_for_paths_outside() {
+        let calls = recorded(&[
+            "sh -c id",
+            "python3 x.py",
+            "cat /etc/passwd",
+            "cat ../x",
+            "tool --file=/etc/x",
+            "env FOO=1 id",
+        ]);
+        let (commands, skipped) = suggest(&calls, &known(), &Rules::default());
+        assert_eq!(commands.keys().collect::<Vec<_>>(), Vec::<&String>::new());
+        let what: Vec<&str> = skipped.iter().map(|skipped| skipped.what.as_str()).collect();
+        assert_eq!(what, ["cat ../x", "cat /etc/passwd", "env", "python3", "sh", "tool '--file=/etc/x'"]);
+    }
+}

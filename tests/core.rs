@@ -1,0 +1,162 @@
+//! The server alone: what every build does, whatever features it is made with. `tests/it` needs all of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, and clippy's own exception does not cover the helpers of tests"
+)]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// Starts the program without variables that are settings.
+fn program(arguments: &[&str]) -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_allowexec"));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("ALLOWEXEC_") || name == "ALLOWED_COMMANDS" {
+            program.env_remove(&*name);
+        }
+    }
+    program.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    program
+}
+
+/// The answers of a server to these messages.
+fn answers(arguments: &[&str], messages: &[Value]) -> Vec<Value> {
+    let mut server = program(arguments).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    for message in messages {
+        writeln!(input, "{message}").unwrap();
+    }
+    drop(input);
+    let Output { status, stdout, stderr } = server.wait_with_output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The answer to the request with this id.
+fn answer(answers: &[Value], id: u64) -> &Value {
+    answers.iter().find(|answer| answer["id"] == id).unwrap_or_else(|| panic!("no answer to {id} in {answers:?}"))
+}
+
+fn said(program: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = program.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn call(id: u64, line: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+        "params": {"name": "execute_command", "arguments": {"command": line}}})
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_of_a_legacy_revision_is_served() {
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": revision,
+            "capabilities": {}, "clientInfo": {"name": "core", "version": "1"}}});
+        let messages = [
+            initialize,
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+            json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+            call(3, "echo hello"),
+            call(4, "rm -rf /"),
+            json!({"jsonrpc": "2.0", "id": 5, "method": "prompts/get", "params": {"name": "intro"}}),
+        ];
+        let answers = answers(&["--allow", "echo"], &messages);
+        assert_eq!(answer(&answers, 1)["result"]["protocolVersion"], revision);
+        let tools = answer(&answers, 2)["result"]["tools"].as_array().unwrap().clone();
+        assert!(tools.iter().any(|tool| tool["name"] == "execute_command"), "{tools:?}");
+        let ran = answer(&answers, 3)["result"].to_string();
+        assert!(ran.contains("hello") && ran.contains("exit_code: 0"), "{ran}");
+        let refused = &answer(&answers, 4)["result"];
+        assert_eq!(refused["isError"], true);
+        assert!(refused.to_string().contains("command `rm` is not allowed; allowed commands: echo"), "{refused}");
+        assert!(answer(&answers, 5)["result"]["messages"].is_array());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_of_the_modern_revision_is_served() {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "core", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let with = |mut message: Value| {
+        message["params"]["_meta"] = meta.clone();
+        message
+    };
+    let discover = with(json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}));
+    let answers = answers(&["--allow", "echo"], &[discover, with(call(2, "echo hello")), with(call(3, "ls"))]);
+    assert!(answer(&answers, 1)["result"]["supportedVersions"].to_string().contains("2026-07-28"));
+    assert!(answer(&answers, 2)["result"].to_string().contains("hello"));
+    assert_eq!(answer(&answers, 3)["result"]["isError"], true);
+}
+
+#[cfg(unix)]
+#[test]
+fn call_and_check_decide_alike() {
+    let (status, stdout, _) =
+        said(&mut program(&["call", "execute_command", r#"{"command":"echo hello"}"#, "--allow", "echo"]));
+    assert_eq!((status, stdout.contains("hello")), (Some(0), true), "{stdout}");
+    let (status, stdout, _) =
+        said(&mut program(&["call", "execute_command", r#"{"command":"id"}"#, "--allow", "echo"]));
+    assert_eq!((status, stdout.contains("not allowed")), (Some(1), true), "{stdout}");
+    assert_eq!(said(&mut program(&["check", "--allow", "echo", "--", "echo", "hello"])).0, Some(0));
+    assert_eq!(said(&mut program(&["check", "--allow", "echo", "--", "id"])).0, Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sandbox_keeps_a_command_out_of_what_is_not_granted() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("secret");
+    std::fs::write(&file, "kept out").unwrap();
+    let project = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let here = project.path().to_str().unwrap();
+    let arguments = json!({"command": format!("cat {}", file.display())}).to_string();
+    let read = |level: &str| {
+        said(&mut program(&[
+            "call",
+            "execute_command",
+            &arguments,
+            "--allow",
+            "cat",
+            "--project-dir",
+            here,
+            "--sandbox",
+            level,
+        ]))
+    };
+    let (status, stdout, stderr) = read("off");
+    assert_eq!((status, stdout.contains("kept out")), (Some(0), true), "{stdout}{stderr}");
+    let (_, stdout, stderr) = read("strict");
+    if stderr.contains("Landlock") && stdout.is_empty() {
+        println!("not shown: this kernel has no Landlock");
+        return;
+    }
+    assert!(!stdout.contains("kept out") && stdout.contains("Permission denied"), "{stdout}{stderr}");
+}
+
+#[cfg(not(feature = "workbench"))]
+#[test]
+fn what_was_left_out_says_so_by_name() {
+    let without = "it was built without `workbench`";
+    for subcommand in
+        ["policy", "init", "setup", "doctor", "record", "replay", "review", "mock", "lint", "report", "man"]
+    {
+        let (status, _, stderr) = said(&mut program(&[subcommand, "x"]));
+        assert_eq!(status, Some(2));
+        assert!(stderr.contains(&format!("this build has no `{subcommand}`; {without}")), "{stderr}");
+    }
+    let (status, _, stderr) = said(&mut program(&["serve", "--allow", "ls", "--record", "x"]));
+    assert_eq!(
+        (status, stderr.contains(&format!("this build has no `--record`; {without}"))),
+        (Some(2), true),
+        "{stderr}"
+    );
+    assert!(!said(&mut program(&["-h"])).1.contains("replay"));
+}
