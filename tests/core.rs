@@ -141,9 +141,27 @@ fn a_sandbox_keeps_a_command_out_of_what_is_not_granted() {
     assert!(!stdout.contains("kept out") && stdout.contains("Permission denied"), "{stdout}{stderr}");
 }
 
+#[cfg(not(feature = "evidence"))]
+#[test]
+fn evidence_that_was_left_out_says_so_by_name() {
+    let without = "it was built without `evidence`";
+    for subcommand in ["audit", "lock"] {
+        let (status, _, stderr) = said(&mut program(&[subcommand]));
+        assert_eq!(status, Some(2));
+        assert!(stderr.contains(&format!("this build has no `{subcommand}`; {without}")), "{stderr}");
+    }
+    let (status, _, stderr) = said(&mut program(&["serve", "--allow", "ls", "--audit", "x"]));
+    assert_eq!(
+        (status, stderr.contains(&format!("this build has no `--audit`; {without}"))),
+        (Some(2), true),
+        "{stderr}"
+    );
+    assert!(!std::path::Path::new("x").exists());
+}
+
 #[cfg(not(feature = "workbench"))]
 #[test]
-fn what_was_left_out_says_so_by_name() {
+fn a_workbench_that_was_left_out_says_so_by_name() {
     let without = "it was built without `workbench`";
     for subcommand in
         ["policy", "init", "setup", "doctor", "record", "replay", "review", "mock", "lint", "report", "man"]

@@ -4,48 +4,25 @@
 //! lines that follow are rewritten. If the end was cut off, only a head that was kept elsewhere shows it. The log knows nothing
 //! of the protocol or of processes: the server reports what happened, and does not run what could not be recorded.
 //!
-//! Writing:
-//!
-//! - [`AuditLog`] writes the records of one session.
-//! - [`Event`] is what a record says.
-//! - `chain` is the file: its lock, its end, a torn line, and the next file when it is full.
-//! - `numbers` are those in the names of full files.
-//! - `secrets` replaces secret values with salted digests.
-//!
-//! Reading. Anybody may have written the files, so nothing in them is trusted: each line takes bounded memory, and what can't be
-//! read is reported.
-//!
-//! - [`Line`] is one line with its hash, and [`Link`] is its place in the chain.
-//! - [`Verifier`] follows the chain through the files, and says where it breaks first.
-//! - [`Anchors`] are heads that were kept elsewhere, [`Head`] is the present head of a log, and [`HeadFollower`] keeps up with
-//!   it.
-//! - [`not_a_log`] says what a file is if it is not a log.
-//! - [`record`] reads a line as a record, also the beginning of a very long one.
-//! - [`Filter`] chooses records, and [`row`] shows one in a table.
+//! - [`Event`] is what a record says; [`AuditSettings`] say how it is written.
+//! - `log` is the file, which is written and read; a build without the feature `evidence` has `no_log` in its place.
 
-mod anchor;
-mod beginning;
-mod chain;
-mod head;
-mod not_a_log;
-mod numbers;
-mod read;
+#[cfg(feature = "evidence")]
+mod log;
+#[cfg(not(feature = "evidence"))]
+#[path = "no_log.rs"]
+mod log;
 mod record;
-mod secrets;
-mod show;
-mod verify;
-mod writer;
+mod settings;
 
-pub(crate) use anchor::{Anchor, Anchors};
-pub(crate) use beginning::record;
-pub(crate) use chain::AuditError;
-pub(crate) use head::{Head, HeadFollower};
-pub(crate) use not_a_log::not_a_log;
-pub(crate) use read::{Bounded, Line, Link};
+#[cfg(feature = "evidence")]
+pub(crate) use log::{
+    Anchor, Anchors, Bounded, Filter, Head, Line, LinePlace, Link, Row, Verification, Verifier, is_approval, not_a_log,
+    record, row, words,
+};
+pub(crate) use log::{AuditError, AuditLog, HeadFollower};
 pub(crate) use record::{
     Answered, Asked, AuditedClient, Decided, Digest, Ended, Event, FileIdentity, MessageKind, PolicyFile, Received,
     RefusedRequest, RefusedRoot, Roots, SessionFacts, Started, Stream, Verdict, milliseconds,
 };
-pub(crate) use show::{Filter, Row, is_approval, row, words};
-pub(crate) use verify::{LinePlace, Verification, Verifier};
-pub(crate) use writer::{AuditLog, AuditSettings};
+pub(crate) use settings::AuditSettings;

@@ -5,7 +5,7 @@ use std::io::{BufReader, Cursor};
 
 use serde_json::Value;
 
-use super::audit::{laid_out, verification_json, verification_text};
+use super::evidence::audit::{laid_out, verification_json, verification_text};
 use super::json_for_people;
 use crate::audit::{Anchors, Bounded, Head, Line, Verifier, row};
 use crate::integrity::{Lock, LockError};

@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use super::own_flags::{self, OwnFlag, Value};
-use super::workbench;
+use super::{evidence, workbench};
 use crate::config;
 
 /// How much of the help is printed.
@@ -44,11 +44,9 @@ fn commands() -> String {
          serve                     serve MCP until standard input ends (the default)\n  \
          call TOOL [JSON]          run one tool as a client's call would, and print its result\n  \
          check -- COMMAND...       say what would be decided for a command, and why; run nothing\n  \
-         tools                     print the tools that a client would see\n  \
-         lock                      write down what the allowed programs are, or compare them\n  \
-         audit ACTION              read an audit log: its head, whether it is intact, its records\n";
+         tools                     print the tools that a client would see\n";
     let try_it = "\nTry:  allowexec call execute_command '{\"command\":\"echo hello\"}' --allow echo";
-    format!("{own}{}{try_it}", workbench::COMMANDS)
+    format!("{own}{}{}{try_it}", evidence::COMMANDS, workbench::COMMANDS)
 }
 
 fn explained(flag: &OwnFlag) -> String {
@@ -102,33 +100,7 @@ pub(super) fn words(about: Name) -> (&'static str, &'static str) {
             "Prints the tools that a client would see, as a table or as the list that clients get.\n\
              Exit status: 0, or 2 for a wrong flag or configuration.",
         ),
-        Name::Lock => (
-            "allowexec lock [-o FILE] [--check [FILE]] [--json] [OPTIONS]",
-            "Writes down what the allowed programs are, for `--lock FILE`: path, size, SHA-256, mode and owner of each program and of\n\
-             the interpreters of scripts, with --sandbox strict of loaders and shared libraries too. Give it the settings that the\n\
-             server gets. Without -o it is the file of `--lock`, else `allowexec.lock` here.\n\n\
-             --check [FILE]     compare the file with what the programs are now, and print each difference\n\n\
-             Exit status: 0 written or the same, 1 something differs, 2 for a wrong flag, configuration or lock file.",
-        ),
-        Name::Audit => (
-            "allowexec audit head|verify|show FILE... [--json]",
-            "Reads audit logs, such as `allowexec serve --audit FILE` writes. `-` means standard input.\n\n\
-             head FILE                        print the number of records and the hash of the last one\n\
-             verify FILE... [--head HASH] [--since-anchor FILE]\n\
-             \x20                                check the chain, through the files of one log, the oldest first, and say where it\n\
-             \x20                                breaks first and whether that line looks changed, inserted, out of order or cut off\n\
-             show FILE... [--refused] [--call N] [--since TIME] [--program NAME]\n\
-             \x20                                print the records as a table\n\n\
-             --head HASH          the log must hold this hash, which `head` printed earlier\n\
-             --since-anchor FILE  the log must hold the heads in this file, one a line\n\
-             --refused            only what was refused, by a rule or by a person\n\
-             --call N             only call N of each session\n\
-             --since TIME         only records since then: `2026-11-23T05:48` (UTC), or `30m` for so long ago\n\
-             --program NAME       only calls of this program, by its name or its path\n\
-             --json               print JSON; `show` prints the records themselves\n\n\
-             Without `--head` or `--since-anchor`, records that were cut off at the end can't be detected.\n\
-             Exit status: 0 intact, 1 broken, 2 for a file that can't be read or a wrong flag.",
-        ),
+        Name::Lock | Name::Audit => evidence::words(about),
         name => workbench::words(name),
     }
 }

@@ -5,22 +5,26 @@
 //!
 //! - `arguments`, `subcommand`, `words`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
 //! - `help`: the texts about it
-//! - `serve`, `call`, `check`, `tools`: the server; `lock`, `audit`: its evidence
+//! - `serve`, `call`, `check`, `tools`: the server
+//! - `evidence`: audit logs and lock files; a build without the feature has `no_evidence` in its place
 //! - `workbench`: what prepares a server, tests it and looks back; a build without the feature has `no_workbench` in its place
 //! - `fuzzed`: what the fuzzer calls
 //! - `stdio`, `log`, `signals`, `hardening`: the process
 
 mod arguments;
-mod audit;
 mod call;
 mod check;
 mod error;
+#[cfg(feature = "evidence")]
+mod evidence;
+#[cfg(not(feature = "evidence"))]
+#[path = "no_evidence.rs"]
+mod evidence;
 #[cfg(feature = "workbench")]
 #[doc(hidden)]
 pub mod fuzzed;
 mod hardening;
 mod help;
-mod lock;
 mod log;
 mod name;
 mod own_flags;
@@ -102,8 +106,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
         Subcommand::Tools { json } => tools::run(&config()?, json),
-        Subcommand::Lock { options } => lock::run(config()?, &flags, &options),
-        Subcommand::Audit { action, json } => audit::run(action, json),
+        Subcommand::Evidence(subcommand) => evidence::run(subcommand, &flags),
         Subcommand::Workbench(subcommand) => workbench::run(subcommand, &flags),
     }
 }

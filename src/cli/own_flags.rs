@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::name::Name;
-use super::workbench;
+use super::{evidence, workbench};
 use crate::config::repeated;
 
 /// The kind of value that a flag takes.
@@ -32,22 +32,14 @@ pub(super) const fn flag(name: &'static str, of: &'static [Name], value: Value, 
 }
 
 const TABLE: &[OwnFlag] = &[
-    flag("json", &[Name::Call, Name::Check, Name::Tools, Name::Lock, Name::Audit], Value::None, "Print JSON"),
+    flag("json", &[Name::Call, Name::Check, Name::Tools], Value::None, "Print JSON"),
     flag("in", &[Name::Check], Value::Directory, "The directory that the call would name"),
     flag("with-input", &[Name::Check], Value::None, "Ask about a call that has input"),
-    flag("head", &[Name::Audit], Value::Any, "A hash that the log must hold"),
-    flag("since-anchor", &[Name::Audit], Value::File, "A file of heads that the log must hold, one per line"),
-    flag("refused", &[Name::Audit], Value::None, "Only what was refused"),
-    flag("call", &[Name::Audit], Value::Any, "Only the call with that number"),
-    flag("since", &[Name::Audit], Value::Any, "Only records since that time"),
-    flag("program", &[Name::Audit], Value::Any, "Only calls of that program"),
-    flag("output", &[Name::Lock], Value::File, "The lock file"),
-    flag("check", &[Name::Lock], Value::None, "Compare the lock file with the programs, and write nothing"),
 ];
 
 /// The flags of a subcommand that are not settings.
 pub(super) fn of(name: Name) -> impl Iterator<Item = &'static OwnFlag> {
-    TABLE.iter().chain(workbench::FLAGS).filter(move |flag| flag.of.contains(&name))
+    TABLE.iter().chain(evidence::FLAGS).chain(workbench::FLAGS).filter(move |flag| flag.of.contains(&name))
 }
 
 /// The flags that were given, with their values, which are empty for flags without one.

@@ -5,7 +5,7 @@ use super::help::Length;
 use super::name::Name;
 use super::own_flags::Given;
 use super::words::{some, word};
-use super::{audit, lock, workbench};
+use super::{evidence, workbench};
 
 /// A subcommand with its own words and flags.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,13 +25,8 @@ pub(super) enum Subcommand {
     Tools {
         json: bool,
     },
-    Lock {
-        options: lock::Options,
-    },
-    Audit {
-        action: audit::Action,
-        json: bool,
-    },
+    /// What makes and reads evidence.
+    Evidence(evidence::Subcommand),
     /// What helps to prepare, to test and to look back.
     Workbench(workbench::Subcommand),
     Help(Name, Length),
@@ -49,20 +44,6 @@ impl Subcommand {
         Ok(match name {
             None | Some(Name::Program | Name::Serve) => Self::Serve,
             Some(Name::Tools) => Self::Tools { json },
-            Some(Name::Lock) => {
-                let check = given.is_given("check");
-                // `--check FILE` is how people read the help.
-                let file = if check { words.next() } else { None };
-                let output = match (given.one("output")?, file) {
-                    (Some(output), Some(file)) if output != file => {
-                        return Err(CliError::TwoLockFiles { one: output, other: file });
-                    }
-                    (output, file) => output.or(file),
-                };
-                let options = lock::Options { output, check, json };
-                Self::Lock { options }
-            }
-            Some(Name::Audit) => Self::Audit { action: audit::Action::parse(words, given)?, json },
             Some(Name::Call) => {
                 let tool = word(words, "call", "the name of a tool")?;
                 Self::Call { tool, arguments: words.next(), json }
@@ -71,6 +52,7 @@ impl Subcommand {
                 let command = some(words, "check", "a command after `--`")?;
                 Self::Check { directory: given.one("in")?, command, with_input: given.is_given("with-input"), json }
             }
+            Some(name @ (Name::Lock | Name::Audit)) => Self::Evidence(evidence::Subcommand::read(name, words, given)?),
             Some(name) => Self::Workbench(workbench::Subcommand::read(name, words, given)?),
         })
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::policy::ACTIONS;
 use super::schema::Schema;
-use crate::cli::audit;
+use crate::cli::evidence::audit;
 use crate::cli::help;
 use crate::cli::name::Name;
 use crate::cli::own_flags::{self, OwnFlag, Value, flag};

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::replay;
 use crate::audit::{Anchors, Verification, record as audit_record};
+use crate::cli::Outcome;
 use crate::cli::error::CliError;
-use crate::cli::{Outcome, audit};
+use crate::cli::evidence::audit;
 use crate::files::{Existing, Place, PlaceError, ReadError, open_regular};
 use crate::report::{self, Chain, Report};
 use crate::text::{counted, escape};

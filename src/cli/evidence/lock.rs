@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::error::CliError;
-use super::{Outcome, print, print_json, stdio};
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, print, print_json, stdio};
 use crate::config::{Config, Flags, Setting, given_arguments};
 use crate::files::{Place, PlaceError, ReadError, read_regular};
 use crate::integrity::{LARGEST_LOCK, Lock, Locked, lock};
@@ -20,7 +20,7 @@ const DEFAULT: &str = "allowexec.lock";
 
 /// The flags of the subcommand.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     pub output: Option<String>,
     pub check: bool,
     pub json: bool,

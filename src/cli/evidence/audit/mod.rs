@@ -6,8 +6,8 @@
 mod show;
 mod verify;
 
-pub(super) use show::laid_out;
-pub(super) use verify::{verification_json, verification_text, verify};
+pub(in crate::cli) use show::laid_out;
+pub(in crate::cli) use verify::{verification_json, verification_text, verify};
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,11 +16,11 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use super::error::CliError;
-use super::own_flags::Given;
-use super::words::{check_flags, named, some, word, wrong};
-use super::{Outcome, print, print_json};
 use crate::audit::{Bounded, Filter, Head, Line, not_a_log};
+use crate::cli::error::CliError;
+use crate::cli::own_flags::Given;
+use crate::cli::words::{check_flags, named, some, word, wrong};
+use crate::cli::{Outcome, print, print_json};
 use crate::files::{ReadError, open_regular};
 use crate::text::{escape, read_duration, time};
 
@@ -31,7 +31,7 @@ const PIECE: usize = 256 * 1024;
 
 /// The actions of `allowexec audit`, with their words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
+pub(in crate::cli) enum Action {
     /// Prints the number of records and the last hash.
     Head { file: String },
     /// Checks the chain.
@@ -41,7 +41,7 @@ pub(super) enum Action {
 }
 
 /// The name of each action on the command line.
-pub(super) const ACTIONS: [&str; 3] = ["head", "verify", "show"];
+pub(in crate::cli) const ACTIONS: [&str; 3] = ["head", "verify", "show"];
 /// The flags that only one action has.
 const FLAGS: [(&str, &str); 6] = [
     ("head", "verify"),

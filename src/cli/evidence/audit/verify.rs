@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::error::CliError;
-use super::super::words::wrong;
-use super::super::{Outcome, print, print_json};
 use super::{lines, open_log, unreadable};
 use crate::audit::{Anchor, Anchors, Line, LinePlace, Link, Verification, Verifier};
+use crate::cli::error::CliError;
+use crate::cli::words::wrong;
+use crate::cli::{Outcome, print, print_json};
 use crate::files::{into_text, read_regular};
 use crate::text::{counted, escape};
 

@@ -4,10 +4,10 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::json;
 
-use super::super::error::CliError;
-use super::super::{Outcome, json_for_people};
 use super::{lines, open};
 use crate::audit::{Filter, Row, record, row};
+use crate::cli::error::CliError;
+use crate::cli::{Outcome, json_for_people};
 
 /// The width of a terminal that does not report its own.
 const WIDTH: usize = 80;

@@ -1,0 +1,28 @@
+//! Stands where the subcommands about evidence would, in a build without them: they say that they are missing.
+
+use super::Outcome;
+use super::error::CliError;
+use super::name::Name;
+use super::own_flags::{Given, OwnFlag};
+use crate::config::Flags;
+
+/// There is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subcommand {}
+
+impl Subcommand {
+    pub(super) fn read(name: Name, _: &mut impl Iterator<Item = String>, _: &Given) -> Result<Self, CliError> {
+        Err(CliError::NotBuilt { what: name.text().to_owned(), feature: "evidence" })
+    }
+}
+
+pub(super) fn run(subcommand: Subcommand, _: &Flags) -> Result<Outcome, CliError> {
+    match subcommand {}
+}
+
+pub(super) const FLAGS: &[OwnFlag] = &[];
+pub(super) const COMMANDS: &str = "";
+
+pub(super) fn words(_: Name) -> (&'static str, &'static str) {
+    ("", "This build has no such command: it was built without `evidence`.")
+}
