@@ -146,7 +146,7 @@ impl Own {
     /// The index of the first word of the command that a subcommand is about; `None` for one that takes no command.
     fn command_at(&self, name: Option<Name>) -> Option<usize> {
         match name {
-            Some(Name::Check | Name::Record) => Some(0),
+            Some(Name::Check | Name::Run | Name::Record) => Some(0),
             Some(Name::Policy) if self.words.first().is_some_and(|action| action == "explain") => Some(1),
             _ => None,
         }

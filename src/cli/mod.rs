@@ -5,7 +5,7 @@
 //!
 //! - `arguments`, `subcommand`, `words`, `name`, `own_flags`: the command line, read; `error`: what ends a subcommand
 //! - `help`: the texts about it
-//! - `serve`, `call`, `check`, `tools`: the server
+//! - `serve`, `call`, `check`, `tools`: the server; `run`: a line without one; `hook`: an agent's own shell
 //! - `evidence`: audit logs and lock files; a build without the feature has `no_evidence` in its place
 //! - `workbench`: what prepares a server, tests it and looks back; a build without the feature has `no_workbench` in its place
 //! - `fuzzed`: what the fuzzer calls
@@ -25,9 +25,15 @@ mod evidence;
 pub mod fuzzed;
 mod hardening;
 mod help;
+mod hook;
 mod log;
 mod name;
 mod own_flags;
+#[cfg(unix)]
+mod run;
+#[cfg(not(unix))]
+#[path = "no_run.rs"]
+mod run;
 mod serve;
 mod signals;
 mod stdio;
@@ -105,6 +111,8 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> Result<Outcome, Cli
         Subcommand::Check { directory, command, with_input, json } => {
             check::run(&config()?, directory.as_deref(), command, with_input, json)
         }
+        Subcommand::Hook { agent, options } => hook::run(agent, &flags, options),
+        Subcommand::Run { words, options } => run::run(&flags, words, &options),
         Subcommand::Tools { json } => tools::run(&config()?, json),
         Subcommand::Evidence(subcommand) => evidence::run(subcommand, &flags),
         Subcommand::Workbench(subcommand) => workbench::run(subcommand, &flags),

@@ -7,6 +7,8 @@ pub(super) enum Name {
     Serve,
     Call,
     Check,
+    Run,
+    Hook,
     Policy,
     Tools,
     Lock,
@@ -27,10 +29,12 @@ pub(super) enum Name {
 
 impl Name {
     /// All subcommands, in the order of the help.
-    pub(super) const SUBCOMMANDS: [Self; 19] = [
+    pub(super) const SUBCOMMANDS: [Self; 21] = [
         Self::Serve,
         Self::Call,
         Self::Check,
+        Self::Run,
+        Self::Hook,
         Self::Tools,
         Self::Lock,
         Self::Audit,
@@ -56,6 +60,8 @@ impl Name {
             Self::Serve => "serve",
             Self::Call => "call",
             Self::Check => "check",
+            Self::Run => "run",
+            Self::Hook => "hook",
             Self::Policy => "policy",
             Self::Tools => "tools",
             Self::Lock => "lock",

@@ -35,6 +35,17 @@ const TABLE: &[OwnFlag] = &[
     flag("json", &[Name::Call, Name::Check, Name::Tools], Value::None, "Print JSON"),
     flag("in", &[Name::Check], Value::Directory, "The directory that the call would name"),
     flag("with-input", &[Name::Check], Value::None, "Ask about a call that has input"),
+    flag("line-hex", &[Name::Run], Value::Any, "The line, in hexadecimal digits"),
+    flag(
+        "grant",
+        &[Name::Run],
+        Value::Any,
+        "What a person has approved in an agent, by the name that its hook gave it",
+    ),
+    flag("flags-only", &[Name::Run], Value::None, "Take settings from flags, and from no variable"),
+    flag("unknown", &[Name::Hook], Value::Any, "The answer where nothing describes a line: deny, ask or pass"),
+    flag("agent-shell", &[Name::Hook], Value::Any, "The shell that the agent gives its lines to: bash, zsh or sh"),
+    flag("rewrite", &[Name::Hook], Value::None, "Replace allowed lines by `allowexec run`"),
 ];
 
 /// The flags of a subcommand that are not settings.

@@ -55,6 +55,21 @@ impl Signals {
         self.at_first(|| {})
     }
 
+    /// Tells of the first of them, with its number; further ones change nothing.
+    #[cfg(unix)]
+    pub(super) fn tell(self, tell: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
+        let Self { mut caught, has_terminal: had_terminal } = self;
+        let ends = move |signal| signal != signal_hook::consts::SIGHUP || (had_terminal && !has_terminal());
+        let wait = move || {
+            if let Some(first) = caught.forever().find(|signal| ends(*signal)) {
+                tell(first);
+            }
+            // The end has its own deadline.
+            caught.forever().for_each(drop);
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(wait).map(drop)
+    }
+
     /// Passes them on to a process that this one has started, as long as it runs, except those of a terminal's keys, which it
     /// gets itself.
     #[cfg(unix)]
@@ -91,16 +106,7 @@ impl Signals {
 
     #[cfg(unix)]
     fn at_first(self, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let Self { mut caught, has_terminal: had_terminal } = self;
-        let ends = move |signal| signal != signal_hook::consts::SIGHUP || (had_terminal && !has_terminal());
-        let wait = move || {
-            caught.forever().find(|signal| ends(*signal));
-            act();
-            // Further signals change nothing: the end has its own deadline.
-            caught.forever().for_each(drop);
-        };
-        std::thread::Builder::new().name("signals".into()).spawn(wait)?;
-        Ok(())
+        self.tell(|_| act())
     }
 
     #[cfg(not(unix))]

@@ -57,6 +57,14 @@ impl Surroundings {
         self
     }
 
+    /// Where the approvals of agents' hooks are kept, below the state directory of the XDG base directories; `None` if neither
+    /// `XDG_STATE_HOME` nor `HOME` is an absolute path.
+    pub(crate) fn grants_directory(&self) -> Option<PathBuf> {
+        let absolute = |name| self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+        Some(state.join("allowexec").join("grants"))
+    }
+
     /// A sentence for each variable that is set here and is a setting of another server.
     pub(crate) fn settings_of_others(&self) -> Vec<String> {
         let is_set = |name| self.variable(name).is_some_and(|value| !value.is_empty());

@@ -94,6 +94,20 @@ pub(crate) struct Told {
     pub spool: Option<Arc<Spool>>,
 }
 
+/// The other ends of the standard streams of a command or a line.
+pub(crate) enum Streams {
+    /// Its output is read and kept; its input is that of the call.
+    Captured,
+    /// They are the caller's, and nothing of them is read here.
+    #[cfg(unix)]
+    Own {
+        /// `None` for nothing to read.
+        stdin: Option<std::os::fd::OwnedFd>,
+        /// Standard output and standard error.
+        output: [std::os::fd::OwnedFd; 2],
+    },
+}
+
 /// A thread that is ready to start commands of one sandbox.
 pub(crate) struct Ready {
     launcher: Option<Launcher>,
@@ -325,6 +339,31 @@ impl Executor for Processes {
     /// Runs it on the calling thread, which confines itself before, in its own process group, in the directory that was
     /// checked, and with standard input from nowhere or from the call.
     fn run(&self, invocation: Invocation) -> Result<Output, ExecError> {
+        self.run_with(invocation, Streams::Captured)
+    }
+
+    fn has_worn_thread(&self) -> bool {
+        !self.is_shared() || os::is_worn()
+    }
+
+    fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
+        match self.of_rule(Some(rule)) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(processes) => Some(Arc::new(processes)),
+        }
+    }
+
+    fn as_processes(&self) -> Option<&Processes> {
+        Some(self)
+    }
+}
+
+impl Processes {
+    /// Runs it on the calling thread, which confines itself before. Its streams lead there.
+    ///
+    /// # Errors
+    /// [`ExecError`].
+    pub(crate) fn run_with(&self, invocation: Invocation, streams: Streams) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let program = allowed.program().to_owned();
         let ready = self.confine(allowed.claims())?;
@@ -341,23 +380,13 @@ impl Executor for Processes {
             NotStarted::Exec(error) => error,
             NotStarted::System(source) => spawn_error(program.clone(), source),
         };
-        let ran = os::run((input, feed), &stop, limits, told, |ends| start(ends).map_err(NotStarted::Exec));
+        let start = |ends| start(ends).map_err(NotStarted::Exec);
+        let ran = match streams {
+            Streams::Captured => os::run((input, feed), &stop, limits, told, start),
+            #[cfg(unix)]
+            Streams::Own { stdin, output } => os::run_passing_through((stdin, output), &stop, limits, told, start),
+        };
         result(ran.map_err(not_started)?, &program)
-    }
-
-    fn has_worn_thread(&self) -> bool {
-        !self.is_shared() || os::is_worn()
-    }
-
-    fn for_rule(&self, rule: &CommandRule) -> Option<Arc<dyn Executor>> {
-        match self.of_rule(Some(rule)) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(processes) => Some(Arc::new(processes)),
-        }
-    }
-
-    fn as_processes(&self) -> Option<&Processes> {
-        Some(self)
     }
 }
 

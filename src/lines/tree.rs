@@ -167,6 +167,14 @@ impl Line {
         reader::read(text, Dialect::Bash)
     }
 
+    /// Reads a text as [`read`](Self::read) does, and refuses what only bash reads.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub(crate) fn read_posix(text: &str) -> Result<Self, Unreadable> {
+        reader::read(text, Dialect::Posix)
+    }
+
     /// The pipelines of this line in their order, without those within groups.
     pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline> {
         self.lists.iter().flat_map(|list| [&list.first].into_iter().chain(list.rest.iter().map(|(_, next)| next)))

@@ -72,6 +72,11 @@ impl AllowedCommand {
         self.approved.is_some()
     }
 
+    /// Whether it may read what nobody has seen: its rule allows input, and no person has approved it with the input that was shown.
+    pub(crate) fn takes_input(&self) -> bool {
+        !self.is_approved() && self.rule().is_none_or(|rule| rule.stdin)
+    }
+
     /// Whether its program was changed or replaced after a person approved it.
     pub fn is_changed_since_approval(&self, program: &Checked) -> bool {
         let is_same =
@@ -135,6 +140,8 @@ pub struct Explanation {
     pub literal_pattern: Option<&'static str>,
     /// The words that would run and have a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) secrets: Vec<(usize, usize)>,
+    /// Whether a `deny` of its rule refuses it.
+    pub(crate) is_denied: bool,
 }
 
 /// The part of a policy that a call was decided by.
@@ -187,6 +194,7 @@ pub(super) struct Judged {
     pub claims: Vec<HeldClaim>,
     /// What the rule says about the environment of the call.
     pub env: EnvRule,
+    pub is_denied: bool,
 }
 
 /// Decides whether a command runs. Pure: everything that it rests on is in its arguments.
@@ -218,6 +226,7 @@ fn decide_in_order(
     explanation.words = judged.as_ref().map_or_else(|| command.words().to_vec(), |judged| judged.shown.clone());
     explanation.described = judged.as_ref().map(|judged| judged.described.clone());
     explanation.secrets = judged.as_ref().map(|judged| judged.secrets.clone()).unwrap_or_default();
+    explanation.is_denied = judged.as_ref().is_some_and(|judged| judged.is_denied);
     let word = command.word().to_owned();
     let Some(rule) = rule else {
         return Err(Refusal::NotAllowed { word, allowed: allow.listed() });

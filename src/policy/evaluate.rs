@@ -184,7 +184,8 @@ fn judged(rule: &CommandRule, words: &[String], directories: &Directories, direc
     let reason = judgement.reason.map(str::to_owned);
     let env = matched.map(Match::env).unwrap_or_default();
     let (decision, refusal, claims) = (judgement.decision, judgement.refusal, judgement.claims);
-    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env }
+    let is_denied = judgement.is_denied;
+    Judged { decision, refusal, reason, words, shown, shown_inserted, secrets, described, claims, env, is_denied }
 }
 
 /// Compares words with how they are shown: the numbers of those with a secret part, and the byte from which it is secret.

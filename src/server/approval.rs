@@ -262,6 +262,10 @@ pub enum Channel {
     Client,
     /// The program of `--ask-with`.
     Program,
+    /// `allowexec run`, on its terminal.
+    Terminal,
+    /// The agent whose hook has asked.
+    Hook,
 }
 
 impl Channel {
@@ -270,6 +274,8 @@ impl Channel {
         match self {
             Self::Client => "client",
             Self::Program => "program",
+            Self::Terminal => "terminal",
+            Self::Hook => "hook",
         }
     }
 }

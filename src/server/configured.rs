@@ -102,7 +102,11 @@ pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs)
     let full = audit.iter().filter_map(|log| Protected::beginning(here(log.clone()), "."));
     let recordings = record.iter().filter_map(|name| Protected::filled(here(name.clone())));
     let files = files.map(|path| Protected::File(here(path)));
-    files.chain(full).chain(recordings).collect()
+    // Whoever writes there approves lines of agents.
+    let grants = config.surroundings.grants_directory();
+    let grants =
+        grants.map(|directory| Protected::Named { directory, beginning: String::new(), ending: String::new() });
+    files.chain(full).chain(recordings).chain(grants).collect()
 }
 
 pub(super) fn directory_settings(config: &Config) -> DirectorySettings {

@@ -52,10 +52,9 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Whether its standard input stays open: if the call says `background: true` and its rule allows input. A person approves
-    /// a command with the input that was shown, so it reads nothing else.
+    /// Whether its standard input stays open: if the call says `background: true` and its command may be given more.
     pub(super) fn is_fed(&self) -> bool {
-        self.is_fed && !self.command.is_approved() && self.command.rule().is_none_or(|rule| rule.stdin)
+        self.is_fed && self.command.takes_input()
     }
 }
 

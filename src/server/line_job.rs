@@ -80,7 +80,8 @@ impl LineJob {
         let invocation = LineInvocation {
             line: &line,
             begin: planned.begin(),
-            input: planned.reader().zip(input),
+            reader: planned.reader(),
+            input,
             limits,
             stop,
             heartbeat: wants_progress.then(|| heartbeat(key, events.clone())),

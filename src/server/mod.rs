@@ -9,6 +9,10 @@
 //! - [`Parts::call`] runs a call without a client.
 //! - [`Observer`] is told about every decision and every end of a command.
 
+#[cfg(unix)]
+mod agents_line;
+#[cfg(unix)]
+mod alone;
 mod anchor;
 mod answers;
 mod approval;
@@ -67,6 +71,10 @@ mod turns;
 mod warnings;
 mod workers;
 
+#[cfg(unix)]
+pub(crate) use agents_line::LineVerdict;
+#[cfg(unix)]
+pub(crate) use alone::{Alone, RunEnded};
 pub use approval::{Answer, Channel};
 pub use asker::AskSettings;
 pub(crate) use audit_plan::check_audit;

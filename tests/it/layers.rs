@@ -59,6 +59,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "transcript",
             "config",
             "policy",
+            "lines",
+            "random",
             "poll",
             "sandbox",
             "exec",

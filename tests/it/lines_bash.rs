@@ -223,6 +223,7 @@ impl World {
         let ran = self.processes.run_line(LineInvocation {
             line: &tree,
             begin: planned.begin(),
+            reader: planned.reader(),
             input: None,
             limits: Limits {
                 timeout: Duration::from_secs(20),

@@ -72,7 +72,7 @@ fn subcommands_take_their_own_words_and_the_settings_anywhere() {
 #[test]
 fn a_mistake_is_named_with_what_would_be_right() {
     let check = |arguments: &str, expected: &str| assert_eq!(parse(arguments).unwrap_err(), expected, "{arguments}");
-    let commands = "serve, call, check, tools, lock, audit, policy, init, setup, doctor, record, replay, review, mock, lint, report, schema, completions, man";
+    let commands = "serve, call, check, run, hook, tools, lock, audit, policy, init, setup, doctor, record, replay, review, mock, lint, report, schema, completions, man";
     check("srve", "unknown command `srve`; did you mean `serve`?");
     check("rep", "unknown command `rep`; did you mean `replay`?");
     check("start", &format!("unknown command `start`; the commands are {commands}"));

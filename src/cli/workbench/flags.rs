@@ -17,6 +17,7 @@ pub(in crate::cli) const FLAGS: &[OwnFlag] = &[
         Value::None,
         "Print the part of the client's file, even if the client has a command",
     ),
+    flag("hook", &[Name::Setup], Value::None, "Print how the agent's own shell asks before it runs a line"),
     flag("in", &[Name::Policy], Value::Directory, "The directory that the call would name"),
     flag("with-input", &[Name::Policy], Value::None, "Ask about a call that has input"),
     flag("cases", &[Name::Policy], Value::File, "More cases to test, as JSON lines"),

@@ -150,10 +150,11 @@ pub(in crate::cli) fn words(about: Name) -> (&'static str, &'static str) {
              Exit status: 0, or 2 for an unknown word.",
         ),
         Name::Setup => (
-            "allowexec setup CLIENT [--snippet] [--json] [OPTIONS]",
+            "allowexec setup CLIENT [--hook] [--snippet] [--json] [OPTIONS]",
             "Prints what to do so that a client starts this server with the flags given: the client's own command, or what goes\n\
              into its file, and where that is on this system. Relative paths are made absolute. It edits no file.\n\
              The clients are claude-code, claude-desktop, codex, copilot, cursor, gemini, opencode, vscode and zed.\n\
+             --hook prints how the agent's own shell asks `allowexec hook` before it runs a line, with the same settings.\n\
              Lines that begin with `# ` explain; the rest can be run, or put into the file, as it is.\n\
              Exit status: 0, or 2 for an unknown client, a wrong flag or configuration.",
         ),
@@ -167,6 +168,14 @@ pub(in crate::cli) fn words(about: Name) -> (&'static str, &'static str) {
             "Prints the manual page, for `man -l` or for a file allowexec.1.\n\
              Exit status: 0.",
         ),
-        Name::Program | Name::Serve | Name::Call | Name::Check | Name::Tools | Name::Lock | Name::Audit => ("", ""),
+        Name::Program
+        | Name::Serve
+        | Name::Call
+        | Name::Check
+        | Name::Run
+        | Name::Hook
+        | Name::Tools
+        | Name::Lock
+        | Name::Audit => ("", ""),
     }
 }

@@ -108,7 +108,7 @@ impl Subcommand {
             )?),
             Name::Setup if given.is_given("list") => Self::SetupList { json },
             Name::Setup => {
-                let options = setup::Options { snippet: given.is_given("snippet"), json };
+                let options = setup::Options { snippet: given.is_given("snippet"), hook: given.is_given("hook"), json };
                 Self::Setup {
                     client: named(
                         "client",
@@ -126,7 +126,15 @@ impl Subcommand {
                 Shell::text,
             )?),
             Name::Man => Self::Man,
-            Name::Program | Name::Serve | Name::Call | Name::Check | Name::Tools | Name::Lock | Name::Audit => {
+            Name::Program
+            | Name::Serve
+            | Name::Call
+            | Name::Check
+            | Name::Run
+            | Name::Hook
+            | Name::Tools
+            | Name::Lock
+            | Name::Audit => {
                 return Err(CliError::NotBuilt { what: name.text().to_owned(), feature: "workbench" });
             }
         })

@@ -6,7 +6,7 @@ use super::failures::{Failures, Status};
 use super::pipelines::{Child, Running};
 use super::starters::Starters;
 use super::streams::Streams;
-use super::{Decides, LineError, Observes};
+use super::{Decides, Given, LineError, Observes};
 use crate::exec::os::{Script, Watch};
 use crate::exec::{End, ExecError, Failure};
 use crate::lines::{AndOr, Connector, Line, Pipeline};
@@ -14,6 +14,8 @@ use crate::policy::line::Position;
 
 /// The status of a line in which something was refused at its turn, as that of a shell that can't execute a command.
 const REFUSED: i32 = 126;
+/// The signal of the terminal's interrupt key.
+const SIGINT: i32 = 2;
 
 /// A line or the line of a group, while it runs.
 pub(super) struct Sequence<'l> {
@@ -63,8 +65,10 @@ pub(super) struct Interpreter<'l> {
     pub decides: &'l mut dyn Decides,
     pub observes: &'l dyn Observes,
     pub starters: Starters<'l>,
+    /// Whether SIGINT, which the terminal sends to the command that reads it, ends the whole line.
+    pub ends_at_interrupt: bool,
     /// The number of the command that reads the input of the call, and the input.
-    pub input: Option<(usize, Vec<u8>)>,
+    pub input: Option<(usize, Given)>,
     /// All that were begun, by their numbers; those that have ended are `None`.
     sequences: Vec<Option<Sequence<'l>>>,
     pub pipelines: Vec<Option<Running<'l>>>,
@@ -80,7 +84,7 @@ pub(super) struct Interpreter<'l> {
 impl<'l> Interpreter<'l> {
     pub(super) fn new(
         (line, begin, streams): (&'l Line, Position, Streams),
-        input: Option<(usize, Vec<u8>)>,
+        input: Option<(usize, Given)>,
         decides: &'l mut dyn Decides,
         observes: &'l dyn Observes,
         starters: Starters<'l>,
@@ -90,6 +94,7 @@ impl<'l> Interpreter<'l> {
             decides,
             observes,
             starters,
+            ends_at_interrupt: false,
             input,
             sequences: vec![Some(whole)],
             pipelines: Vec::new(),
@@ -201,6 +206,10 @@ impl Script for Interpreter<'_> {
     fn ended(&mut self, number: usize, end: End, failure: Option<Failure>, watch: &mut Watch) -> Option<End> {
         let child = self.children.remove(&number)?;
         self.observes.ended(child.number, end);
+        if self.ends_at_interrupt && end == End::Signaled(SIGINT) {
+            self.let_go();
+            return Some(end);
+        }
         match child.status(end, failure, watch) {
             Ok(code) => {
                 let place = child.place;

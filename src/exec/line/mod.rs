@@ -15,6 +15,7 @@ mod pipelines;
 mod starters;
 mod streams;
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -79,8 +80,10 @@ pub struct LineInvocation<'a> {
     pub line: &'a Line,
     /// Where it begins.
     pub begin: Position,
-    /// The number of the command that reads the input of the call, and the input; `None` if there is none.
-    pub input: Option<(usize, Vec<u8>)>,
+    /// The number of the command that reads the input of the call.
+    pub reader: Option<usize>,
+    /// The input; `None` for none.
+    pub input: Option<Vec<u8>>,
     /// Its bounds: one timeout, and one budget of output.
     pub limits: Limits,
     /// Where the stop signal arrives.
@@ -93,6 +96,13 @@ pub struct LineInvocation<'a> {
     pub decides: &'a mut dyn Decides,
     /// Hears.
     pub observes: &'a dyn Observes,
+}
+
+/// The input of the call, for one of its commands.
+enum Given {
+    Bytes(Vec<u8>),
+    /// The standard input of this process.
+    Own(OwnedFd),
 }
 
 /// The outcome of a line.
@@ -129,10 +139,31 @@ impl Processes {
     /// # Errors
     /// [`ExecError::Lost`], if the line could not be watched.
     pub fn run_line(&self, invocation: LineInvocation<'_>) -> Result<LineOutput, ExecError> {
-        let LineInvocation { line, begin, input, limits, stop, heartbeat, spool, decides, observes } = invocation;
+        self.run_line_with(invocation, super::Streams::Captured)
+    }
+
+    /// The same, with these streams; its own standard input is read by the command that a call's input would go to.
+    ///
+    /// # Errors
+    /// [`ExecError::Lost`], if the line could not be watched.
+    pub(crate) fn run_line_with(
+        &self,
+        invocation: LineInvocation<'_>,
+        streams: super::Streams,
+    ) -> Result<LineOutput, ExecError> {
+        let LineInvocation { line, begin, input, reader, limits, stop, heartbeat, spool, decides, observes } =
+            invocation;
         let lost = |source| ExecError::Lost { source };
         let told = Told { started: Instant::now(), heartbeat, spool };
-        let (watch, [stdout, stderr]) = Watch::new(limits, told).map_err(lost)?;
+        let ends_at_interrupt = matches!(streams, super::Streams::Own { .. });
+        let (made, input) = match streams {
+            super::Streams::Captured => (Watch::new(limits, told), input.map(Given::Bytes)),
+            super::Streams::Own { stdin, output } => {
+                (Watch::passing_through(limits, told, output), stdin.map(Given::Own))
+            }
+        };
+        let (watch, [stdout, stderr]) = made.map_err(lost)?;
+        let input = reader.zip(input);
         let streams = Streams {
             stdin: None,
             stdout: Target::captured(stdout, StreamName::Stdout),
@@ -140,6 +171,7 @@ impl Processes {
         };
         let starters = Starters::new(self);
         let mut interpreter = Interpreter::new((line, begin, streams), input, decides, observes, starters);
+        interpreter.ends_at_interrupt = ends_at_interrupt;
         let output = watch.run(&mut interpreter, &stop);
         let (failed, error, starters) = interpreter.finish();
         starters.end(&unreaped());

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::LineError;
 use super::failures::Status;
 use super::interpreter::{Interpreter, Next, Place, lost};
 use super::streams::{Streams, Target};
+use super::{Given, LineError};
 use crate::exec::os::Watch;
 use crate::exec::{End, ExecError, Failure, StreamName, failed};
 use crate::lines::{Builtin, Command, Pipeline, Stream};
@@ -302,9 +302,11 @@ impl<'l> Interpreter<'l> {
         watch: &mut Watch,
     ) -> Result<Option<Next>, LineError> {
         if streams.stdin.is_none() {
-            if let Some((_, input)) = self.input.take_if(|(reader, _)| *reader == number) {
-                streams.stdin = Some(Target::of(watch.input(input, None).map_err(lost)?));
-            }
+            streams.stdin = match self.input.take_if(|(reader, _)| *reader == number) {
+                Some((_, Given::Bytes(input))) => Some(Target::of(watch.input(input, None).map_err(lost)?)),
+                Some((_, Given::Own(stdin))) if command.takes_input() => Some(Target::of(stdin)),
+                Some((_, Given::Own(_))) | None => None,
+            };
         }
         let word = command.words().first().cloned().unwrap_or_default();
         let child = Child {

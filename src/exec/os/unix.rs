@@ -53,6 +53,21 @@ pub(in crate::exec) fn spawn(mut command: Command) -> io::Result<Spawned> {
     super::start_registered(|| command.spawn())
 }
 
+/// Runs one command to its end on this thread with these streams, of which nothing is read here. `start` starts it with them.
+///
+/// # Errors
+/// Those of `start`, and the system's.
+pub(in crate::exec) fn run_passing_through<E: From<io::Error>>(
+    (stdin, output): (Option<OwnedFd>, [OwnedFd; 2]),
+    stop: &StopSignal,
+    limits: Limits,
+    told: Told,
+    start: impl FnOnce(Ends) -> Result<Started, E>,
+) -> Result<io::Result<(Output, Option<Failure>)>, E> {
+    let (watch, [stdout, stderr]) = Watch::passing_through(limits, told, output)?;
+    watch_alone(watch, start(Ends { stdin, stdout, stderr })?, stop)
+}
+
 /// Runs one command to its end on this thread. `start` starts it with these ends of its streams.
 ///
 /// # Errors
@@ -67,7 +82,14 @@ pub(in crate::exec) fn run<E: From<io::Error>>(
     let (mut watch, [stdout, stderr]) = Watch::new(limits, told)?;
     let has_input = input.is_some() || feed.is_some();
     let stdin = has_input.then(|| watch.input(input.unwrap_or_default(), feed)).transpose()?;
-    let started = start(Ends { stdin, stdout, stderr })?;
+    watch_alone(watch, start(Ends { stdin, stdout, stderr })?, stop)
+}
+
+fn watch_alone<E>(
+    mut watch: Watch,
+    started: Started,
+    stop: &StopSignal,
+) -> Result<io::Result<(Output, Option<Failure>)>, E> {
     let mut alone = Alone { failure: None };
     let watched = watch.watch(started).and_then(|_| watch.run(&mut alone, stop));
     Ok(watched.map(|output| (output, alone.failure)))

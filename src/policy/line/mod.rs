@@ -207,6 +207,12 @@ impl PlannedLine {
         self.undecided.contains(&(part.number, part.kind))
     }
 
+    /// The number of the first command that a program runs, which reads what the whole line is given.
+    #[cfg(unix)]
+    pub(crate) fn first_program(&self) -> Option<usize> {
+        reading::first_program(&self.line)
+    }
+
     /// The number of the command that reads the input of the call: the first that is no builtin. `None` if the call has none.
     pub fn reader(&self) -> Option<usize> {
         self.reader

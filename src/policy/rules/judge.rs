@@ -39,6 +39,8 @@ pub struct Judgement<'p> {
     pub claims: Vec<HeldClaim>,
     /// The words of the call, without the values that the rule calls secret; if it is refused, without all that may be secret.
     pub(crate) shown: Vec<String>,
+    /// Whether a `deny` refuses it, and not only that nothing describes it.
+    pub(crate) is_denied: bool,
 }
 
 impl CommandRule {
@@ -60,7 +62,7 @@ impl CommandRule {
     fn judge_forms<'p>(&'p self, words: &[String], paths: &mut dyn PathJudge) -> Judgement<'p> {
         let refused = |level: &'p Level, refusal: String| {
             let (decision, refusal, claims, shown) = (Expected::Refuse, Some(refusal), Vec::new(), Vec::new());
-            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown }
+            Judgement { decision, matched: None, level, refusal, reason: None, claims, shown, is_denied: false }
         };
         let matches = match matcher::read(&self.level, words) {
             Ok(matches) => matches,
@@ -110,18 +112,27 @@ impl CommandRule {
         let denied = |level, reason| refusal::denied(level, words, &self.without_secrets(words), reason);
         let judged = |decision, refusal, reason, matched: Match<'p>, claims| {
             let level = level_of(&matched, self);
-            Judgement { decision, matched: Some(matched), level, refusal, reason, claims, shown: Vec::new() }
+            Judgement {
+                decision,
+                matched: Some(matched),
+                level,
+                refusal,
+                reason,
+                claims,
+                shown: Vec::new(),
+                is_denied: false,
+            }
         };
         match (strictest, runs, outside) {
             (Strictest { effect: Effect::Deny, is_certain: false, .. }, None, Some((_, matched, sentence))) => {
                 refused(level_of(&matched, self), refusal::with_hint(sentence, &matched, words))
             }
             (Strictest { effect: Effect::Deny, mend: Some(sentence), matched: Some(matched), .. }, _, _) => {
-                refused(level_of(&matched, self), sentence)
+                Judgement { is_denied: true, ..refused(level_of(&matched, self), sentence) }
             }
             (Strictest { effect: Effect::Deny, reason, matched: Some(matched), .. }, _, _) => {
                 let refusal = Some(denied(level_of(&matched, self), reason));
-                judged(Expected::Refuse, refusal, reason, matched, Vec::new())
+                Judgement { is_denied: true, ..judged(Expected::Refuse, refusal, reason, matched, Vec::new()) }
             }
             (Strictest { effect: Effect::Ask, reason, .. }, Some((_, matched, claims)), _) => {
                 let refusal = Some(refusal::needs_a_person(level_of(&matched, self), reason));

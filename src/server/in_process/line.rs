@@ -51,13 +51,14 @@ impl Parts {
         }
         let processes = self.executor.as_processes().ok_or(ExecError::NoLines)?;
         let limits = Limits { timeout: bounded(timeout, planned.timeout(), self.limits.timeout), ..self.limits };
-        let input = planned.reader().zip(input.map(String::into_bytes));
+        let input = input.map(String::into_bytes);
         let run = || {
             let mut decides = Unrecorded { planned: &planned, policy: &self.policy };
             let line = Arc::clone(planned.line());
             let invocation = LineInvocation {
                 line: &line,
                 begin: planned.begin(),
+                reader: planned.reader(),
                 input,
                 limits,
                 stop,

@@ -119,15 +119,8 @@ impl Deciding<'_> {
     fn line_stopped(&self, refusal: Refusal, terms: Terms) -> Stopped {
         let Refusal::Line(line) = refusal else { return refusal.into() };
         let LineRefusal::NeedsApproval(proposal) = *line else { return Refusal::Line(line).into() };
-        let confinement = &self.parts.confinement;
-        let mut sandboxes: Vec<String> = Vec::new();
-        for asked in proposal.parts().iter().filter_map(|part| part.proposal()) {
-            let sandbox = confinement.describe_for(asked.rule());
-            if !sandboxes.contains(&sandbox) {
-                sandboxes.push(sandbox);
-            }
-        }
-        let sandbox = sandboxes.join("; ");
-        Stopped::Asks(Box::new(CallToApprove { proposal: Proposed::Line(proposal), terms, sandbox }))
+        let proposal = Proposed::Line(proposal);
+        let sandbox = self.parts.sandboxes_of(&proposal);
+        Stopped::Asks(Box::new(CallToApprove { proposal, terms, sandbox }))
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Form {
     pub of_command: Option<&'static str>,
     /// What its users should know, one line each.
     pub notes: &'static [&'static str],
+    /// How its own shell is switched off, so that commands go to the server.
+    pub own_shell: Option<&'static str>,
 }
 
 impl Client {
@@ -77,8 +79,41 @@ impl Client {
         self.names().1
     }
 
+    /// How its own shell is switched off; `None` if it has none, or if its documents name no way.
+    fn own_shell(self) -> Option<&'static str> {
+        Some(match self {
+            Self::ClaudeCode => {
+                "Its own shell stays beside the server: `\"permissions\": {\"deny\": [\"Bash\"]}` in `.claude/settings.json` switches it off, and \
+                 `allowexec setup claude-code --hook` has it ask."
+            }
+            Self::Codex => {
+                "Its own shell stays beside the server: `shell_tool = false` below `[features]` in config.toml switches it off, and \
+                 `allowexec setup codex --hook` has it ask."
+            }
+            Self::Copilot => {
+                "Its own shell stays beside the server: `copilot --deny-tool shell` switches it off, and `allowexec setup copilot --hook` \
+                 has it ask."
+            }
+            Self::Gemini => {
+                "Its own shell stays beside the server: `\"tools\": {\"exclude\": [\"run_shell_command\"]}` in its settings.json switches it off, \
+                 and `allowexec setup gemini --hook` has it ask."
+            }
+            Self::Opencode => {
+                "Its own shell stays beside the server: `\"permission\": {\"bash\": \"deny\"}` in opencode.json switches it off, and \
+                 `allowexec setup opencode --hook` has it ask."
+            }
+            Self::Cursor => "Its own shell stays beside the server: `allowexec setup cursor --hook` has it ask.",
+            Self::Vscode => {
+                "Its own terminal stays beside the server: take it out in the tool picker of the chat, or have it ask by \
+                 `allowexec setup vscode --hook`."
+            }
+            Self::ClaudeDesktop | Self::Zed => return None,
+        })
+    }
+
     pub(super) fn form(self) -> Form {
-        let form = |command, snippet, notes| Form { command, snippet, of_command: None, notes };
+        let own_shell = self.own_shell();
+        let form = |command, snippet, notes| Form { command, snippet, of_command: None, notes, own_shell };
         match self {
             Self::ClaudeCode => Form {
                 command: Some(Command::Words(&["claude", "mcp", "add", "allowexec", "--"])),
@@ -88,6 +123,7 @@ impl Client {
                      your directories.",
                 ),
                 notes: &[],
+                own_shell,
             },
             Self::ClaudeDesktop => form(
                 None,
@@ -195,6 +231,21 @@ impl ClientFiles {
             Client::Zed => below(&self.configuration, "zed/settings.json"),
         };
         // With one kind of separator, even on Windows.
+        file.map(|file| file.components().collect::<PathBuf>().display().to_string())
+    }
+
+    /// The file that a hook belongs in; `None` if no home directory is known.
+    pub(super) fn hook(&self, client: Client) -> Option<String> {
+        let below = |place: &Option<PathBuf>, part: &str| place.as_deref().map(|place| place.join(part));
+        let file = match client {
+            Client::ClaudeCode | Client::Vscode => Some(self.directory.join(".claude/settings.json")),
+            Client::Codex => below(&self.codex, "hooks.json"),
+            Client::Copilot => below(&self.home, ".copilot/hooks/allowexec.json"),
+            Client::Cursor => Some(self.directory.join(".cursor/hooks.json")),
+            Client::Gemini => below(&self.home, ".gemini/settings.json"),
+            Client::Opencode => below(&self.configuration, "opencode/plugin/allowexec.js"),
+            Client::ClaudeDesktop | Client::Zed => None,
+        };
         file.map(|file| file.components().collect::<PathBuf>().display().to_string())
     }
 

@@ -1,11 +1,13 @@
 //! `allowexec setup CLIENT`: what to do so that a client starts this server with the flags given. It edits no file.
 //!
 //! - `clients`: the clients, how each is told of a server, and where its file is on this system
+//! - `hook`: how an agent's own shell asks before it runs a line
 //! - `snippet`: commands, JSON and TOML, each with its own quoting
 //!
 //! Explanations are lines that begin with `# `, so that the rest can be given to a shell or appended to a file.
 
 mod clients;
+mod hook;
 mod snippet;
 
 use clients::Command;
@@ -26,6 +28,8 @@ use crate::text::escape;
 pub(in crate::cli) struct Options {
     /// Print the snippet for the file, even if the client has a command.
     pub snippet: bool,
+    /// Print how the agent's own shell asks, in place of how the server is added.
+    pub hook: bool,
     pub json: bool,
 }
 
@@ -50,6 +54,15 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
     let program = std::env::current_exe().map_err(|source| CliError::OwnProgram { source })?;
     let program = program.to_str().ok_or_else(|| CliError::OwnProgramName { name: program.display().to_string() })?;
     let server = Server { program: program.to_owned(), arguments: absolute_arguments(&config, flags, &surroundings)? };
+    if options.hook {
+        let hook::Hook { file, snippet, notes } = hook::hook(client, &server, &files, &config)?;
+        if options.json {
+            return print_json(&json!({"client": client.name(), "file": file, "snippet": snippet, "notes": notes}));
+        }
+        let file = file.as_deref().map_or_else(|| "its file of hooks".into(), escape);
+        let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
+        return print(&format!("# {}: add this to {file}.\n{snippet}\n{notes}", client.title()));
+    }
     let form = client.form();
     let command = form.command.and_then(|command| command_line(command, &server));
     let snippet = form.snippet.text(&server);
@@ -62,11 +75,11 @@ pub(super) fn run(client: Client, flags: &Flags, options: Options) -> Result<Out
             "format": form.snippet.format(),
             "snippet": snippet,
             "server": {"command": server.program, "args": server.arguments},
-            "notes": form.of_command.iter().chain(form.notes).collect::<Vec<_>>(),
+            "notes": form.of_command.iter().chain(form.notes).chain(form.own_shell.iter()).collect::<Vec<_>>(),
         }));
     }
     let command = command.filter(|_| !options.snippet);
-    let notes = form.of_command.iter().filter(|_| command.is_some()).chain(form.notes);
+    let notes = form.of_command.iter().filter(|_| command.is_some()).chain(form.notes).chain(form.own_shell.iter());
     let what = match &command {
         Some(command) => format!("# {}: run this.\n{command}\n", client.title()),
         None => {

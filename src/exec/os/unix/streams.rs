@@ -1,6 +1,6 @@
 //! The pipes to a command and from it, none of which its watch can be blocked by.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Stream {
     spool: Option<Arc<Spool>>,
     /// What was read last.
     piece: Vec<u8>,
+    /// The stream of the caller's that it leads to; `None` if it is read here.
+    own: Option<OwnedFd>,
 }
 
 /// Lets the pipe of a command that prints much hold more, so that it and its reader wait less often for each other.
@@ -42,11 +44,23 @@ impl Stream {
         // A command can open its end for reading too, and take back what poll(2) has promised here. Whoever read then
         // would wait beyond every deadline. The other end is another file description, and stays as programs expect it.
         rustix::io::ioctl_fionbio(&ours, true)?;
-        Ok((Self { pipe: Some(ours), capture, written: 0, name, spool, piece: Vec::new() }, theirs))
+        Ok((Self { pipe: Some(ours), capture, written: 0, name, spool, piece: Vec::new(), own: None }, theirs))
+    }
+
+    /// Leads to a stream of the caller's, so that nothing of it is read or kept.
+    pub fn own(name: StreamName, own: OwnedFd) -> io::Result<(Self, OwnedFd)> {
+        let theirs = own.try_clone()?;
+        let capture = Capture::new(1);
+        Ok((Self { pipe: None, capture, written: 0, name, spool: None, piece: Vec::new(), own: Some(own) }, theirs))
     }
 
     /// Reads what there is, and adds a text of the server's.
     pub fn say(&mut self, text: &[u8]) -> io::Result<()> {
+        if let Some(own) = &self.own {
+            // Nobody may read it any more, as with a shell's own messages.
+            drop(std::fs::File::from(own.try_clone()?).write_all(text));
+            return Ok(());
+        }
         // A pipe holds no more than this, and a command that goes on writing is not waited for.
         let most = self.written.saturating_add(4 * LARGE_PIECE as u64);
         let mut read = None;

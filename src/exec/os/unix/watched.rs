@@ -71,12 +71,30 @@ impl Watch {
     /// # Errors
     /// If there are no pipes.
     pub(crate) fn new(limits: Limits, told: Told) -> io::Result<(Self, [OwnedFd; 2])> {
-        let Told { started, heartbeat, spool } = told;
-        let (stdout, out) = Stream::new(StreamName::Stdout, limits.capture(), spool.clone())?;
-        let (stderr, err) = Stream::new(StreamName::Stderr, limits.capture(), spool)?;
-        let watch = Self {
+        let (stdout, out) = Stream::new(StreamName::Stdout, limits.capture(), told.spool.clone())?;
+        let (stderr, err) = Stream::new(StreamName::Stderr, limits.capture(), told.spool.clone())?;
+        Ok((Self::of([stdout, stderr], limits, told), [out, err]))
+    }
+
+    /// Passes through what commands write: the ends lead to these, for standard output and standard error.
+    ///
+    /// # Errors
+    /// If they can't be duplicated.
+    pub(crate) fn passing_through(
+        limits: Limits,
+        told: Told,
+        [stdout, stderr]: [OwnedFd; 2],
+    ) -> io::Result<(Self, [OwnedFd; 2])> {
+        let (stdout, out) = Stream::own(StreamName::Stdout, stdout)?;
+        let (stderr, err) = Stream::own(StreamName::Stderr, stderr)?;
+        Ok((Self::of([stdout, stderr], limits, told), [out, err]))
+    }
+
+    fn of(streams: [Stream; 2], limits: Limits, told: Told) -> Self {
+        let Told { started, heartbeat, spool: _ } = told;
+        Self {
             children: Vec::new(),
-            streams: [stdout, stderr],
+            streams,
             inputs: Vec::new(),
             phases: Phases::new(started, limits),
             beats: heartbeat.map(|heartbeat| Beats::new(heartbeat, started)),
@@ -85,8 +103,7 @@ impl Watch {
             killed: None,
             is_draining: false,
             end: None,
-        };
-        Ok((watch, [out, err]))
+        }
     }
 
     /// The end of a new pipe, from which a command reads these bytes and what the `feed` brings.

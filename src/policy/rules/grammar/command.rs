@@ -87,6 +87,13 @@ impl CommandRule {
         self.program.as_ref().unwrap_or(&self.name)
     }
 
+    /// Whether the words of a call are all that its decision rests on: it inserts none, and has no program, environment, sandbox
+    /// or limits of its own. Else another shell that runs the words does something else.
+    pub fn rests_on_words_alone(&self) -> bool {
+        let inserts = self.level.levels().iter().any(|level| !level.insert.is_empty());
+        !inserts && self.program.is_none() && self.has_no_settings()
+    }
+
     /// Whether its calls have the same sandbox, environment and limits as those of other commands.
     pub fn has_no_settings(&self) -> bool {
         self.level.levels().iter().all(|level| level.env == EnvRule::default())

@@ -1,0 +1,104 @@
+//! The agents whose shells can ask a hook, and which of their tools are shells.
+
+use super::verdict::Shell;
+
+/// An agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Agent {
+    ClaudeCode,
+    Vscode,
+    Codex,
+    Copilot,
+    Gemini,
+    Cursor,
+    Opencode,
+}
+
+/// What a tool does with a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// Runs the line in its argument `command`.
+    Command,
+    /// Starts or feeds a shell in another way.
+    Shell,
+    Other,
+}
+
+impl Agent {
+    pub const ALL: [Self; 7] =
+        [Self::ClaudeCode, Self::Vscode, Self::Codex, Self::Copilot, Self::Gemini, Self::Cursor, Self::Opencode];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Vscode => "vscode",
+            Self::Codex => "codex",
+            Self::Copilot => "copilot",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    /// The shell that it always uses; `None` if it is the user's.
+    pub fn shell(self) -> Option<Shell> {
+        match self {
+            Self::Copilot | Self::Gemini => Some(Shell::Bash),
+            Self::ClaudeCode | Self::Vscode | Self::Codex | Self::Cursor | Self::Opencode => None,
+        }
+    }
+
+    /// Whether it can ask a person if the hook says so.
+    pub fn can_ask(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::Vscode | Self::Copilot | Self::Cursor => true,
+            Self::Codex | Self::Gemini | Self::Opencode => false,
+        }
+    }
+
+    /// Whether it runs another command if the hook answers with one.
+    pub fn takes_rewriting(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::Vscode | Self::Codex | Self::Copilot | Self::Gemini | Self::Opencode => true,
+            Self::Cursor => false,
+        }
+    }
+
+    /// What a tool of this name does. Names are compared as they are, but any name of a PowerShell is a shell.
+    pub(super) fn tool(self, name: &str) -> Tool {
+        let (commands, shells): (&[&str], &[&str]) = match self {
+            Self::ClaudeCode => (&["Bash"], &["Monitor", "REPL"]),
+            Self::Vscode => (
+                &["Bash", "run_in_terminal", "runInTerminal"],
+                &[
+                    "send_to_terminal",
+                    "sendToTerminal",
+                    "runTerminalCommand",
+                    "create_and_run_task",
+                    "createAndRunTask",
+                    "run_task",
+                    "runTask",
+                ],
+            ),
+            Self::Codex => {
+                (&["Bash"], &["write_stdin", "exec_command", "shell", "shell_command", "local_shell", "unified_exec"])
+            }
+            Self::Copilot => (&["bash"], &["write_bash", "async_bash", "shell"]),
+            Self::Gemini => (&["run_shell_command"], &["write_to_shell", "send_to_shell", "ShellTool"]),
+            // Its event is for shells alone and names no tool.
+            Self::Cursor => (&[], &[]),
+            Self::Opencode => (&["bash"], &["shell", "pty", "pty_spawn", "pty_write"]),
+        };
+        let folded = name.to_ascii_lowercase();
+        let is_powershell = (folded.contains("powershell") || folded.contains("pwsh"))
+            && !["read", "stop", "list"].iter().any(|harmless| folded.starts_with(harmless));
+        if commands.contains(&name) {
+            Tool::Command
+        } else if is_powershell || shells.contains(&name) {
+            Tool::Shell
+        } else {
+            Tool::Other
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The decision on an event: that of `check` for its line, and what the agent's shell makes of it.
+
+use super::Options;
+use super::agent::Agent;
+use super::event::{Event, Kind};
+use super::gate::{Doubt, doubt};
+use super::rewriting::{Quoting, Rewriting};
+use super::verdict::{Shell, Unknown, Verdict};
+use crate::cli::run::grant;
+use crate::cli::stdio::with_causes;
+use crate::config::{Config, Flags, Surroundings, absolute_arguments};
+use crate::policy::Lines;
+use crate::server::{LineVerdict, Parts};
+
+/// Decides on the line of an event.
+///
+/// # Errors
+/// In words, why no decision could be made.
+pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Options) -> Result<Verdict, String> {
+    let here = Surroundings::of_this_process().map_err(|error| with_causes(&error))?;
+    let shell = options.shell.or(agent.shell());
+    let shell = shell.or_else(|| Some(Shell::of_path(here.variable("SHELL")?.as_ref()))).unwrap_or(Shell::Other);
+    // What replaces the line takes no variables as settings, so nothing is decided by them.
+    let here = if options.rewrites { here.without_settings() } else { here };
+    let mut config = Config::resolve(flags, here.clone()).map_err(|error| with_causes(&error))?;
+    if config.lines.value == Lines::Off {
+        config.lines.value = Lines::On;
+    }
+    let Some(directory) = event.cwd.as_ref().and_then(|cwd| cwd.to_str()) else {
+        return Ok(options.unknown.undescribed("the event does not say in which directory the line runs".to_owned()));
+    };
+    let rewriting = if options.rewrites { Some(rewriting(&config, flags, &here, shell)?) } else { None };
+    // Codex asks again about the command that replaced the line.
+    let own = rewriting.as_ref().filter(|_| event.kind == Kind::PermissionRequest);
+    let own = own.and_then(|rewriting| rewriting.line_of(&event.line));
+    let is_own = own.is_some();
+    let line = own.unwrap_or_else(|| event.line.clone());
+    let mut parts = Parts::new(&config);
+    parts.check_start().map_err(|error| error.to_string())?;
+    let decided = parts.decide_for_agent(&line, directory)?;
+    let verdict = match decided.verdict {
+        LineVerdict::Denied(reason) => return Ok(Verdict::Deny { reason }),
+        LineVerdict::Unreadable(why) => return Ok(options.unknown.unreadable(why)),
+        LineVerdict::Undescribed { why, asks } => return Ok(undescribed(options.unknown, why, asks)),
+        LineVerdict::Asks(reason) => Some(reason),
+        LineVerdict::Allowed => None,
+    };
+    let Some(rewriting) = rewriting.filter(|_| !is_own) else {
+        let doubt = if is_own { None } else { doubt(&line, shell, &decided.parts, (&config, directory.as_ref())) };
+        return Ok(match (doubt, verdict) {
+            (Some(Doubt::Unreadable(why)), _) => options.unknown.unreadable(why),
+            (Some(Doubt::Undescribed(why)), asks) => undescribed(options.unknown, why, asks.is_some()),
+            (None, Some(reason)) => Verdict::Ask { reason, rewritten: None },
+            (None, None) => Verdict::Allow { rewritten: None },
+        });
+    };
+    if event.kind == Kind::PermissionRequest {
+        // Nothing replaces the line here, and the shell would read it as it is.
+        return Ok(options.unknown.undescribed("only what the hook has put in place of a line runs".to_owned()));
+    }
+    match verdict {
+        None => {
+            let rewritten = rewriting.command(&line).map_err(|error| error.to_string())?;
+            Ok(Verdict::Allow { rewritten: Some(rewritten) })
+        }
+        Some(reason) if !agent.can_ask() => Ok(Verdict::Ask { reason, rewritten: None }),
+        Some(reason) => {
+            let directory = Surroundings { directory: directory.into(), ..here };
+            let name = grant::make(&directory, &line)?;
+            let granted = rewriting.granted(&name).map_err(|error| error.to_string())?;
+            let rewritten = granted.command(&line).map_err(|error| error.to_string())?;
+            Ok(Verdict::Ask { reason, rewritten: Some(rewritten) })
+        }
+    }
+}
+
+/// Nothing describes a part of the line; another part may have to be asked about.
+fn undescribed(unknown: Unknown, why: String, asks: bool) -> Verdict {
+    match (unknown, asks) {
+        (Unknown::Pass, true) => Verdict::Ask { reason: why, rewritten: None },
+        (unknown, _) => unknown.undescribed(why),
+    }
+}
+
+/// The command that replaces lines: this program with the settings of the hook.
+fn rewriting(config: &Config, flags: &Flags, here: &Surroundings, shell: Shell) -> Result<Rewriting, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("the path of this program can't be found: {error}"))?;
+    let program = program.to_str().ok_or("the path of this program is not UTF-8")?.to_owned();
+    let arguments = absolute_arguments(config, flags, here).map_err(|error| with_causes(&error))?;
+    let quoting = match shell {
+        Shell::Bash | Shell::Zsh | Shell::Sh => Quoting::Posix,
+        Shell::Other => Quoting::Hex,
+    };
+    let settings = ["--flags-only"].into_iter().chain(arguments.iter().map(String::as_str));
+    Rewriting::new(&program, settings, quoting).map_err(|error| error.to_string())
+}

@@ -1,0 +1,128 @@
+//! `allowexec hook AGENT`: decides for an agent's own shell. An event comes in, the agent's answer goes out, and nothing runs.
+//!
+//! Whatever goes wrong blocks, in the way that each agent understands: a hook that says nothing would let the line run.
+//!
+//! - `agent`: the agents, and which of their tools are shells
+//! - `json`: JSON without repeated keys; `event`: the command of an event
+//! - `verdict`: what can be decided; `answer`: that decision as each agent reads it
+//! - `rewriting`: the command that replaces an allowed line
+//!
+//! - `gate`: which allowed lines the agent's own shell reads as they were decided
+//! - `decide`: the decision on an event
+
+mod agent;
+mod answer;
+#[cfg(unix)]
+mod decide;
+mod event;
+#[cfg(unix)]
+mod gate;
+mod json;
+mod rewriting;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use self::answer::Answer;
+use self::event::{Event, Incoming};
+use self::verdict::Verdict;
+use super::Outcome;
+use super::error::CliError;
+use crate::config::Flags;
+
+pub(super) use self::agent::Agent;
+pub(super) use self::verdict::{Shell, Unknown};
+
+/// The largest event in bytes.
+const LARGEST: u64 = 1024 * 1024;
+
+/// How long an agent waits at most for an answer, with the event before it.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// The flags of the subcommand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Options {
+    pub unknown: Unknown,
+    /// The agent's shell, if the operator names it.
+    pub shell: Option<Shell>,
+    /// Whether an allowed line is replaced by one that `allowexec run` runs.
+    pub rewrites: bool,
+}
+
+/// Answers one event. Nothing that goes wrong lets the line run: no panic, no endless event, no slow file system.
+pub(super) fn run(agent: Agent, flags: &Flags, options: Options) -> Result<Outcome, CliError> {
+    let (answered, answer) = mpsc::channel();
+    let flags = flags.clone();
+    let work = move || {
+        let decide = |event: &Event| decide(agent, event, &flags, options);
+        // The process ends if nobody waits for it any more.
+        let _ = answered.send(respond(agent, io::stdin(), options.unknown, decide));
+    };
+    let thread = std::thread::Builder::new().name("hook".into()).spawn(work);
+    let answer = match (thread, answer.recv_timeout(LONGEST)) {
+        (Ok(_), Ok(answer)) => answer,
+        (Ok(_), Err(mpsc::RecvTimeoutError::Timeout)) => {
+            Answer::block(agent, "no whole event came, or no decision was made, within 2 seconds")
+        }
+        (Ok(_), Err(mpsc::RecvTimeoutError::Disconnected)) => Answer::block(agent, "the decision failed"),
+        (Err(error), _) => Answer::block(agent, &format!("there is no thread to decide on: {error}")),
+    };
+    Ok(print(&answer))
+}
+
+#[cfg(unix)]
+use decide::decide;
+
+/// Blocks: lines are not decided on other systems.
+#[cfg(not(unix))]
+fn decide(_: Agent, _: &Event, _: &Flags, _: Options) -> Result<Verdict, String> {
+    Err("lines are not decided on this system".to_owned())
+}
+
+/// Prints an answer; what can't be printed blocks.
+fn print(answer: &Answer) -> Outcome {
+    let printed = answer.output.as_ref().map_or(Ok(()), |output| {
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{output}").and_then(|()| stdout.flush())
+    });
+    if let Some(error) = &answer.error {
+        // The status blocks, also where nobody reads the reason.
+        let _ = writeln!(io::stderr(), "{error}");
+    }
+    Outcome::Status(i32::from(if printed.is_ok() { answer.status } else { answer::BLOCKS }))
+}
+
+/// Reads one event, has `decide` decide on its command, and makes the agent's answer.
+///
+/// A tool that starts or feeds a shell in another way than by a command line is answered as a line that can't be read.
+pub(super) fn respond(
+    agent: Agent,
+    input: impl Read,
+    unknown: Unknown,
+    decide: impl FnOnce(&Event) -> Result<Verdict, String>,
+) -> Answer {
+    let mut bytes = Vec::new();
+    if let Err(error) = input.take(LARGEST + 1).read_to_end(&mut bytes) {
+        return Answer::block(agent, &format!("the event can't be read: {error}"));
+    }
+    if bytes.len() as u64 > LARGEST {
+        return Answer::block(agent, &format!("the event has more than {LARGEST} bytes"));
+    }
+    match Event::read(agent, &bytes) {
+        Err(error) => Answer::block(agent, &error.to_string()),
+        Ok(Incoming::NoCommand) => Answer::none(agent),
+        Ok(Incoming::Shell { tool, kind }) => {
+            let reason =
+                format!("the tool `{}` starts or feeds a shell, and what it runs can't be read", tool.escape_debug());
+            Answer::new(agent, kind, None, unknown.unreadable(reason))
+        }
+        Ok(Incoming::Command(event)) => match decide(&event) {
+            Ok(verdict) => Answer::new(agent, event.kind, Some(&event), verdict),
+            Err(why) => Answer::block(agent, &why),
+        },
+    }
+}

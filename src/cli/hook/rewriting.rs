@@ -1,0 +1,188 @@
+//! The command that replaces an allowed line: `'/abs/allowexec' run 'every setting' … -- 'LINE'`.
+//!
+//! The agent's shell reads it, so each word is quoted so that it has one reading. In bash, zsh and sh (also with zsh's `RC_QUOTES`)
+//! that is single quotes, with `'\''` for a quote. For any other shell the line is written in hexadecimal digits, and every other
+//! word must be one that no shell changes.
+
+use std::fmt::Write;
+
+use thiserror::Error;
+
+/// The longest command in bytes. Linux passes no argument of more than 128 KiB, and the shell gets the command as one.
+const LONGEST: usize = 100_000;
+
+/// The shell that reads the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Quoting {
+    /// bash, zsh or sh.
+    Posix,
+    /// Any other.
+    Hex,
+}
+
+/// All of a rewritten command but the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct Rewriting {
+    /// Up to the line.
+    head: String,
+    quoting: Quoting,
+}
+
+/// Why a line can't be rewritten.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(in crate::cli) enum RewritingError {
+    /// A word that some shell reads as something else.
+    #[error(
+        "`{word}` can't be written for every shell; use bash, zsh or sh, or a word of letters, digits and `_./:=,+-`"
+    )]
+    Word {
+        /// The word.
+        word: String,
+    },
+    /// No argument can hold it.
+    #[error("a NUL character can't be a part of a command")]
+    Nul,
+    /// It is too long.
+    #[error("the command that replaces the line is too long: {length} of at most {LONGEST} bytes")]
+    Long {
+        /// Its length.
+        length: usize,
+    },
+}
+
+impl Rewriting {
+    /// Takes the absolute path of this program and its settings.
+    ///
+    /// # Errors
+    /// If a word can't be quoted.
+    pub fn new<'w>(
+        program: &str,
+        settings: impl IntoIterator<Item = &'w str>,
+        quoting: Quoting,
+    ) -> Result<Self, RewritingError> {
+        let mut head = word(program, quoting)?;
+        head.push_str(" run");
+        for setting in settings {
+            head.push(' ');
+            head.push_str(&word(setting, quoting)?);
+        }
+        head.push_str(match quoting {
+            Quoting::Posix => " -- ",
+            Quoting::Hex => " --line-hex ",
+        });
+        Ok(Self { head, quoting })
+    }
+
+    /// The same with a grant.
+    ///
+    /// # Errors
+    /// If its name can't be quoted.
+    pub fn granted(&self, name: &str) -> Result<Self, RewritingError> {
+        let before = match self.quoting {
+            Quoting::Posix => " -- ",
+            Quoting::Hex => " --line-hex ",
+        };
+        let head = self.head.strip_suffix(before).unwrap_or(&self.head);
+        let head = format!("{head} {} {}{before}", word("--grant", self.quoting)?, word(name, self.quoting)?);
+        Ok(Self { head, quoting: self.quoting })
+    }
+
+    /// The command that runs a line.
+    ///
+    /// # Errors
+    /// If it would be too long, or the line holds NUL.
+    pub fn command(&self, line: &str) -> Result<String, RewritingError> {
+        if line.contains('\0') {
+            return Err(RewritingError::Nul);
+        }
+        let mut command = self.head.clone();
+        match self.quoting {
+            Quoting::Posix => command.push_str(&single_quoted(line)),
+            Quoting::Hex => {
+                for byte in line.bytes() {
+                    write!(command, "{byte:02x}").ok();
+                }
+            }
+        }
+        if command.len() > LONGEST { Err(RewritingError::Long { length: command.len() }) } else { Ok(command) }
+    }
+
+    /// The line that a command runs; `None` if this rewriting has not made the command, byte for byte.
+    pub fn line_of(&self, command: &str) -> Option<String> {
+        let rest = command.strip_prefix(&self.head)?;
+        let line = match self.quoting {
+            Quoting::Posix => rest.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'"),
+            Quoting::Hex => {
+                let digits: Vec<&str> =
+                    (0..rest.len()).step_by(2).map(|at| rest.get(at..at + 2)).collect::<Option<_>>()?;
+                let bytes =
+                    digits.into_iter().map(|digits| u8::from_str_radix(digits, 16).ok()).collect::<Option<_>>()?;
+                String::from_utf8(bytes).ok()?
+            }
+        };
+        // Other spellings of the same words are not its own.
+        (self.command(&line).ok()? == command).then_some(line)
+    }
+}
+
+fn word(word: &str, quoting: Quoting) -> Result<String, RewritingError> {
+    if word.contains('\0') {
+        return Err(RewritingError::Nul);
+    }
+    match quoting {
+        Quoting::Posix => Ok(single_quoted(word)),
+        Quoting::Hex => {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-".contains(c);
+            let is_safe = !word.is_empty() && word.chars().all(is_plain);
+            if is_safe {
+                Ok(word.to_owned())
+            } else {
+                Err(RewritingError::Word { word: word.escape_debug().to_string() })
+            }
+        }
+    }
+}
+
+/// The text in single quotes, within which a shell changes nothing.
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_that_is_here_reads_a_quoted_line_as_that_one_word() {
+        let lines = [
+            "",
+            "'",
+            "''",
+            "a'b",
+            "'a'",
+            "\\",
+            "\\'",
+            "!x",
+            "$(id) `id` $HOME ~ * {a,b} #",
+            "a\nb\n",
+            "=ls",
+            "\u{e9}\t\"",
+            "'''\\'''",
+        ];
+        let shells = [("sh", ""), ("bash", ""), ("dash", ""), ("zsh", ""), ("zsh", "setopt rcquotes\n")];
+        let mut tried = 0;
+        for (shell, options) in shells.into_iter().filter(|(shell, _)| Path::new("/bin").join(shell).exists()) {
+            for line in lines {
+                let script = format!("{options}printf '<%s>' {} {}", single_quoted(line), single_quoted(line));
+                let output = Command::new(Path::new("/bin").join(shell)).args(["-c", &script]).output().unwrap();
+                assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("<{line}><{line}>"), "{shell} {options}");
+            }
+            tried += 1;
+        }
+        assert!(tried > 0, "no shell is in /bin");
+    }
+}

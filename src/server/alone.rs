@@ -1,0 +1,377 @@
+//! A command or a line of a person or a script, without a client: decided and recorded as a call, with the standard streams of this
+//! process.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
+use super::audit_records::{decided_record, part_ended, part_record};
+use super::auditor::Auditor;
+use super::deadlines::Since;
+use super::event::{CallEnded, EndOfCommand, HowEnded};
+use super::examine::Asked;
+use super::parts::Parts;
+use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
+use crate::exec::{
+    End, ExecError, Invocation, Limits, OnStart, Orphans, Output, Processes, StopSignal, Streams, own_children,
+};
+use crate::jsonrpc::RequestId;
+use crate::lines::Pipeline;
+use crate::policy::line::{
+    DecidedStage, LineProposal, LineRefusal, PartDecision, PartOutcome, PlannedLine, Position, Proposed, ReadLine,
+    RequestedLine, Turn,
+};
+use crate::policy::{
+    AllowedCommand, Approved, CommandLine, CommandLineError, Lines, Proposal, Refusal, Requested, bounded,
+};
+
+/// The number of the one call, and the name of its tool in the audit log.
+const CALL: u64 = 1;
+const TOOL: &str = "run";
+/// The timeout of a run that is given none: a hundred years.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// The time that processes which left the tree of their command have to end.
+const LAST_LOOK: Duration = Duration::from_millis(600);
+
+/// The surroundings of a run.
+pub(crate) struct Alone<'a> {
+    /// The directory that it runs in.
+    pub directory: String,
+    /// Where the signal arrives that ends it.
+    pub stop: StopSignal,
+    /// Its timeout, if the operator names one.
+    pub timeout: Option<Duration>,
+    /// The standard input, for the command that a call's `input` would go to.
+    pub stdin: Option<OwnedFd>,
+    /// Standard output and standard error.
+    pub output: [OwnedFd; 2],
+    /// Who is asked.
+    pub channel: Channel,
+    /// Asks a person to approve the call that this text shows; `None` shows that it can't be shown in full.
+    pub ask: &'a mut dyn FnMut(Option<&str>) -> Answer,
+    /// Hears of the process that reads the standard input.
+    pub reads: Option<Box<dyn Fn(u32) + Send + Sync>>,
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) enum RunEnded {
+    /// It ran, and ended so.
+    Ran(End),
+    /// It did not run, or not to its end, and why.
+    Refused(String),
+    /// There is no such program, or it can't be executed.
+    NotFound(String),
+}
+
+/// The decision before anything runs.
+enum Plan {
+    Command(Box<AllowedCommand>),
+    Line(Box<PlannedLine>),
+}
+
+/// Why nothing runs.
+enum Stopped {
+    Refused(RunEnded),
+    Asks(Proposed),
+}
+
+impl Parts {
+    /// Runs it to its end, and blocks until then.
+    pub(crate) fn run_alone(mut self, asked: &Asked, mut alone: Alone<'_>) -> RunEnded {
+        let auditor = Auditor::new(self.audit.take());
+        if let Some(error) = auditor.broken() {
+            return RunEnded::Refused(error.to_string());
+        }
+        let auditor = Arc::new(Mutex::new(auditor));
+        let mut started = Since::now();
+        let ended = self.plan_alone(asked, &mut alone, &auditor).map(|plan| {
+            started = Since::now();
+            self.run_plan(plan, alone, &auditor)
+        });
+        let mut auditor = lock(&auditor);
+        if let Ok(ended) = &ended {
+            let how = match ended {
+                RunEnded::Ran(end) => HowEnded::Ran { end: *end, elapsed: started.elapsed(), hint: None },
+                RunEnded::Refused(why) | RunEnded::NotFound(why) => HowEnded::Failed(why.clone()),
+            };
+            let facts = auditor.is_on().then(|| Box::new(EndOfCommand::default()));
+            auditor.ended(&CallEnded { key: CALL, result: Vec::new(), how, shell: None, facts });
+        }
+        auditor.end();
+        ended.unwrap_or_else(|refused| refused)
+    }
+
+    /// Decides on all of it; asks a person where a rule says so, and decides again.
+    fn plan_alone(&self, asked: &Asked, alone: &mut Alone<'_>, auditor: &Mutex<Auditor>) -> Result<Plan, RunEnded> {
+        let proposal = match self.decide_alone(asked, &alone.directory, None, auditor) {
+            Ok(plan) => return Ok(plan),
+            Err(Stopped::Refused(refused)) => return Err(refused),
+            Err(Stopped::Asks(proposal)) => proposal,
+        };
+        let terms =
+            Terms { tool: TOOL.to_owned(), input: None, timeout: None, is_background: false, is_in_shell: false };
+        let call = CallToApprove { sandbox: self.sandboxes_of(&proposal), proposal, terms };
+        let (channel, of) = (alone.channel, AnswerOf::OneCall);
+        lock(auditor).record(|| call.to_record(CALL, channel, of));
+        let since = Since::now();
+        let answer = (alone.ask)(call.text(of).as_deref());
+        lock(auditor).record(|| answer.to_record(CALL, channel, since.elapsed()));
+        match answer {
+            Answer::Once => {}
+            Answer::Failed(why) => return Err(RunEnded::Refused(why)),
+            _ => return Err(RunEnded::Refused("it was not approved, so it was not run".to_owned())),
+        }
+        match self.decide_alone(asked, &alone.directory, Some(&call.proposal), auditor) {
+            Ok(plan) => Ok(plan),
+            Err(Stopped::Refused(refused)) => Err(refused),
+            Err(Stopped::Asks(_)) => {
+                Err(RunEnded::Refused("it is not what it was when it was approved, so it was not run".to_owned()))
+            }
+        }
+    }
+
+    /// How the commands that a person is asked about would be confined.
+    pub(super) fn sandboxes_of(&self, proposal: &Proposed) -> String {
+        let rules: Vec<_> = match proposal {
+            Proposed::Command(proposal) => vec![proposal.rule()],
+            Proposed::Line(line) => {
+                line.parts().iter().filter_map(|part| part.proposal()).map(Proposal::rule).collect()
+            }
+        };
+        let mut sandboxes: Vec<String> = Vec::new();
+        for rule in rules {
+            let sandbox = self.confinement.describe_for(rule);
+            if !sandboxes.contains(&sandbox) {
+                sandboxes.push(sandbox);
+            }
+        }
+        sandboxes.join("; ")
+    }
+
+    fn decide_alone(
+        &self,
+        asked: &Asked,
+        directory: &str,
+        approved: Option<&Proposed>,
+        auditor: &Mutex<Auditor>,
+    ) -> Result<Plan, Stopped> {
+        let command = match asked {
+            Asked::Words(first, arguments) => CommandLine::from_process(first.clone(), arguments.clone()),
+            Asked::Line(text) if self.policy.lines() == Lines::Off => CommandLine::parse(text),
+            Asked::Line(text) => match self.policy.read_line(text) {
+                Ok(ReadLine::Command(command)) => Ok(command),
+                Ok(ReadLine::Line(line)) => {
+                    let approved = approved.and_then(Proposed::line);
+                    return self.decide_line_alone((line, text, directory), approved, auditor);
+                }
+                Err(error) => Err(error),
+            },
+        };
+        self.decide_command_alone((command, directory), approved.and_then(Proposed::command), auditor)
+    }
+
+    fn decide_command_alone(
+        &self,
+        (command, directory): (Result<CommandLine, CommandLineError>, &str),
+        approved: Option<&Proposal>,
+        auditor: &Mutex<Auditor>,
+    ) -> Result<Plan, Stopped> {
+        let approved = Approved { now: approved, before: &[] };
+        let requested = Requested { command, cwd: Some(directory), has_input: false, approved };
+        let decision = self.policy.evaluate(self.policy.directories(), requested);
+        let (explanation, outcome) = (decision.explanation, decision.outcome);
+        let recorded = lock(auditor).decided(|| {
+            let argv = match &outcome {
+                Ok(command) => Some(command.words()),
+                Err(Refusal::NeedsApproval(proposal)) => Some(proposal.words()),
+                Err(_) => None,
+            };
+            let argv = argv.map(|words| (words, explanation.secrets.as_slice()));
+            decided_record((CALL, &id(), TOOL), &explanation, argv, outcome.as_ref().err())
+        });
+        recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
+        match outcome {
+            Ok(command) => Ok(Plan::Command(Box::new(command))),
+            Err(Refusal::NeedsApproval(proposal)) => Err(Stopped::Asks(Proposed::Command(proposal))),
+            Err(refusal @ Refusal::ProgramNotFound { .. }) => {
+                Err(Stopped::Refused(RunEnded::NotFound(refusal.to_string())))
+            }
+            Err(refusal) => Err(Stopped::Refused(RunEnded::Refused(refusal.to_string()))),
+        }
+    }
+
+    fn decide_line_alone(
+        &self,
+        (line, text, directory): (crate::lines::Line, &str, &str),
+        approved: Option<&LineProposal>,
+        auditor: &Mutex<Auditor>,
+    ) -> Result<Plan, Stopped> {
+        let requested = RequestedLine { line, text, cwd: Some(directory), has_input: false, approved, before: &[] };
+        let decision = self.policy.plan(self.policy.directories(), requested);
+        let id = id();
+        let of_part = |part: &PartDecision| part_record((CALL, &id, TOOL), part, None);
+        let records = decision.parts.iter().filter_map(of_part).collect();
+        let recorded = lock(auditor).decided_parts(records);
+        recorded.map_err(|why| Stopped::Refused(RunEnded::Refused(why.to_string())))?;
+        match decision.outcome {
+            Ok(planned) => Ok(Plan::Line(Box::new(planned))),
+            Err(LineRefusal::NeedsApproval(proposal)) => Err(Stopped::Asks(Proposed::Line(proposal))),
+            Err(refusal) => Err(Stopped::Refused(RunEnded::Refused(refusal.to_string()))),
+        }
+    }
+
+    /// Runs what was decided on a thread of its own: one that confines itself stays confined.
+    fn run_plan(&self, plan: Plan, alone: Alone<'_>, auditor: &Arc<Mutex<Auditor>>) -> RunEnded {
+        let Alone { stop, timeout, stdin, output, reads, directory: _, ask: _, channel: _ } = alone;
+        let Some(processes) = self.executor.as_processes() else {
+            return RunEnded::Refused(ExecError::NoLines.to_string());
+        };
+        lock(auditor).begins(CALL);
+        let ended = std::thread::scope(|scope| {
+            let run = || {
+                own_children();
+                match plan {
+                    Plan::Command(command) => {
+                        self.run_command(*command, (stop, timeout, (stdin, output), reads), auditor)
+                    }
+                    Plan::Line(planned) => {
+                        self.run_planned(processes, &planned, (stop, timeout, (stdin, output), reads), auditor)
+                    }
+                }
+            };
+            scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        // What has left the tree of its command has become a child of this process.
+        Orphans::new(|_| ()).end_all(LAST_LOOK);
+        ended
+    }
+
+    fn run_command(&self, command: AllowedCommand, how: How, auditor: &Arc<Mutex<Auditor>>) -> RunEnded {
+        let (stop, timeout, (stdin, output), reads) = how;
+        let stdin = stdin.filter(|_| command.takes_input());
+        let own = command.rule().and_then(|rule| self.executor.for_rule(rule));
+        let executor = own.as_ref().unwrap_or(&self.executor);
+        let Some(processes) = executor.as_processes() else {
+            return RunEnded::Refused(ExecError::NoLines.to_string());
+        };
+        let limits = Limits { timeout: command.timeout(timeout, FOREVER), ..self.limits };
+        let on_start = started(auditor, None, reads.map(Arc::from).filter(|_| stdin.is_some()));
+        let invocation = Invocation {
+            command,
+            input: None,
+            limits,
+            stop,
+            heartbeat: None,
+            spool: None,
+            feed: None,
+            on_start: Some(on_start),
+        };
+        match processes.run_with(invocation, Streams::Own { stdin, output }) {
+            Ok(Output { end, .. }) => RunEnded::Ran(end),
+            Err(
+                error
+                @ (ExecError::Spawn { .. } | ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. }),
+            ) => RunEnded::NotFound(error.to_string()),
+            Err(error) => RunEnded::Refused(error.to_string()),
+        }
+    }
+
+    fn run_planned(
+        &self,
+        processes: &Processes,
+        planned: &PlannedLine,
+        how: How,
+        auditor: &Arc<Mutex<Auditor>>,
+    ) -> RunEnded {
+        let (stop, timeout, (stdin, output), reads) = how;
+        let limits = Limits { timeout: bounded(timeout, planned.timeout(), FOREVER), ..self.limits };
+        let reader = planned.first_program();
+        let line = Arc::clone(planned.line());
+        let observes =
+            Heard { auditor: Arc::clone(auditor), reader, reads: reads.map(Arc::from).filter(|_| stdin.is_some()) };
+        let invocation = LineInvocation {
+            line: &line,
+            begin: planned.begin(),
+            reader,
+            input: None,
+            limits,
+            stop,
+            heartbeat: None,
+            spool: None,
+            decides: &mut AtTurn { parts: self, planned, auditor },
+            observes: &observes,
+        };
+        match processes.run_line_with(invocation, Streams::Own { stdin, output }) {
+            Ok(LineOutput { error: Some(error), .. }) => RunEnded::Refused(error.to_string()),
+            Ok(LineOutput { output, .. }) => RunEnded::Ran(output.end),
+            Err(error) => RunEnded::Refused(error.to_string()),
+        }
+    }
+}
+
+/// The stop signal, the timeout, the streams, and who hears of the process that reads.
+type How = (StopSignal, Option<Duration>, (Option<OwnedFd>, [OwnedFd; 2]), Option<Box<dyn Fn(u32) + Send + Sync>>);
+
+/// Hears of the process that reads the standard input.
+type Reads = Option<Arc<dyn Fn(u32) + Send + Sync>>;
+
+fn lock(auditor: &Mutex<Auditor>) -> MutexGuard<'_, Auditor> {
+    auditor.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn id() -> RequestId {
+    RequestId::from(CALL)
+}
+
+/// Records a start, and tells of the process.
+fn started(auditor: &Arc<Mutex<Auditor>>, part: Option<usize>, reads: Reads) -> OnStart {
+    let auditor = Arc::clone(auditor);
+    OnStart(Box::new(move |started| {
+        lock(&auditor).started(CALL, part, &started);
+        if let (Some(reads), Some(pid)) = (reads, started.pid) {
+            reads(pid);
+        }
+    }))
+}
+
+/// Decides on pipelines at their turns, and records it.
+struct AtTurn<'a> {
+    parts: &'a Parts,
+    planned: &'a PlannedLine,
+    auditor: &'a Mutex<Auditor>,
+}
+
+impl Decides for AtTurn<'_> {
+    fn decide(&mut self, pipeline: &Pipeline, at: &Position) -> Result<Vec<DecidedStage>, LineError> {
+        let policy = &self.parts.policy;
+        let Turn { parts, outcome } = self.planned.pipeline(policy, policy.directories(), pipeline, at);
+        let is_new =
+            |part: &&PartDecision| self.planned.was_undecided(part) || matches!(part.outcome, PartOutcome::Refused(_));
+        let id = id();
+        let of_part = |part| part_record((CALL, &id, TOOL), part, None);
+        let records = parts.iter().filter(is_new).filter_map(of_part).collect();
+        let recorded = lock(self.auditor).decided_parts(records);
+        recorded.map_err(|why| LineError::NotRecorded { why: why.to_string() })?;
+        outcome.map_err(LineError::Refused)
+    }
+}
+
+/// Records the processes of a line.
+struct Heard {
+    auditor: Arc<Mutex<Auditor>>,
+    reader: Option<usize>,
+    reads: Reads,
+}
+
+impl Observes for Heard {
+    fn on_start(&self, part: usize) -> Option<OnStart> {
+        let reads = self.reads.clone().filter(|_| self.reader == Some(part));
+        Some(started(&self.auditor, Some(part), reads))
+    }
+
+    fn ended(&self, part: usize, end: End) {
+        lock(&self.auditor).record(|| part_ended(CALL, part, end));
+    }
+}

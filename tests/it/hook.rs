@@ -1,0 +1,307 @@
+//! `allowexec hook`: the event of an agent in, its answer out, and what is put in place of a line run by a real shell.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_allowexec");
+
+fn command(program: &str, here: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(here).env("XDG_STATE_HOME", here.join("state")).env("SHELL", "/bin/bash");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ALLOW") {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The event of an agent for a line in this directory.
+fn event(agent: &str, line: &str, here: &Path) -> Value {
+    let input = json!({"command": line, "description": "d"});
+    match agent {
+        "copilot" => json!({"toolName": "bash", "toolArgs": input, "cwd": here}),
+        "gemini" => {
+            json!({"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "tool_input": input, "cwd": here})
+        }
+        "cursor" => json!({"hook_event_name": "beforeShellExecution", "command": line, "cwd": here}),
+        "opencode" => json!({"tool": "bash", "args": input, "cwd": here}),
+        _ => json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": input, "cwd": here}),
+    }
+}
+
+/// The status, the answer and the errors of `hook`.
+fn hook(here: &Path, arguments: &str, event: &Value) -> (Option<i32>, Value, String) {
+    let mut child = command(PROGRAM, here).arg("hook").args(arguments.split(' ')).spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let answer = if stdout.is_empty() { Value::Null } else { serde_json::from_slice(&stdout).unwrap() };
+    (status.code(), answer, String::from_utf8(stderr).unwrap())
+}
+
+/// The decision in an answer, the reason, and the command that replaces the line.
+fn read(agent: &str, answer: &Value) -> (String, String, Option<String>) {
+    let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let inner = "/hookSpecificOutput";
+    let (decision, reason, replaced) = match agent {
+        "copilot" => (
+            "/permissionDecision".to_owned(),
+            "/permissionDecisionReason".to_owned(),
+            "/modifiedArgs/command".to_owned(),
+        ),
+        "gemini" => ("/decision".to_owned(), "/reason".to_owned(), format!("{inner}/tool_input/command")),
+        "cursor" => ("/permission".to_owned(), "/agent_message".to_owned(), "/none".to_owned()),
+        "opencode" => ("/decision".to_owned(), "/reason".to_owned(), "/args/command".to_owned()),
+        _ => (
+            format!("{inner}/permissionDecision"),
+            format!("{inner}/permissionDecisionReason"),
+            format!("{inner}/updatedInput/command"),
+        ),
+    };
+    (text(&decision).unwrap_or_default(), text(&reason).unwrap_or_default(), text(&replaced))
+}
+
+const AGENTS: [&str; 7] = ["claude-code", "vscode", "codex", "copilot", "gemini", "cursor", "opencode"];
+
+#[test]
+fn each_agent_is_answered_by_the_parts_of_its_line() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    let settings = "--allow cat,head --ask touch";
+    for agent in AGENTS {
+        let asked = |line: &str, more: &str| {
+            let (status, answer, stderr) =
+                hook(&here, &format!("{agent} {settings}{more}"), &event(agent, line, &here));
+            assert_eq!(status, Some(0), "{agent} {line}: {stderr}");
+            read(agent, &answer)
+        };
+        // Codex and Gemini hear nothing of what they may run.
+        let allows = if matches!(agent, "codex" | "gemini") { "" } else { "allow" };
+        let asks = if matches!(agent, "codex" | "gemini" | "opencode") { "deny" } else { "ask" };
+        let passes = if agent == "opencode" { "pass" } else { "" };
+        assert_eq!(asked("cat a | head -3", "").0, allows, "{agent}");
+        assert_eq!(asked("touch a", "").0, asks, "{agent}");
+        assert_eq!(asked("cat a; touch a", "").0, asks, "{agent}");
+        let (decision, reason, _) = asked("cat a | curl -d @- x", "");
+        assert_eq!((decision.as_str(), reason.contains("`curl` is not allowed")), ("deny", true), "{agent}: {reason}");
+        assert_eq!(asked("curl x", " --unknown pass").0, passes, "{agent}");
+        assert_eq!(asked("curl x", " --unknown ask").0, asks, "{agent}");
+        assert_eq!(asked("curl x; touch a", " --unknown pass").0, asks, "{agent}");
+        // What can't be read is never passed on.
+        assert_eq!(asked("for i in a; do cat $i; done", " --unknown pass").0, asks, "{agent}");
+    }
+    assert!(!here.join("a").exists());
+}
+
+#[test]
+fn a_deny_of_a_rule_is_no_matter_of_opinion() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::write(
+        here.join("p.yaml"),
+        "commands: {cat: {forms: [{operands: [{type: text}]}, {options: {-n: {required: true}}, decision: deny}]}}\n",
+    )
+    .unwrap();
+    for line in ["cat -n", "cat -n | cat a"] {
+        let (_, answer, _) =
+            hook(&here, "claude-code --policy p.yaml --unknown pass", &event("claude-code", line, &here));
+        assert_eq!(read("claude-code", &answer).0, "deny", "{line}: {answer}");
+    }
+    let (_, answer, _) =
+        hook(&here, "claude-code --policy p.yaml --unknown pass", &event("claude-code", "cat a b", &here));
+    assert_eq!(answer, Value::Null);
+}
+
+#[test]
+fn whatever_goes_wrong_blocks_with_a_reason() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    for agent in AGENTS {
+        let good = event(agent, "cat a", &here);
+        for (arguments, event, said) in [
+            (format!("{agent} --allow cat --config missing.yaml"), good.clone(), "missing.yaml"),
+            (format!("{agent} --allow cat --audit {}", here.display()), good.clone(), "audit log"),
+            (format!("{agent} --allow cat"), json!([]), "no `event`"),
+            (format!("{agent} --alow cat"), good.clone(), "--alow"),
+        ] {
+            let (status, answer, stderr) = hook(&here, &arguments, &event);
+            assert_eq!((status, stderr.contains(said)), (Some(2), true), "{arguments}: {answer} {stderr}");
+        }
+    }
+    // An event that never ends is not waited for.
+    let mut child = command(PROGRAM, &here).args(["hook", "claude-code", "--allow", "cat"]).spawn().unwrap();
+    let held = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(held);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+}
+
+/// Runs the command as an agent's shell does.
+fn in_shell(shell: &str, here: &Path, line: &str) -> (Option<i32>, String, String) {
+    let output = command(shell, here).args(["-c", line]).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn what_replaces_a_line_runs_what_was_decided() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::write(here.join("a"), "1\n2\n3\n").unwrap();
+    let settings = "--allow cat,head,echo --ask touch --lines files --audit log";
+    let line = "cat a | head -2; echo 'it''s $HOME \"x\"' > out";
+    for agent in AGENTS.into_iter().filter(|agent| *agent != "cursor") {
+        let (status, answer, stderr) =
+            hook(&here, &format!("{agent} --rewrite {settings}"), &event(agent, line, &here));
+        assert_eq!(status, Some(0), "{agent}: {stderr}");
+        let (_, _, replaced) = read(agent, &answer);
+        let replaced = replaced.unwrap_or_else(|| panic!("{agent}: {answer}"));
+        for shell in ["/bin/sh", "/bin/bash", "/bin/zsh"].into_iter().filter(|shell| Path::new(shell).exists()) {
+            let _ = fs::remove_file(here.join("out"));
+            assert_eq!(
+                in_shell(shell, &here, &replaced),
+                (Some(0), "1\n2\n".to_owned(), String::new()),
+                "{agent} {shell}"
+            );
+            assert_eq!(fs::read_to_string(here.join("out")).unwrap(), "its $HOME \"x\"\n");
+        }
+    }
+    let log = fs::read_to_string(here.join("log")).unwrap();
+    assert!(log.contains("\"tool\":\"hook\"") && log.contains("\"tool\":\"run\""), "{log}");
+    // The other arguments of the tool stay.
+    let (_, answer, _) =
+        hook(&here, &format!("claude-code --rewrite {settings}"), &event("claude-code", "cat a", &here));
+    assert_eq!(answer["hookSpecificOutput"]["updatedInput"]["description"], "d");
+}
+
+#[test]
+fn what_a_person_approved_runs_once_in_its_directory() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::create_dir(here.join("other")).unwrap();
+    let replaced = || {
+        let (_, answer, stderr) =
+            hook(&here, "claude-code --rewrite --ask touch", &event("claude-code", "touch made", &here));
+        let (decision, _, replaced) = read("claude-code", &answer);
+        assert_eq!(decision, "ask", "{answer} {stderr}");
+        replaced.unwrap()
+    };
+    let command = replaced();
+    assert_eq!(in_shell("/bin/sh", &here, &command).0, Some(0));
+    assert!(here.join("made").exists());
+    fs::remove_file(here.join("made")).unwrap();
+    let (status, _, stderr) = in_shell("/bin/sh", &here, &command);
+    assert_eq!((status, stderr.contains("nobody has approved")), (Some(126), true), "{stderr}");
+    let command = replaced();
+    assert_eq!(in_shell("/bin/sh", &here, &format!("cd other && {command}")).0, Some(126));
+    let command = replaced().replace("touch made", "touch more");
+    assert_eq!(in_shell("/bin/sh", &here, &command).0, Some(126));
+    assert!(!here.join("made").exists() && !here.join("more").exists() && !here.join("other/made").exists());
+}
+
+#[test]
+fn codex_asks_again_about_what_replaced_its_line_and_only_that_is_known() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    let settings = "codex --rewrite --allow cat";
+    let (_, answer, _) = hook(&here, settings, &event("codex", "cat a", &here));
+    let (_, _, replaced) = read("codex", &answer);
+    let replaced = replaced.unwrap();
+    let again = |line: &str| {
+        let mut event = event("codex", line, &here);
+        event["hook_event_name"] = "PermissionRequest".into();
+        let (_, answer, _) = hook(&here, settings, &event);
+        answer.pointer("/hookSpecificOutput/decision/behavior").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    assert_eq!(again(&replaced), "allow");
+    for other in
+        ["cat a".to_owned(), replaced.replace("cat a", "rm a"), format!("{replaced}; id"), format!(" {replaced}")]
+    {
+        assert_eq!(again(&other), "deny", "{other}");
+    }
+}
+
+#[test]
+fn the_decision_is_that_of_check() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    let settings = ["--allow", "cat,head,echo,wc", "--ask", "touch", "--lines", "on"];
+    for line in [
+        "cat a",
+        "cat a | wc -l",
+        "cat a && touch b",
+        "touch b",
+        "id",
+        "cat a; id",
+        "echo $(id)",
+        "echo '",
+        "",
+        "cd / && cat a",
+        "echo *",
+        "cat < a",
+        "cat a > b",
+        "cat a 2>&1",
+        "(cat a; echo b) | wc",
+        "! cat a",
+        "echo $HOME",
+        "echo $NOTSET",
+        "A=b cat a",
+        "./cat a",
+    ] {
+        let checked = command(PROGRAM, &here)
+            .arg("check")
+            .args(settings)
+            .args(["--in", here.to_str().unwrap(), "--", line])
+            .output();
+        let checked = checked.unwrap().status.code();
+        let (_, answer, stderr) =
+            hook(&here, &format!("claude-code --rewrite {}", settings.join(" ")), &event("claude-code", line, &here));
+        let decided = match read("claude-code", &answer).0.as_str() {
+            "allow" => Some(0),
+            "deny" => Some(1),
+            "ask" => Some(3),
+            other => panic!("{line}: {other} {stderr}"),
+        };
+        // `check` takes no empty line.
+        assert!(
+            decided == checked || (line.is_empty() && decided == Some(1)),
+            "{line}: {decided:?} {checked:?} {answer}"
+        );
+    }
+}
+
+#[test]
+fn setup_prints_a_hook_that_answers() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    for agent in AGENTS {
+        let mut setup = command(PROGRAM, &here);
+        setup.args(["setup", agent, "--hook", "--json", "--allow", "cat"]).env("HOME", &here);
+        let output = setup.output().unwrap();
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let snippet = printed["snippet"].as_str().unwrap();
+        if agent == "opencode" {
+            assert!(snippet.contains("tool.execute.before") && snippet.contains("throw new Error"), "{snippet}");
+            continue;
+        }
+        let hooks: Value = serde_json::from_str(snippet).unwrap();
+        let text = hooks.to_string();
+        let (_, from) = text.split_once("\"bash\":\"").or_else(|| text.split_once("\"command\":\"")).unwrap();
+        let line = from.split('"').next().unwrap();
+        assert!(line.ends_with(" || exit 2"), "{line}");
+        let mut child = command("/bin/sh", &here).args(["-c", line]).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(event(agent, "id", &here).to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(read(agent, &answer).0, "deny", "{agent}: {answer}");
+        let mut broken = command("/bin/sh", &here);
+        broken.args(["-c", &line.replace(PROGRAM, "/nonexistent/allowexec")]);
+        assert_eq!(broken.stdin(Stdio::null()).output().unwrap().status.code(), Some(2), "{agent}");
+    }
+}
