@@ -25,6 +25,7 @@ mod evidence;
 pub mod fuzzed;
 mod hardening;
 mod help;
+#[cfg_attr(not(unix), allow(dead_code, reason = "every event is blocked there"))]
 mod hook;
 mod log;
 mod name;

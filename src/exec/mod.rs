@@ -73,8 +73,10 @@ pub(crate) use phases::LEFTOVER_GRACE;
 pub(crate) use phases::{DRAIN, Due, Phases};
 pub(crate) use reading::changes_reading;
 pub use resources::{Limit, LimitsError, ResourceLimits};
+#[cfg(unix)]
+pub(crate) use run::Streams;
 pub use run::{Executor, Invocation, Limits, OnStart, Processes, StartedCommand};
-pub(crate) use run::{RuleExecution, Streams, Told, since_1970};
+pub(crate) use run::{RuleExecution, Told, since_1970};
 pub(crate) use spool::{Keeper, Part, Spool, StreamName};
 pub(crate) use start::{OperatorProgram, Started};
 pub use stop::{Stop, StopReason, StopSignal, stop};

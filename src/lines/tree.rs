@@ -171,6 +171,7 @@ impl Line {
     ///
     /// # Errors
     /// [`Unreadable`].
+    #[cfg(unix)]
     pub(crate) fn read_posix(text: &str) -> Result<Self, Unreadable> {
         reader::read(text, Dialect::Posix)
     }
