@@ -1,5 +1,6 @@
 //! The server alone: what every build does, whatever features it is made with. `tests/it` needs all of them.
 
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -52,7 +53,6 @@ fn call(id: u64, line: &str) -> Value {
         "params": {"name": "execute_command", "arguments": {"command": line}}})
 }
 
-#[cfg(unix)]
 #[test]
 fn a_client_of_a_legacy_revision_is_served() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -79,7 +79,6 @@ fn a_client_of_a_legacy_revision_is_served() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_client_of_the_modern_revision_is_served() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -96,7 +95,6 @@ fn a_client_of_the_modern_revision_is_served() {
     assert_eq!(answer(&answers, 3)["result"]["isError"], true);
 }
 
-#[cfg(unix)]
 #[test]
 fn call_and_check_decide_alike() {
     let (status, stdout, _) =

@@ -14,8 +14,10 @@ import apis
 class Model:
     """`script` is a list of `(tool, arguments)`; `arguments` may be a function of the results so far."""
 
-    def __init__(self, script):
+    def __init__(self, script, needed="execute_command"):
         self.script = script
+        # A tool without which a request is about something else.
+        self.needed = needed
         self.results = []
         self.offered = []
         self.apis = set()
@@ -75,7 +77,7 @@ class Model:
             self.answered += 1
             number = self.answered
             self.apis.add(api.__name__)
-            if not any(tool.name.endswith("execute_command") for tool in offered):
+            if not any(tool.name.endswith(self.needed) for tool in offered):
                 return api.answer(api.text("done"), is_streamed, number)
             self.offered = [tool.name for tool in offered]
             results = [text for _, text in api.results(request)]

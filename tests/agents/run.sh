@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Has agents of other people make real calls: installs them by name and version, then has run.py try each.
+# Has agents of other people make real calls: installs them by name and version, then has run.py try each, and hooks.py their own shells.
 #
 # What is installed is kept under target/agents and used again: 1.5 GB. Needs npm, node 20 or newer, python3 and Linux. An agent that
-# can't be installed here is named and left out. Takes about five minutes at most.
+# can't be installed here is named and left out. Takes about ten minutes at most.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -40,3 +40,4 @@ if [ -z "${ALLOWEXEC:-}" ]; then
     ALLOWEXEC=$target/release/allowexec
 fi
 timeout --kill-after=10 300 python3 tests/agents/run.py "$kept" "$ALLOWEXEC" "$@"
+timeout --kill-after=10 600 python3 tests/agents/hooks.py "$kept" "$ALLOWEXEC"

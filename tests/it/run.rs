@@ -114,7 +114,7 @@ fn a_timeout_ends_it_with_124_and_without_one_there_is_none() {
 fn a_signal_ends_the_line_and_all_that_it_started() {
     let here = tempfile::tempdir().unwrap();
     let mark = here.path().join("began");
-    let line = format!("sh -c 'setsid sleep 61 & touch {}; sleep 60'; echo after", mark.display());
+    let line = format!("sh -c 'setsid sleep 61.52 & touch {}; sleep 60'; echo after", mark.display());
     let child = program(here.path(), &["run", "--allow", "sh,echo", "--", &line])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -127,6 +127,11 @@ fn a_signal_ends_the_line_and_all_that_it_started() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let (status, stdout, _) = said(child.wait_with_output().unwrap());
     assert_eq!((status, stdout.as_str()), (Some(143), ""));
+    #[cfg(target_os = "linux")]
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        assert!(!words.ends_with(b"sleep\x0061.52\0"), "{process:?} is left");
+    }
 }
 
 #[test]
