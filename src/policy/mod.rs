@@ -28,6 +28,7 @@ mod file_uri;
 mod lesson;
 pub mod line;
 mod line_rules;
+mod of_another_tool;
 mod opened;
 mod program;
 mod proposal;
@@ -42,6 +43,7 @@ mod windows_line;
 mod windows_name;
 mod working_directory;
 
+pub(crate) use self::of_another_tool::of_another_tool;
 pub(crate) use crate::integrity::reach_of;
 pub use allow_list::{AllowList, Rule};
 pub use base::Base;

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::SandboxError;
 use crate::files::{Held, Places, Walked, remove_within};
 
-/// How many names are tried; a second one is needed only if somebody guesses 128 random bits.
-const ATTEMPTS: usize = 8;
+/// How many names are tried. A second one is needed only if another server takes the directory for one that was left behind, before it
+/// is locked.
+const ATTEMPTS: usize = 100;
 
 /// The prefix of its name.
 pub(super) const PREFIX: &str = "allowexec-tmp-";

@@ -8,6 +8,7 @@ use super::super::yaml::{Key, Kind, Node};
 use super::fields::{Fields, What, entries, items, text, texts};
 use super::keys::{self, Keys};
 use super::{Context, options, settings};
+use crate::policy::of_another_tool;
 
 /// What a subcommand inherits from its command if it does not set it itself.
 #[derive(Clone)]
@@ -39,6 +40,9 @@ pub(super) fn read(
     if name.is_empty() || name.chars().any(char::is_control) || name == "*" {
         let (what, expected) = ("the name of a command".to_owned(), "a name or a path".to_owned());
         return Err(context.error(key.line, Problem::Value { what, expected, found: crate::policy::quoted(name) }));
+    }
+    if let Some(instead) = of_another_tool(name) {
+        return Err(context.error(key.line, of_pattern(format!("the command `{name}`"), &instead)));
     }
     if name.contains(char::is_whitespace) && !name.contains(['/', '\\']) {
         let (what, expected) =
@@ -204,6 +208,10 @@ fn arguments(
         (None, None) => {}
     }
     for (key, node) in fields.read("subcommands", entries, context)?.unwrap_or_default() {
+        if let Some(instead) = of_another_tool(&key.text) {
+            let what = format!("the subcommand `{}` of `{}`", key.text, level.title());
+            return Err(context.error(key.line, of_pattern(what, &instead)));
+        }
         if key.text.is_empty() || key.text.contains(char::is_whitespace) || key.text.starts_with('-') {
             let (what, expected) = (format!("a subcommand of `{}`", level.title()), "one word".to_owned());
             let found = crate::policy::quoted(&key.text);
@@ -321,4 +329,13 @@ fn warn_of_repetition(forms: &[Form], warnings: &mut Vec<PolicyWarning>) {
             warnings.push(PolicyWarning { origin: form.origin.clone(), text });
         }
     }
+}
+
+/// The error for a name that is a pattern of another tool.
+fn of_pattern(what: String, instead: &str) -> Problem {
+    let expected = match instead {
+        "" | "*" => "a name, which takes the arguments that its rule describes".to_owned(),
+        instead => format!("a name, such as `{}`", instead.split_whitespace().next().unwrap_or_default()),
+    };
+    Problem::Value { what, expected, found: "a pattern of another tool".to_owned() }
 }

@@ -132,6 +132,7 @@ pub(super) mod tests {
     /// What a schema can't say, by the words of the loader's message: it depends on other parts of the policy, or is about a key.
     const UNSAID: &[&str] = &[
         "a level that can enforce the rest",
+        "a pattern of another tool",
         "the only one that can enforce",
         "`count` of an operand",
         "reached by at most 32 names",

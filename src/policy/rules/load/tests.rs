@@ -100,6 +100,18 @@ fn a_command_says_what_it_takes_and_nothing_unknown() {
         "commands:\n  git log: any",
         "2: the command `git log`: expected one word; `subcommands` describes the rest, found several",
     );
+    check(
+        "commands:\n  'git*': any",
+        "2: the command `git*`: expected a name, such as `git`, found a pattern of another tool",
+    );
+    check(
+        "commands:\n  'Bash(git log:*)': any",
+        "2: the command `Bash(git log:*)`: expected a name, such as `git`, found a pattern of another tool",
+    );
+    command(
+        "subcommands: {'log*': any}",
+        "3: the subcommand `log*` of `x`: expected a name, such as `log`, found a pattern of another tool",
+    );
     check("commands:\n  '*': any", "2: the name of a command: expected a name or a path, found `*`");
     command("optoins: {}", "3: unknown key `optoins` of command `x`; did you mean `options`?");
     command("decision: maybe", "3: `decision` of command `x`: expected `allow`, `ask`, `deny`, found `maybe`");
