@@ -77,9 +77,8 @@ impl Facts {
             ),
             Rule::Project(_) => rule.to_string(),
         });
-        let pattern = explanation
-            .literal_pattern
-            .map(|pattern| format!("no shell runs, so the unquoted `{pattern}` is passed on literally"));
+        let pattern =
+            explanation.literal_pattern.map(|pattern| format!("no shell runs, so {pattern} is passed on literally"));
         let reach = explanation
             .words
             .first()

@@ -63,17 +63,28 @@ pub(super) fn without_quoted(line: &str) -> String {
     placed(line).map(replaced).collect()
 }
 
-/// Finds the first thing outside quotes that a shell would have expanded (a variable, a glob, a tilde), so that a hint can
-/// say that it was passed literally.
+/// Finds the first thing that a shell would have expanded (a variable, also within double quotes, a glob, a tilde), so that a hint can
+/// say that it was passed literally: how a message names it.
 pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
-    unquoted(line).find_map(|(offset, rest)| {
+    placed(line).find_map(|(offset, state, is_unquoted)| {
+        let rest = line.get(offset..).unwrap_or_default();
+        if let (State::Double, Some(after)) = (state, rest.strip_prefix('$')) {
+            let is_variable =
+                after.starts_with(|name: char| name.is_ascii_alphanumeric() || "_{?$!@#-*".contains(name));
+            return is_variable.then_some("`$` within double quotes");
+        }
+        if !is_unquoted {
+            return None;
+        }
         let starts_word = || line.get(..offset).is_none_or(|before| before.is_empty() || before.ends_with([' ', '\t']));
         let mut characters = rest.chars();
         match (characters.next(), characters.next()) {
-            (Some('*'), _) => Some("*"),
-            (Some('?'), _) => Some("?"),
-            (Some('~'), _) if starts_word() => Some("~"),
-            (Some('$'), Some(name)) if name.is_ascii_alphanumeric() || "_{?$!@#-".contains(name) => Some("$"),
+            (Some('*'), _) => Some("the unquoted `*`"),
+            (Some('?'), _) => Some("the unquoted `?`"),
+            (Some('~'), _) if starts_word() => Some("the unquoted `~`"),
+            (Some('$'), Some(name)) if name.is_ascii_alphanumeric() || "_{?$!@#-".contains(name) => {
+                Some("the unquoted `$`")
+            }
             _ => None,
         }
     })
@@ -215,13 +226,20 @@ mod tests {
 
     #[test]
     fn a_pattern_that_a_shell_would_expand_is_noticed() {
-        let cases = [("ls *.rs", Some("*")), ("ls a?", Some("?")), ("ls ~/x", Some("~")), ("ls a~", None)];
-        for (line, expected) in cases {
-            assert_eq!(find_literal_pattern(line), expected, "{line}");
-        }
-        let cases =
-            [("echo $HOME", Some("$")), ("echo ${X}", Some("$")), ("echo '$HOME' \"*\"", None), ("echo 5$", None)];
-        for (line, expected) in cases {
+        let within = Some("`$` within double quotes");
+        for (line, expected) in [
+            ("ls *.rs", Some("the unquoted `*`")),
+            ("ls a?", Some("the unquoted `?`")),
+            ("ls ~/x", Some("the unquoted `~`")),
+            ("ls a~", None),
+            ("echo $HOME", Some("the unquoted `$`")),
+            ("echo ${X}", Some("the unquoted `$`")),
+            ("echo '$HOME' \"*\"", None),
+            ("echo 5$", None),
+            ("echo \"$HOME\"", within),
+            ("echo \"a ${HOME}/b\"", within),
+            ("echo \"\\$HOME 5$ $\"", None),
+        ] {
             assert_eq!(find_literal_pattern(line), expected, "{line}");
         }
     }

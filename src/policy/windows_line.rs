@@ -72,12 +72,12 @@ fn refused_at(rest: &str) -> Option<ShellSyntax> {
     if rest.starts_with('^') { Some(ShellSyntax::Operator("^")) } else { syntax_at(rest) }
 }
 
-/// `%` if the line holds `%NAME%`, which `cmd.exe` expands even within quotes.
+/// The sign `%`, as a message names it, if the line holds `%NAME%`, which `cmd.exe` expands even within quotes.
 fn literal_variable(line: &str) -> Option<&'static str> {
     let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c));
     let parts: Vec<&str> = line.split('%').collect();
     let inner = parts.get(1..parts.len().saturating_sub(1)).unwrap_or_default();
-    inner.iter().any(|part| is_name(part)).then_some("%")
+    inner.iter().any(|part| is_name(part)).then_some("`%`")
 }
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_variable_that_cmd_would_expand_is_noticed() {
         for (line, expected) in
-            [("echo %PATH%", Some("%")), ("date +%Y-%m", None), ("echo 5% x 6%", None), ("%%", None)]
+            [("echo %PATH%", Some("`%`")), ("date +%Y-%m", None), ("echo 5% x 6%", None), ("%%", None)]
         {
             assert_eq!(split(line).unwrap().1, expected, "{line:?}");
         }

@@ -77,6 +77,8 @@ pub struct Server<'o> {
     pub(super) lifecycle: Lifecycle,
     /// Whether the commands have already used the time that they have to end.
     pub(super) is_late: bool,
+    /// Whether the operator was told that lines can be read.
+    pub(super) has_told_of_lines: bool,
     /// Boxed, so that the binary has only one copy of the server's code and not one for each kind of output.
     output: Box<dyn Write + 'o>,
 }
@@ -157,6 +159,7 @@ impl<'o> Server<'o> {
             drain_time,
             lifecycle: Lifecycle::Serving,
             is_late: false,
+            has_told_of_lines: false,
             output: Box::new(output),
         };
         if server.parts.at_start().is_some() {

@@ -9,6 +9,11 @@ use super::session::RequestContext;
 use crate::config::LogLevel;
 use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
+use crate::policy::{CommandLineError, Lines, Refusal};
+
+/// What the operator is told.
+const READ: &str = "a call was refused for an operator of shells; with `--lines on` such lines are read, each command is decided by its rule, and no \
+    shell runs";
 
 /// A tool call without its arguments.
 #[derive(Clone, Copy)]
@@ -51,7 +56,19 @@ impl Server<'_> {
         let tool = || Fields::of_call(reply.id()).ours("tool", tool_call.tool);
         let line = tool_call.describe(|| tool().and(described).reason(kind, &sentence));
         self.log.write(LogLevel::Info, line.as_str());
+        self.tell_of_lines(why);
         self.send(tool_call.feedback(reply.id()).not_run(kind));
         self.answer(reply, CallToolResult::error(sentence).encode(tool_call.context.revision));
+    }
+
+    /// Tells the operator once, and no model, that operators of shells can be read.
+    fn tell_of_lines(&mut self, why: &NotRun) {
+        let has_operator = matches!(why, NotRun::Policy(Refusal::CommandLine(CommandLineError::Syntax { .. })));
+        let can_be_read =
+            cfg!(unix) && self.parts.policy.lines() == Lines::Off && self.parts.toolbox.which().has_execute();
+        if has_operator && can_be_read && !self.has_told_of_lines {
+            self.has_told_of_lines = true;
+            self.log.write(LogLevel::Info, READ);
+        }
     }
 }

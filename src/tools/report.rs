@@ -76,7 +76,7 @@ impl Own for Execute<'_> {
 
     fn hint(&self, exit_code: i32) -> Option<String> {
         let pattern = self.literal_pattern.filter(|_| !self.is_success(exit_code))?;
-        Some(format!("no shell runs here, so the unquoted `{pattern}` was passed on literally"))
+        Some(format!("no shell runs here, so {pattern} was passed on literally"))
     }
 
     fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {
@@ -113,7 +113,7 @@ mod tests {
         let nothing = Captured::default;
         check(
             output(End::Exited(0), hello(), nothing()),
-            Some("*"),
+            Some("the unquoted `*`"),
             false,
             "exit_code: 0\nstdout: |\n  hello\nstderr: ''\n",
         );
@@ -125,7 +125,7 @@ mod tests {
         );
         check(
             output(End::Exited(2), nothing(), nothing()),
-            Some("*"),
+            Some("the unquoted `*`"),
             false,
             "exit_code: 2\nhint: no shell runs here, so the unquoted `*` was passed on literally\nstdout: ''\nstderr: ''\n",
         );

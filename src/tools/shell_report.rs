@@ -62,7 +62,7 @@ impl Own for InShell<'_> {
             return Some(format!("{hint}. {NOT_FOUND_NOTE}"));
         }
         let pattern = self.facts.literal_pattern.filter(|_| exit_code != 0)?;
-        Some(format!("arguments are never expanded, so the unquoted `{pattern}` was passed on literally"))
+        Some(format!("arguments are never expanded, so {pattern} was passed on literally"))
     }
 
     fn write(&self, result: &CommandResult<'_>, yaml: &mut String) {
@@ -144,7 +144,7 @@ mod tests {
         let result = text(answer(End::TimedOut(Duration::from_secs(3)), b"", b""), None);
         let begin = "exit_code: 124\ntimed_out: true\nhint: ended after 3 s;";
         assert!(result.text.starts_with(begin) && result.is_error, "{}", result.text);
-        let result = text(answer(End::Exited(1), b"", b""), Some("*"));
+        let result = text(answer(End::Exited(1), b"", b""), Some("the unquoted `*`"));
         let hint = "\nhint: arguments are never expanded, so the unquoted `*` was passed on literally\noutput: ";
         assert!(result.text.contains(hint), "{}", result.text);
         // On other platforms it is refused before, and 127 comes from a program itself.

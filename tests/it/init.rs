@@ -117,6 +117,11 @@ fn a_rust_project_is_built_and_tested_and_not_published() {
         let (exit, result) = call(&root.join("allowexec.yaml"), "cargo test");
         assert_eq!(exit, Some(0), "{result}");
         assert!(result.contains("2 passed"), "{result}");
+        // As agents write it: a line, which no shell reads.
+        let (exit, result) =
+            call(&root.join("allowexec.yaml"), "cd src && cargo test 2>&1 | tail -5; git status --short | head -3");
+        assert_eq!(exit, Some(0), "{result}");
+        assert!(result.contains("2 passed") || result.contains("0 passed"), "{result}");
         assert_eq!(fs::read(root.join("allowexec.yaml")).unwrap(), before);
         assert!(!root.join(".git/hooks/pre-commit").exists());
     }

@@ -281,3 +281,24 @@ fn a_log_is_appended_to_a_file_of_its_own_and_to_nothing_else() {
         assert!(stderr.contains("--log-file"), "{stderr}");
     }
 }
+
+#[test]
+fn the_operator_and_no_model_is_told_once_that_lines_can_be_read() {
+    let line = |id: u64, line: &str| {
+        let params = json!({"name": "execute_command", "arguments": {"command": line}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let told = |args: &[&str]| {
+        let log =
+            logged(args, &[line(2, "echo a"), line(3, "echo a | cat"), line(4, "echo a && echo b"), line(5, "id")]);
+        log.iter().filter(|line| line.contains("--lines on")).count()
+    };
+    assert_eq!(told(&["--allow", "echo,cat"]), 1);
+    assert_eq!(told(&["--allow", "echo", "--lines", "on"]), 0);
+    let mut server = Server::start(&["--allow", "echo"]);
+    server.initialize("2025-06-18");
+    let refused = server.call("execute_command", json!({"command": "echo a | cat"}));
+    assert!(!refused.to_string().contains("--lines"), "{refused}");
+    server.close_stdin();
+    server.wait_exit();
+}

@@ -41,6 +41,9 @@ struct Grants {
     env: Vec<&'static str>,
 }
 
+/// The comment on `lines`.
+const LINES: &str = "\n# A call may be a line of several commands, such as `cargo test 2>&1 | tail -5`: each is decided by the policy, and no shell runs.\n";
+
 pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path, is_beneath: bool) -> String {
     let root = std::slice::from_ref(&project.root);
     let mut text = format!(
@@ -57,6 +60,10 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
             list(root),
             yaml(&project.root.display().to_string())
         ));
+        if cfg!(unix) {
+            text.push_str(LINES);
+            text.push_str("lines: on\n");
+        }
         return text;
     }
     let mut grants = grants(project, surroundings);
@@ -83,6 +90,8 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
     if !grants.env.is_empty() {
         text.push_str(&format!("env: [{}]\n", grants.env.join(", ")));
     }
+    text.push_str(LINES);
+    text.push_str("lines: files\n");
     text
 }
 
