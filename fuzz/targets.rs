@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use allowexec::cli::fuzzed;
 use allowexec::config::{Config, Surroundings, rows};
 use allowexec::jsonrpc::{Incoming, Line, LineReader};
+use allowexec::lines;
 use allowexec::policy::rules::{PolicyText, Rules, forms_of};
 use allowexec::policy::{CommandLine, find_literal_pattern, find_syntax, parse_file_uri};
 use allowexec::transcript::Transcript;
@@ -128,4 +129,25 @@ pub fn policy(data: &[u8]) {
 fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The events of agents: every answer denies, has no opinion or blocks.
+pub fn hook_event(data: &[u8]) {
+    for (answer, status) in fuzzed::hook_answers(data) {
+        let text = answer.map(|answer| answer.to_string()).unwrap_or_default();
+        assert!(matches!(status, 0 | 2), "{status}");
+        assert!(!text.contains("\"allow\"") && !text.contains("\"ask\""), "{text}");
+    }
+}
+
+/// The reader of lines: a tree whose commands are numbered in their order, or a reason.
+pub fn shell_line(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match lines::Line::read(text).and_then(|line| line.open_shells(&|_| false)) {
+        Ok(line) => {
+            let numbers: Vec<usize> = line.commands().iter().map(|command| command.number).collect();
+            assert!(numbers.iter().copied().eq(1..=numbers.len()), "{text:?}: {numbers:?}");
+        }
+        Err(error) => assert!(!error.to_string().is_empty() && error.at <= text.len(), "{text:?}"),
+    }
 }

@@ -68,3 +68,8 @@ pub fn page(file: &[u8]) -> std::io::Result<String> {
 pub fn lock_file(text: &[u8]) -> Result<String, LockError> {
     Lock::of_bytes(text, "file".as_ref())?.to_text()
 }
+
+/// The answers of every agent's hook to an event whose line nothing allows: what is printed, and the exit status.
+pub fn hook_answers(event: &[u8]) -> Vec<(Option<Value>, u8)> {
+    super::hook::refused_by_all(event)
+}

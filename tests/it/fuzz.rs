@@ -19,6 +19,8 @@ const TARGETS: &[Target] = &[
     ("report", targets::report),
     ("lock_file", targets::lock_file),
     ("policy", targets::policy),
+    ("hook_event", targets::hook_event),
+    ("shell_line", targets::shell_line),
 ];
 
 #[test]
