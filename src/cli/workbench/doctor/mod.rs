@@ -63,6 +63,7 @@ pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome,
         tree,
         limits,
         presets,
+        gated: gated(&parts),
         rows: config::rows(config),
         commands: commands(&parts),
         allows_any: parts.policy.allow_list().allows_any(),
@@ -96,6 +97,12 @@ fn commands(parts: &Parts) -> Vec<(String, Option<String>)> {
     let allow = parts.policy.allow_list();
     let rule = |name: &String| allow.rules().get(name).filter(|rule| !rule.is_plain_any()).map(|rule| synopsis(rule));
     allow.names().iter().map(|name| (name.clone(), rule(name))).collect()
+}
+
+/// The commands whose rules add something that another shell would not, and that a hook without `--rewrite` therefore lets through in no line.
+fn gated(parts: &Parts) -> Vec<String> {
+    let rules = parts.policy.allow_list().rules().iter();
+    rules.filter(|rule| !rule.rests_on_words_alone()).map(|rule| format!("`{}`", rule.name)).collect()
 }
 
 /// The directory that calls without `cwd` run in.
@@ -156,6 +163,8 @@ struct Report {
     limits: Vec<(&'static str, &'static str)>,
     /// What each preset grants, by its name.
     presets: Vec<(&'static str, String)>,
+    /// The commands that a hook without `--rewrite` does not let through.
+    gated: Vec<String>,
     rows: Vec<Row>,
     programs: Vec<(String, Option<String>)>,
     problems: Vec<String>,
@@ -194,7 +203,12 @@ impl Report {
             Err(error) => error.to_string(),
         };
         let own_network = row("network loopback", &own_network);
-        fixed.into_iter().chain(sandbox).chain([own_network]).chain(limits).chain(presets).collect()
+        let gated = (!self.gated.is_empty()).then(|| {
+            let how =
+                format!("no line with {}: their rules add what the agent's shell would not", self.gated.join(", "));
+            row("hook without --rewrite", &how)
+        });
+        fixed.into_iter().chain(sandbox).chain([own_network]).chain(gated).chain(limits).chain(presets).collect()
     }
 
     fn to_json(&self) -> Value {
