@@ -4,9 +4,11 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::support::server::spawning;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_allowexec");
 
@@ -20,6 +22,17 @@ fn command(program: &str, here: &Path) -> Command {
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Starts it while no test writes a script.
+fn started(command: &mut Command) -> Child {
+    let _quiet = spawning();
+    command.spawn().unwrap()
+}
+
+/// Runs it to its end.
+fn ended(command: &mut Command) -> Output {
+    started(command).wait_with_output().unwrap()
 }
 
 /// The event of an agent for a line in this directory.
@@ -38,7 +51,7 @@ fn event(agent: &str, line: &str, here: &Path) -> Value {
 
 /// The status, the answer and the errors of `hook`.
 fn hook(here: &Path, arguments: &str, event: &Value) -> (Option<i32>, Value, String) {
-    let mut child = command(PROGRAM, here).arg("hook").args(arguments.split(' ')).spawn().unwrap();
+    let mut child = started(command(PROGRAM, here).arg("hook").args(arguments.split(' ')));
     let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let answer = if stdout.is_empty() { Value::Null } else { serde_json::from_slice(&stdout).unwrap() };
@@ -135,7 +148,7 @@ fn whatever_goes_wrong_blocks_with_a_reason() {
         }
     }
     // An event that never ends is not waited for.
-    let mut child = command(PROGRAM, &here).args(["hook", "claude-code", "--allow", "cat"]).spawn().unwrap();
+    let mut child = started(command(PROGRAM, &here).args(["hook", "claude-code", "--allow", "cat"]));
     let held = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(held);
@@ -144,7 +157,7 @@ fn whatever_goes_wrong_blocks_with_a_reason() {
 
 /// Runs the command as an agent's shell does.
 fn in_shell(shell: &str, here: &Path, line: &str) -> (Option<i32>, String, String) {
-    let output = command(shell, here).args(["-c", line]).stdin(Stdio::null()).output().unwrap();
+    let output = ended(command(shell, here).args(["-c", line]).stdin(Stdio::null()));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -254,12 +267,9 @@ fn the_decision_is_that_of_check() {
         "A=b cat a",
         "./cat a",
     ] {
-        let checked = command(PROGRAM, &here)
-            .arg("check")
-            .args(settings)
-            .args(["--in", here.to_str().unwrap(), "--", line])
-            .output();
-        let checked = checked.unwrap().status.code();
+        let mut check = command(PROGRAM, &here);
+        check.arg("check").args(settings).args(["--in", here.to_str().unwrap(), "--", line]);
+        let checked = ended(&mut check).status.code();
         let (_, answer, stderr) =
             hook(&here, &format!("claude-code --rewrite {}", settings.join(" ")), &event("claude-code", line, &here));
         let decided = match read("claude-code", &answer).0.as_str() {
@@ -283,7 +293,7 @@ fn setup_prints_a_hook_that_answers() {
     for agent in AGENTS {
         let mut setup = command(PROGRAM, &here);
         setup.args(["setup", agent, "--hook", "--json", "--allow", "cat"]).env("HOME", &here);
-        let output = setup.output().unwrap();
+        let output = ended(&mut setup);
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
         let snippet = printed["snippet"].as_str().unwrap();
         if agent == "opencode" {
@@ -295,13 +305,13 @@ fn setup_prints_a_hook_that_answers() {
         let (_, from) = text.split_once("\"bash\":\"").or_else(|| text.split_once("\"command\":\"")).unwrap();
         let line = from.split('"').next().unwrap();
         assert!(line.ends_with(" || exit 2"), "{line}");
-        let mut child = command("/bin/sh", &here).args(["-c", line]).spawn().unwrap();
+        let mut child = started(command("/bin/sh", &here).args(["-c", line]));
         child.stdin.take().unwrap().write_all(event(agent, "id", &here).to_string().as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(read(agent, &answer).0, "deny", "{agent}: {answer}");
         let mut broken = command("/bin/sh", &here);
         broken.args(["-c", &line.replace(PROGRAM, "/nonexistent/allowexec")]);
-        assert_eq!(broken.stdin(Stdio::null()).output().unwrap().status.code(), Some(2), "{agent}");
+        assert_eq!(ended(broken.stdin(Stdio::null())).status.code(), Some(2), "{agent}");
     }
 }

@@ -4,7 +4,9 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::support::server::spawning;
 
 /// Starts the program in a directory, without variables that are settings.
 fn program(here: &Path, arguments: &[&str]) -> Command {
@@ -15,15 +17,26 @@ fn program(here: &Path, arguments: &[&str]) -> Command {
             program.env_remove(name);
         }
     }
-    program.stdin(Stdio::null());
+    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program
+}
+
+/// Starts it while no test writes a script.
+fn started(command: &mut Command) -> Child {
+    let _quiet = spawning();
+    command.spawn().unwrap()
+}
+
+/// Runs it to its end.
+fn ended(command: &mut Command) -> Output {
+    started(command).wait_with_output().unwrap()
 }
 
 /// The status, the output and the errors of `run`.
 fn run(here: &Path, settings: &str, words: &[&str]) -> (Option<i32>, String, String) {
     let settings: Vec<&str> = settings.split(' ').collect();
     let arguments = [&["run"][..], &settings, &["--"], words].concat();
-    said(program(here, &arguments).output().unwrap())
+    said(ended(&mut program(here, &arguments)))
 }
 
 fn said(output: Output) -> (Option<i32>, String, String) {
@@ -34,8 +47,7 @@ fn said(output: Output) -> (Option<i32>, String, String) {
 fn fed(here: &Path, settings: &str, line: &str, input: &str) -> (Option<i32>, String, String) {
     let settings: Vec<&str> = settings.split(' ').collect();
     let arguments = [&["run"][..], &settings, &["--", line]].concat();
-    let mut child =
-        program(here, &arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = started(program(here, &arguments).stdin(Stdio::piped()));
     // A line that reads nothing may have ended before.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     said(child.wait_with_output().unwrap())
@@ -97,8 +109,7 @@ fn output_is_passed_through_unbounded_and_a_closed_pipe_ends_the_writer() {
     let settings = "--allow head,yes,wc";
     let (status, stdout, _) = run(here.path(), settings, &["yes | head -c 20000000"]);
     assert_eq!((status, stdout.len()), (Some(0), 20_000_000));
-    let mut child =
-        program(here.path(), &["run", "--allow", "yes", "--", "yes"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = started(&mut program(here.path(), &["run", "--allow", "yes", "--", "yes"]));
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(141));
 }
@@ -115,11 +126,7 @@ fn a_signal_ends_the_line_and_all_that_it_started() {
     let here = tempfile::tempdir().unwrap();
     let mark = here.path().join("began");
     let line = format!("sh -c 'setsid sleep 61.52 & touch {}; sleep 60'; echo after", mark.display());
-    let child = program(here.path(), &["run", "--allow", "sh,echo", "--", &line])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = started(&mut program(here.path(), &["run", "--allow", "sh,echo", "--", &line]));
     while !mark.exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -139,15 +146,15 @@ fn a_line_in_hexadecimal_digits_is_that_line_and_flags_only_hears_no_variable() 
     let here = tempfile::tempdir().unwrap();
     let hex = |line: &str| line.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
     let line = "echo 'é \"x\"' | cat";
-    let output = program(here.path(), &["run", "--allow", "echo,cat", "--line-hex", &hex(line)]).output().unwrap();
+    let output = ended(&mut program(here.path(), &["run", "--allow", "echo,cat", "--line-hex", &hex(line)]));
     assert_eq!(said(output).1, "é \"x\"\n");
     for wrong in ["6", "zz", "ff"] {
-        let output = program(here.path(), &["run", "--allow", "echo", "--line-hex", wrong]).output().unwrap();
+        let output = ended(&mut program(here.path(), &["run", "--allow", "echo", "--line-hex", wrong]));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     let with = |flags: &[&str]| {
         let arguments = [&["run"][..], flags, &["--", "echo a"]].concat();
-        program(here.path(), &arguments).env("ALLOWED_COMMANDS", "echo").output().unwrap()
+        ended(program(here.path(), &arguments).env("ALLOWED_COMMANDS", "echo"))
     };
     assert_eq!(with(&[]).status.code(), Some(0));
     assert_eq!(with(&["--flags-only"]).status.code(), Some(126));
@@ -187,9 +194,12 @@ fn a_sandbox_holds_for_it_as_for_calls() {
 fn commands_read_the_terminal_and_a_person_is_asked_on_it() {
     let script = include_str!("run/terminal.py");
     let here = tempfile::tempdir().unwrap();
-    let output =
-        Command::new("python3").args(["-c", script, env!("CARGO_BIN_EXE_allowexec")]).current_dir(here.path()).output();
-    let Ok(output) = output else {
+    let mut python = Command::new("python3");
+    python.args(["-c", script, env!("CARGO_BIN_EXE_allowexec")]).current_dir(here.path());
+    let quiet = spawning();
+    let child = python.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    drop(quiet);
+    let Ok(output) = child.and_then(Child::wait_with_output) else {
         println!("not shown: there is no python3");
         return;
     };

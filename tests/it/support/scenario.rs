@@ -60,9 +60,17 @@ pub fn play(
     let placeholders = Placeholders::with_tmp(directory.path()).unwrap();
     let header = &transcript.header;
     {
+        // Another process writes what is executed, so that no child of another thread holds it open for writing.
+        let written = tempfile::tempdir().unwrap();
+        let place = if cfg!(unix) { written.path() } else { directory.path() };
         let _quiet = spawning();
         for setup in header.setup() {
-            setup.make(directory.path(), &placeholders).unwrap_or_else(|error| panic!("setup: {setup}: {error}"));
+            setup.make(place, &placeholders).unwrap_or_else(|error| panic!("setup: {setup}: {error}"));
+        }
+        if cfg!(unix) {
+            let from = format!("{}/.", written.path().display());
+            let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(directory.path()).status();
+            assert!(copied.unwrap().success());
         }
     }
     let args: Vec<_> = header.args().iter().map(|arg| placeholders.fill(arg)).collect();
