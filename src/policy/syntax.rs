@@ -66,6 +66,10 @@ pub(super) fn without_quoted(line: &str) -> String {
 /// Finds the first thing that a shell would have expanded (a variable, also within double quotes, a glob, a tilde), so that a hint can
 /// say that it was passed literally: how a message names it.
 pub fn find_literal_pattern(line: &str) -> Option<&'static str> {
+    // Most lines have none of them, and need no second look.
+    if !line.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'~' | b'$')) {
+        return None;
+    }
     placed(line).find_map(|(offset, state, is_unquoted)| {
         let rest = line.get(offset..).unwrap_or_default();
         if let (State::Double, Some(after)) = (state, rest.strip_prefix('$')) {

@@ -270,10 +270,9 @@ impl Parts {
         };
         match processes.run_with(invocation, Streams::Own { stdin, output }) {
             Ok(Output { end, .. }) => RunEnded::Ran(end),
-            Err(
-                error
-                @ (ExecError::Spawn { .. } | ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. }),
-            ) => RunEnded::NotFound(error.to_string()),
+            Err(error @ (ExecError::ProgramGone { .. } | ExecError::InterpreterMissing { .. })) => {
+                RunEnded::NotFound(error.to_string())
+            }
             Err(error) => RunEnded::Refused(error.to_string()),
         }
     }
