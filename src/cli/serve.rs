@@ -7,7 +7,7 @@ use super::signals::Signals;
 use super::{Outcome, hardening, log, stdio, workbench};
 use crate::config::{Config, Flags};
 use crate::exec::own_descendants;
-use crate::server::{DrainTime, LateParts, LogSink, Parts, Server};
+use crate::server::{DrainTime, LogSink, Parts, Server};
 
 pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     // A person who starts it by hand can end it with the keys of the terminal.
@@ -17,8 +17,8 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
     own_descendants();
     #[cfg(target_os = "linux")]
     crate::exec::stay_in_directory();
-    let parts = LateParts::of(config);
-    parts.at_start().map_or(Ok(()), Parts::check_start)?;
+    let parts = Parts::new(config);
+    parts.check_start()?;
     let log = log::sink(config)?;
     // Only a server that can start may replace an earlier recording.
     let recorder = workbench::start_recording(config, flags)?;
@@ -43,7 +43,7 @@ pub(super) fn run(config: &Config, flags: &Flags) -> Result<Outcome, CliError> {
 }
 
 fn serve(
-    (parts, log): (LateParts, LogSink),
+    (parts, log): (Parts, LogSink),
     input: impl BufRead + Send + 'static,
     gate: stdio::ClientGate,
     output: impl Write,
@@ -51,7 +51,7 @@ fn serve(
 ) -> Result<(), CliError> {
     // Before the server is made, which starts the persistent shell.
     let signals = Signals::catch().map_err(CliError::serve)?;
-    let server = Server::of_late(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
+    let server = Server::new(parts, DrainTime::FOR_CLIENTS, log, output).ending_orphans();
     server.check_start()?;
     signals.end(server.ender(), closing).map_err(CliError::serve)?;
     #[cfg(unix)]

@@ -83,7 +83,7 @@ impl AllowList {
         let known: HashSet<String> = self.names.iter().cloned().collect();
         self.names.extend(rules.names().filter(|name| !known.contains(*name)).map(str::to_owned));
         // What the operator wrote for this project says more than a shipped profile.
-        self.names.sort_by_key(|name| rules.get(name).is_some_and(|rule| rule.origin.is_shipped()));
+        self.names.sort_by_key(|name| rules.profile_of(name).is_some());
         Self { rules, ..self }
     }
 

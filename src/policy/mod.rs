@@ -112,7 +112,7 @@ impl Policy {
 
     /// The variables that calls may change in the persistent shell.
     pub(crate) fn settable(&self) -> Settable<'_> {
-        let is_limited = self.allow.rules().iter().any(|rule| !rule.is_plain_any());
+        let is_limited = self.allow.rules().heads().any(|rule| !rule.is_plain_any);
         if is_limited || !self.line_env.is_empty() { Settable::Named(&self.line_env) } else { Settable::Harmless }
     }
 

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::rules::{CommandRule, Rules};
+use super::rules::{CommandRule, RuleHead, Rules};
 use super::windows_name::{self, Endings};
 use super::{Rule, WorkingDirectory};
 use crate::files::{Held, is_executable};
@@ -189,20 +189,21 @@ impl Programs {
         let identity = |path: &Path| Held::open(path).ok().map(|held| held.identity().clone());
         let called = identity(program)?;
         let is_same = |path: &Path| identity(path).is_some_and(|other| other == called);
-        let is_for_file = |rule: &&Arc<CommandRule>| {
-            let of_list = self.find_listed(rule.sought()).is_some_and(|listed| is_same(listed.path()));
-            let of_project = || project.filter(|_| is_path(rule.sought()));
-            of_list || of_project().is_some_and(|project| is_same(&project.join(rule.sought())))
+        let is_for_file = |rule: &RuleHead<'_>| {
+            let of_list = self.find_listed(rule.sought).is_some_and(|listed| is_same(listed.path()));
+            let of_project = || project.filter(|_| is_path(rule.sought));
+            of_list || of_project().is_some_and(|project| is_same(&project.join(rule.sought)))
         };
-        let found: Vec<&Arc<CommandRule>> = rules.iter().filter(is_for_file).collect();
+        let found: Vec<&str> = rules.heads().filter(is_for_file).map(|rule| rule.name).collect();
         let name = Path::new(word).file_name();
-        let named = found.iter().copied().find(|rule| Path::new(&rule.name).file_name() == name);
+        let named = found.iter().copied().find(|rule| Path::new(rule).file_name() == name);
         let holds_many = || {
             let real = program.canonicalize().ok();
             let place = real.as_deref().and_then(Path::parent);
             place.is_some_and(|place| HOLD_MANY.iter().any(|name| is_same(&place.join(name))))
         };
-        named.or_else(|| found.first().copied().filter(|_| !holds_many())).cloned()
+        let found = named.or_else(|| found.first().copied().filter(|_| !holds_many()))?;
+        rules.get(found).cloned()
     }
 
     fn find_in_project(&self, word: &str, directory: &WorkingDirectory, project: &Path) -> Option<PathBuf> {

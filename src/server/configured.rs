@@ -13,7 +13,7 @@ use super::confinement::directory_of_operators_programs;
 use crate::config::{Config, EnvEntry};
 use crate::exec::{Environment, EnvironmentSettings, OperatorProgram, Variable, changes_reading};
 use crate::integrity::{CommandPaths, Guard, Lock, Trust};
-use crate::policy::rules::{self, CommandRule, Expected, forms_of, synopsis};
+use crate::policy::rules;
 use crate::policy::{AllowList, DirectorySettings, LineRules, Program, Programs, Protected, Roots, SearchPath};
 use crate::sandbox::Level;
 use crate::text::escape;
@@ -41,13 +41,14 @@ pub(super) fn command_paths(environment: &Environment, allow: &AllowList) -> Com
         Some(path) => Some(Some(path.into())),
         None => level.env.unset.iter().any(|name| name == "PATH").then_some(None),
     };
-    let levels = allow.rules().iter().flat_map(|rule| rule.level.levels());
+    // No shipped profile says anything of it.
+    let levels = allow.rules().written().flat_map(|rule| rule.level.levels());
     iter::once(path).chain(levels.filter_map(of_level)).collect()
 }
 
 /// The variables that the operator names and that no command with described arguments gets, as messages show them.
 pub(super) fn unset_for_rules(config: &Config, allow: &AllowList) -> Vec<String> {
-    if !allow.rules().iter().any(|rule| rule.describes_arguments()) {
+    if !allow.rules().heads().any(|rule| rule.describes_arguments) {
         return Vec::new();
     }
     let named = config.env.value.iter().map(variable).map(|variable| match variable {
@@ -56,32 +57,19 @@ pub(super) fn unset_for_rules(config: &Config, allow: &AllowList) -> Vec<String>
     named.filter(|name| changes_reading(name.as_ref())).map(|name| format!("`{}`", escape(&name))).collect()
 }
 
-/// What models are told about the commands that policies describe.
+/// What models are told about the commands that policies describe: those of the operator's own policies first.
 pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
-    let is_told = |rule: &&Arc<CommandRule>| !rule.is_plain_any();
-    let command = |rule: &Arc<CommandRule>| DescribedCommand {
-        name: rule.name.clone(),
-        synopsis: synopsis(rule),
-        forms: forms_of(rule),
-        examples: allowed_examples(rule),
-    };
-    let mut rules: Vec<&Arc<CommandRule>> = allow.rules().iter().filter(is_told).collect();
-    rules.sort_by_key(|rule| rule.origin.is_shipped());
-    rules.into_iter().map(command).collect()
+    let rules = allow.rules();
+    let mut names: Vec<&str> = rules.heads().filter(|rule| !rule.is_plain_any).map(|rule| rule.name).collect();
+    names.sort_by_key(|name| rules.profile_of(name).is_some());
+    let command = |name: &str| Some(DescribedCommand { name: name.to_owned(), synopsis: rules.synopsis(name)? });
+    names.into_iter().filter_map(command).collect()
 }
 
 /// The commands that change nothing, according to the operator's list or to their rules.
 pub(super) fn read_only(config: &Config, allow: &AllowList) -> Vec<String> {
-    let of_rules = allow.rules().iter().filter(|rule| rule.read_only).map(|rule| rule.name.clone());
+    let of_rules = allow.rules().heads().filter(|rule| rule.read_only).map(|rule| rule.name.to_owned());
     config.read_only.value.iter().cloned().chain(of_rules).collect()
-}
-
-/// The most examples of a command that a model is shown.
-const MOST_EXAMPLES: usize = 12;
-
-fn allowed_examples(rule: &CommandRule) -> Vec<String> {
-    let allowed = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
-    allowed.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect()
 }
 
 /// The files that no call writes: those that settings name, allowed programs and the operator's own, also where they don't
@@ -91,7 +79,7 @@ pub(super) fn protected(config: &Config, allow: &AllowList, programs: &Programs)
     let (record, audit) = (&config.record.value, &config.audit.value);
     let files = [&config.file.value, &config.lock.value, record, audit, &config.log_file.value];
     let named = files.into_iter().flatten().chain(&config.policy.value).cloned();
-    let sought = |name: &String| allow.rules().get(name).map_or(name.clone(), |rule| rule.sought().to_owned());
+    let sought = |name: &String| allow.rules().head(name).map_or(name.clone(), |rule| rule.sought.to_owned());
     let operators = [&config.ask_with.value, &config.audit_anchor.value].into_iter().flatten();
     // A word of theirs may be a script.
     let scripts = operators.clone().flatten().filter(|word| Path::new(word).is_absolute()).map(PathBuf::from);
@@ -118,7 +106,7 @@ pub(super) fn directory_settings(config: &Config) -> DirectorySettings {
         roots: config.cwd_root.value.clone().map_or(Roots::Unrestricted, Roots::Within),
         project_commands: config.allow_project_commands.value,
         writable: config.write.value.clone(),
-        is_confined: config.sandbox.value != Level::Off || config.rules.iter().any(|rule| rule.sandbox.is_confining()),
+        is_confined: config.sandbox.value != Level::Off || config.rules.heads().any(|rule| rule.sandbox.is_confining()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::exec::RuleExecution;
 use crate::files::Held;
 use crate::integrity::CommandPaths;
-use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, SandboxRule};
+use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, RuleHead, SandboxRule};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
     Enforcement, Executed, Kernel, Level, Named, Network, OpenedPlaces, Sandbox, SandboxError, SandboxSettings,
@@ -62,7 +62,7 @@ impl Confinement {
     ) -> (Self, Option<Arc<Sandbox>>, HashMap<String, RuleExecution>) {
         let level = config.sandbox.value;
         let is_rule_confined =
-            allow.rules().iter().any(|rule| level_of(rule, level).is_some_and(|level| level > Level::Off));
+            allow.rules().heads().any(|rule| level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off));
         if level == Level::Off && !is_rule_confined {
             let rules = rules::executions(config, allow, limits, None, None, |_| None);
             return (Self::off(config), None, rules);
@@ -85,8 +85,8 @@ impl Confinement {
         }
         // What sets the limits, or enters the network of a call, runs within the sandbox already, as the commands that it becomes.
         let launcher = std::env::current_exe().ok();
-        let has_limits = |rule: &Arc<CommandRule>| rule.limits != LimitsRule::default();
-        let makes_limits = !config.resource_limits().is_none() || allow.rules().iter().any(has_limits);
+        let has_limits = |rule: RuleHead<'_>| *rule.limits != LimitsRule::default();
+        let makes_limits = !config.resource_limits().is_none() || allow.rules().heads().any(has_limits);
         let makes_network = network == Network::Loopback;
         if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
             add(&mut executed, launcher);
@@ -103,10 +103,10 @@ impl Confinement {
             }
         }
         // Commands that write nothing could only look into it.
-        let writes = |rule: &Arc<CommandRule>| {
-            !rule.sandbox.writes_nothing() && level_of(rule, level).is_some_and(|level| level > Level::Off)
+        let writes = |rule: RuleHead<'_>| {
+            !rule.sandbox.writes_nothing() && level_of(rule.sandbox, level).is_some_and(|level| level > Level::Off)
         };
-        let uses_temporary = level > Level::Off || allow.rules().iter().any(writes);
+        let uses_temporary = level > Level::Off || allow.rules().heads().any(writes);
         let temporary = (uses_temporary && enforcement.is_ok()).then(|| temporary(config, &opened));
         if let Some(Ok(temporary)) = &temporary {
             warnings.extend(moved(config, temporary));
@@ -134,22 +134,22 @@ impl Confinement {
         };
         settings.directories.extend(own.map(|temporary| Arc::clone(temporary.held())));
         let all = Arc::new(Sandbox::new(settings.clone()));
-        let of_rule = |rule: &CommandRule| {
+        let of_rule = |rule: RuleHead<'_>| {
             let is_read_only = rule.sandbox.writes_nothing();
             let reads_all = is_read_only && rule.sandbox.level.is_none() && level == Level::Off;
-            let level = level_of(rule, level)?;
-            let network = network_of(rule, level, config);
+            let level = level_of(rule.sandbox, level)?;
+            let network = network_of(rule.sandbox, level, config);
             let mut settings = SandboxSettings { level, network, is_read_only, ..settings.clone() };
             if reads_all {
                 settings.exec.extend(Held::open(Path::new("/")).ok().map(Arc::new));
             }
             if rule.sandbox.exec_own {
                 (settings.programs, settings.exec) = (Executed::default(), Vec::new());
-                if let Some(program) = found(allow, programs, &rule.name) {
+                if let Some(program) = found(allow, programs, rule.name) {
                     add(&mut settings.programs, &program);
                 }
             }
-            let makes_limits = makes_limits || rule.limits != LimitsRule::default();
+            let makes_limits = makes_limits || *rule.limits != LimitsRule::default();
             let makes_network = network == Network::Loopback;
             if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
                 add(&mut settings.programs, launcher);
@@ -166,11 +166,11 @@ impl Confinement {
         let temporary_path = own.map(|temporary| temporary.path().to_owned());
         let global = (level != Level::Off).then(|| Arc::clone(&all));
         let rules = rules::executions(config, allow, limits, global.as_ref(), temporary_path.as_deref(), of_rule);
-        let unenforced = |rule: &Arc<CommandRule>| {
-            let error = rules.get(&rule.name)?.sandbox.as_ref()?.enforcement().err()?;
-            Some((rule.sandbox.level, rule.name.clone(), error))
+        let unenforced = |rule: RuleHead<'_>| {
+            let error = rules.get(rule.name)?.sandbox.as_ref()?.enforcement().err()?;
+            Some((rule.sandbox.level, rule.name.to_owned(), error))
         };
-        for (level, name, error) in allow.rules().iter().filter_map(unenforced) {
+        for (level, name, error) in allow.rules().heads().filter_map(unenforced) {
             match level {
                 Some(_) => of_rules.push(error),
                 // It asks for no level, so the other commands run.
@@ -384,6 +384,6 @@ impl Confinement {
 
 /// The program of a command of the allow-list: the one that its rule names, else the one that its name is looked up as.
 fn found(allow: &AllowList, programs: &Programs, name: &str) -> Option<PathBuf> {
-    let program = allow.rules().get(name).and_then(|rule| rule.program.as_deref());
-    programs.find_listed(program.unwrap_or(name)).map(|program| program.path().to_owned())
+    let sought = allow.rules().head(name).map_or(name, |rule| rule.sought);
+    programs.find_listed(sought).map(|program| program.path().to_owned())
 }

@@ -51,8 +51,7 @@ impl Server<'_> {
 
     fn dispatch(&mut self, held: HeldCall) {
         let HeldCall { request, reply, approved, received } = held;
-        // A handshake does not wait for the parts, but every access to them does.
-        let support = self.parts.opening.tasks;
+        let support = self.parts.task_support();
         let served = match self.session.receive(&request) {
             Ok(served) => served,
             Err(error) => return self.refuse(reply, error),
@@ -90,7 +89,7 @@ impl Server<'_> {
                 return self.task_update(params, &context, reply);
             }
             ("ping", false) => Ok(json!({})),
-            ("server/discover", true) => Ok(discover_result(revision, &self.parts.opening.instructions, support)),
+            ("server/discover", true) => Ok(discover_result(revision, &self.parts.instructions(), support)),
             ("tools/list", _) => match check_first_page(params) {
                 Ok(()) => {
                     let make =
@@ -118,8 +117,7 @@ impl Server<'_> {
         self.roots.reset(&mut self.outgoing);
         self.kept.forget_all();
         self.requests.end_background();
-        let opening = &self.parts.opening;
-        let result = initialize_result(revision, &opening.instructions, opening.tasks);
+        let result = initialize_result(revision, &self.parts.instructions(), self.parts.task_support());
         self.respond(reply, Ok(result));
     }
 
@@ -157,7 +155,7 @@ impl Server<'_> {
         if let Err(why) = check_listen_params(params) {
             return self.refuse(reply, ErrorObject::invalid_params(why));
         }
-        let has_tasks = self.parts.opening.tasks == TaskSupport::Optional;
+        let has_tasks = self.parts.task_support() == TaskSupport::Optional;
         let wanted = if has_tasks { wanted_tasks(params) } else { None };
         if let (Some(_), Err(error)) = (&wanted, super::task_requests::check_declared(context)) {
             return self.refuse(reply, error);

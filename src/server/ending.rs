@@ -117,7 +117,7 @@ impl Server<'_> {
         if let Some(Err(why)) = self.anchor.take().map(Anchor::end) {
             self.log.write(LogLevel::Error, &not_anchored(&why));
         }
-        if let Some(left) = self.parts.if_made().and_then(|parts| parts.confinement.remove_temporary()) {
+        if let Some(left) = self.parts.confinement.remove_temporary() {
             self.log.write(LogLevel::Warn, &left);
         }
         match served {

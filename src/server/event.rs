@@ -22,8 +22,6 @@ pub(crate) enum Event {
     OutputClosed,
     /// The process was asked to end.
     Signal,
-    /// The parts of the server, which were not made when it started, are made now.
-    PartsMade,
     /// The command of a call has ended.
     Ended(CallEnded),
     /// The command of a call has started; `part` is its number in a line.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::audit_records::stream;
 use super::event::{CallEnded, EndOfCommand, Event, HowEnded, Progress};
 use super::inbox::EventSender;
-#[cfg(unix)]
-use super::late_parts::Made;
 use super::observer::{CommandEnded, CommandOutcome, Observer};
+#[cfg(unix)]
+use super::parts::Parts;
 use crate::exec::{
     ExecError, Executor, Feed, Heartbeat, Invocation, Limits, OnStart, Output, Spool, StartedCommand, StopSignal,
 };
@@ -70,14 +70,10 @@ pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
     Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
 
-/// What is needed to run commands. The first call asks for it, since the server may start before it is made.
+/// What is needed to run commands: the executor of all or of one rule, and the other parts of the server.
 pub(super) struct RunsWith {
     pub executor: Arc<dyn Executor>,
-    pub report: ReportSettings,
-    pub observer: Arc<dyn Observer>,
-    /// The parts of the server, which decide on pipelines at their turns.
-    #[cfg(unix)]
-    pub parts: Arc<Made>,
+    pub parts: Arc<Parts>,
 }
 
 /// What is needed to report the end of a command.
@@ -102,7 +98,7 @@ impl Job {
     pub(super) fn split(self, stop: StopSignal, events: &EventSender, with: &RunsWith) -> (Invocation, Ending) {
         let Self { key, command, input, limits, wants_progress, spool, feed, .. } = self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
-        let report = report_of(&with.report, &*with.executor, command.rule());
+        let report = report_of(&with.parts.report, &*with.executor, command.rule());
         let ending = Ending {
             key,
             word: command.words().first().cloned().unwrap_or_default(),
@@ -110,7 +106,7 @@ impl Job {
             revision: self.revision,
             success: command.success_exit_codes().to_vec(),
             report: ReportSettings { kept_as, ..report },
-            observer: Arc::clone(&with.observer),
+            observer: Arc::clone(&with.parts.observer),
             is_audited: self.is_audited,
         };
         let heartbeat = wants_progress.then(|| heartbeat(key, events.clone()));

@@ -64,7 +64,7 @@ impl LineJob {
     pub(super) fn run(self: Box<Self>, with: &RunsWith, events: &EventSender, stop: StopSignal) -> CallEnded {
         let Self { key, planned, directories, input, limits, wants_progress, revision, spool, audited, .. } = *self;
         let kept_as = spool.as_ref().filter(|spool| spool.keeps()).map(|_| key);
-        let report = ReportSettings { kept_as, ..with.report.clone() };
+        let report = ReportSettings { kept_as, ..with.parts.report.clone() };
         let is_audited = audited.is_some();
         let observes = Heard { key, events: events.clone(), is_audited, untold: Arc::default() };
         let mut decides = AtTurn {
@@ -100,7 +100,7 @@ impl LineJob {
             Ok(Err(error)) => CommandOutcome::Failed(error),
             Err(_) => CommandOutcome::Panicked,
         };
-        observe_end(&*with.observer, key, seen);
+        observe_end(&*with.parts.observer, key, seen);
         let facts = is_audited.then(|| {
             let end = outcome.as_ref().ok().and_then(|ran| ran.as_ref().ok()).map(|ran| end_of(&ran.output));
             Box::new(end.unwrap_or_default())

@@ -37,7 +37,6 @@ mod in_results;
 mod inbox;
 mod job;
 mod kept;
-mod late_parts;
 mod leftovers;
 #[cfg(unix)]
 mod line_job;
@@ -82,7 +81,6 @@ pub use confinement::Confinement;
 pub use examine::Asked;
 pub use in_process::CallError;
 pub use inbox::Ender;
-pub(crate) use late_parts::LateParts;
 pub use log::{Log, LogSink};
 pub(crate) use not_started::NotStarted;
 pub use observer::{CommandEnded, CommandOutcome, Decided, Observer, QuestionAnswered, QuestionAsked};

@@ -30,11 +30,9 @@ impl Parts {
         };
         let mut profiles: Vec<(String, Vec<&str>)> = Vec::new();
         for name in allow.names() {
-            let rule = allow.rules().get(name);
-            let Some(profile) = rule.filter(|rule| rule.origin.is_shipped()).map(|rule| rule.origin.source.to_string())
-            else {
+            let Some(profile) = allow.rules().profile_of(name).map(|profile| format!("profile {profile}")) else {
                 found.extend(is_missing(name).then(|| {
-                    let sentence = missing(name, rule.map(AsRef::as_ref));
+                    let sentence = missing(name, allow.rules().get(name).map(AsRef::as_ref));
                     NotFound { sentence, is_problem: true }
                 }));
                 continue;

@@ -20,8 +20,9 @@ use crate::exec::{
 use crate::integrity::{CommandPaths, Guard, Replaceable, Trust, Untrusted};
 use crate::mcp::TaskSupport;
 use crate::policy::line::LineDecision;
-use crate::policy::rules::{CommandRule, SandboxWord};
+use crate::policy::rules::{RuleHead, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
+use crate::prompts;
 use crate::sandbox::Sandbox;
 use crate::shell::dialect::current as dialect;
 use crate::shell::{ShellDirectories, ShellSettings};
@@ -121,6 +122,7 @@ impl Parts {
             allows_project: allow.allows_project(),
             lines: config.lines.value,
             described: configured::described(&allow),
+            rules: Arc::clone(&config.rules),
             read_only: configured::read_only(config, &allow),
             timeout: config.timeout.value,
             max_timeout: config.max_timeout.value,
@@ -153,7 +155,7 @@ impl Parts {
                 confinement.warn_of_shell(sandbox);
             }
             // The shell has one environment for all commands.
-            let describes = allow.rules().iter().any(|rule| rule.describes_arguments());
+            let describes = allow.rules().heads().any(|rule| rule.describes_arguments);
             let environment = environment.clone();
             let environment = if describes { environment.without_those_of_reading() } else { environment };
             ShellSettings { program, environment, sandbox, launcher, guard: guard.clone() }
@@ -200,7 +202,7 @@ impl Parts {
             launcher,
             roots: config.roots.value,
             observer: Arc::new(Unobserved),
-            bounds_paths: config.rules.iter().any(|rule| rule.level.has_paths()),
+            bounds_paths: config.rules.heads().any(|rule| rule.has_paths),
             allows_by_default: config.allow.source == Source::Default && !config.allow.value.is_empty(),
             unset_for_rules,
             settings_of_others: config.surroundings.settings_of_others(),
@@ -236,6 +238,11 @@ impl Parts {
     /// Whether calls can become tasks.
     pub(super) fn task_support(&self) -> TaskSupport {
         if self.keeper.is_some() { TaskSupport::Optional } else { TaskSupport::Forbidden }
+    }
+
+    /// What a handshake tells the model.
+    pub(super) fn instructions(&self) -> String {
+        prompts::instructions(self.policy.allow_list(), self.toolbox.which())
     }
 
     /// Whether the server may start.
@@ -293,8 +300,8 @@ impl Parts {
 
     /// The program of a command of the allow-list: the one that its rule names, else what its name is looked up as.
     pub(crate) fn program_of(&self, name: &str) -> Option<Program> {
-        let rule = self.policy.allow_list().rules().get(name);
-        self.policy.programs().find_listed(rule.and_then(|rule| rule.program.as_deref()).unwrap_or(name))
+        let rule = self.policy.allow_list().rules().head(name);
+        self.policy.programs().find_listed(rule.map_or(name, |rule| rule.sought))
     }
 
     /// Starts a thread that reads the locked files, so that no call has to wait for this. Without a thread, calls wait.
@@ -325,8 +332,8 @@ impl Parts {
 
     /// Whether a lock file of these parts holds loaders and libraries: if some commands may execute only named files.
     pub(crate) fn locks_libraries(&self) -> bool {
-        let is_strict = |rule: &&Arc<CommandRule>| rule.sandbox.level == Some(SandboxWord::Strict);
-        self.confinement.is_strict() || self.policy.allow_list().rules().iter().any(|rule| is_strict(&rule))
+        let is_strict = |rule: RuleHead<'_>| rule.sandbox.level == Some(SandboxWord::Strict);
+        self.confinement.is_strict() || self.policy.allow_list().rules().heads().any(is_strict)
     }
 
     /// The guard's objections to allowed programs; calls of these are refused.

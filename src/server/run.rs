@@ -11,9 +11,7 @@ use super::audit_records::part_ended;
 use super::auditor::Auditor;
 use super::event::{Deadline, Event, PartsDecided, Progress};
 use super::inbox::{self, Ender, EventSender, Inbox};
-use super::job::RunsWith;
 use super::kept::KeptCalls;
-use super::late_parts::LateParts;
 use super::leftovers::Leftovers;
 use super::listed_tools::ListedTools;
 use super::log::{Log, LogSink};
@@ -47,7 +45,7 @@ impl DrainTime {
 
 /// A server for one client, whose output lives as long as `'o`.
 pub struct Server<'o> {
-    pub(super) parts: LateParts,
+    pub(super) parts: Arc<Parts>,
     pub(super) session: Session,
     /// The requests that have no answer yet.
     pub(super) requests: Requests,
@@ -98,50 +96,32 @@ pub(super) enum Lifecycle {
 
 impl<'o> Server<'o> {
     /// Makes a server from its parts; it answers on `output`.
-    pub fn new(parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
-        Self::of_late(parts.into(), drain_time, log, output)
-    }
-
-    /// The same with parts that may still have to be made.
-    pub(crate) fn of_late(mut parts: LateParts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
+    pub fn new(mut parts: Parts, drain_time: DrainTime, log: LogSink, output: impl Write + 'o) -> Self {
         let (events, inbox) = Inbox::new();
-        let mut log = Log::new(parts.opening.log_level, log).hiding(Arc::clone(&parts.opening.secrets));
-        let shell = match parts.at_start() {
-            None => ShellRunner::default(),
-            Some(made) => {
-                let (start, observer) = (made.policy.directories().base(), Arc::clone(&made.observer));
-                let shell =
-                    ShellRunner::start(made.shell.clone(), start, made.report.clone(), observer, events.clone());
-                shell.unwrap_or_else(|error| {
-                    log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
-                    ShellRunner::default()
-                })
-            }
-        };
-        let made = parts.shared();
-        let with = move || RunsWith {
-            executor: Arc::clone(&made.executor),
-            report: made.report.clone(),
-            observer: Arc::clone(&made.observer),
-            #[cfg(unix)]
-            parts: Arc::clone(&made),
-        };
-        let workers = Workers::new(with, events.clone());
+        let mut log = Log::new(parts.log_level, log).hiding(Arc::clone(&parts.secrets));
+        let audit = Auditor::new(parts.audit.take());
+        let anchor = parts.anchor.take();
+        let parts = Arc::new(parts);
+        let (start, observer) = (parts.policy.directories().base(), Arc::clone(&parts.observer));
+        let shell = ShellRunner::start(parts.shell.clone(), start, parts.report.clone(), observer, events.clone());
+        let shell = shell.unwrap_or_else(|error| {
+            log.write(LogLevel::Error, &format!("the persistent shell has no thread to run on: {error}"));
+            ShellRunner::default()
+        });
+        let workers = Workers::new(Arc::clone(&parts), events.clone());
         let asker = Asker::new(events.clone());
-        let audit = Auditor::new(parts.opening.audit.take());
-        let anchor = parts.opening.anchor.take().zip(audit.reader()).and_then(|(settings, reader)| {
+        let anchor = anchor.zip(audit.reader()).and_then(|(settings, reader)| {
             let started = Anchor::start(settings, reader, events.clone());
             started.map_err(|why| log.write(LogLevel::Error, &not_anchored(&why))).ok()
         });
-        let opening = &parts.opening;
         let mut server = Self {
             session: Session::default(),
-            requests: Requests::new(opening.max_concurrent, opening.max_background_calls),
+            requests: Requests::new(parts.max_concurrent, parts.max_background_calls),
             outgoing: Outgoing::default(),
-            roots: Roots::new(opening.roots),
+            roots: Roots::new(parts.roots),
             tools: ListedTools::default(),
-            questions: Questions::new(Arc::clone(&opening.observer)),
-            kept: KeptCalls::new(events.clone(), Arc::clone(&opening.secrets)),
+            questions: Questions::new(Arc::clone(&parts.observer)),
+            kept: KeptCalls::new(events.clone(), Arc::clone(&parts.secrets)),
             reads: Reads::new(events.clone()),
             tasks: Tasks::default(),
             audit,
@@ -162,14 +142,7 @@ impl<'o> Server<'o> {
             has_told_of_lines: false,
             output: Box::new(output),
         };
-        if server.parts.at_start().is_some() {
-            server.tell_of_parts();
-        } else if let Err(error) = server.parts.make(server.events.clone()) {
-            server
-                .log
-                .write(LogLevel::Warn, &format!("cannot start a thread that would make the start faster: {error}"));
-            server.tell_of_parts();
-        }
+        server.tell_of_parts();
         server
     }
 
@@ -182,20 +155,6 @@ impl<'o> Server<'o> {
         if let Some(sandbox) = parts.confinement.describe() {
             log.write(LogLevel::Info, &format!("sandbox: {sandbox}"));
         }
-    }
-
-    /// Waits for parts that a short session did not wait for, and tells of them.
-    ///
-    /// # Errors
-    /// What would have kept the server from starting.
-    fn tell_of_late_parts(&mut self) -> io::Result<()> {
-        if self.parts.if_made().is_some() {
-            return Ok(());
-        }
-        self.parts.begin_event(true);
-        self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
-        self.tell_of_parts();
-        Ok(())
     }
 
     pub(super) fn tell_of_audit(&mut self) {
@@ -253,10 +212,8 @@ impl<'o> Server<'o> {
     }
 
     fn serve_inbox(mut self) -> io::Result<()> {
-        if let Some(parts) = self.parts.at_start() {
-            parts.read_locked();
-        }
-        let served = self.run().and_then(|()| self.tell_of_late_parts());
+        self.parts.read_locked();
+        let served = self.run();
         self.end(served)
     }
 
@@ -264,13 +221,8 @@ impl<'o> Server<'o> {
         while self.lifecycle != Lifecycle::Over {
             // The server holds a sender itself, so the channel is never closed.
             let Some(event) = self.inbox.next() else { return Ok(()) };
-            let are_made = matches!(event, Event::PartsMade);
-            self.parts.begin_event(are_made);
-            if are_made {
-                // Problems that would have kept the server from starting stop it now.
-                self.parts.check_start().map_err(|error| io::Error::other(error.to_string()))?;
-                self.parts.read_locked();
-            }
+            // All that one event has decided shares this, such as the calls of a batch, or those that have waited for the client's roots.
+            self.parts.policy.directories().limit_steps();
             self.handle(event);
             self.start_calls();
             self.look_for_news();
@@ -297,7 +249,6 @@ impl<'o> Server<'o> {
                 self.end_subscriptions();
                 self.end_everything();
             }
-            Event::PartsMade => self.tell_of_parts(),
             Event::Started { key, part, started } => self.audit.started(key, part, &started),
             Event::PartsDecided(decided) => self.record_parts(decided),
             Event::PartEnded { key, part, end } => self.audit.record(|| part_ended(key, part, end)),

@@ -40,7 +40,7 @@ impl Parts {
         }
         warnings.extend(allow.rules().warnings().iter().map(ToString::to_string));
         let known = KnownPrograms::new(self.policy.programs().search_path().entries());
-        for name in allow.names().iter().filter(|name| allow.rules().get(name).is_none()) {
+        for name in allow.names().iter().filter(|name| !allow.rules().describes(name)) {
             let other = || known.name_of(self.policy.programs().find_listed(name)?.path());
             if let Some(reach) = reach_of(name) {
                 warnings.push(format!("`{name}` on the allow-list {}", reach.meaning()));
@@ -104,7 +104,7 @@ impl Parts {
             );
         }
         if self.asks && self.ask.program.is_none() {
-            let asked = allow.rules().iter().filter(|rule| rule.asks()).map(|rule| format!("`{}`", rule.name));
+            let asked = allow.rules().heads().filter(|rule| rule.asks).map(|rule| format!("`{}`", rule.name));
             warnings.push(format!(
                 "calls of {} need a person's approval, and only clients that show forms (elicitation) can ask for it; name a \
                  program that asks with `--ask-with`",

@@ -13,6 +13,7 @@ use super::job::{Job, RunsWith, Untold, take_start, tell_start};
 #[cfg(unix)]
 use super::line_job::LineJob;
 use super::not_run::NotRun;
+use super::parts::Parts;
 #[cfg(unix)]
 use crate::exec::is_worn;
 use crate::exec::{Executor, Stop, StopSignal, own_children, stop};
@@ -44,7 +45,7 @@ type Assignments = Sender<Assignment>;
 ///
 /// A confined thread stays confined, so each rule with its own sandbox or limits has its own threads.
 pub(super) struct Workers {
-    with: Box<dyn Fn() -> RunsWith>,
+    parts: Arc<Parts>,
     events: EventSender,
     /// Idle threads.
     idle: HashMap<Pool, Vec<Assignments>>,
@@ -53,9 +54,9 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    pub(super) fn new(with: impl Fn() -> RunsWith + 'static, events: EventSender) -> Self {
+    pub(super) fn new(parts: Arc<Parts>, events: EventSender) -> Self {
         let (idle, busy) = Default::default();
-        Self { with: Box::new(with), events, idle, busy }
+        Self { parts, events, idle, busy }
     }
 
     /// Begins the job; returns what ends it.
@@ -71,7 +72,7 @@ impl Workers {
 
     fn run_on_thread(&mut self, job: Box<Job>, signal: StopSignal) -> io::Result<()> {
         let of_rule =
-            job.command.rule().and_then(|rule| Some((rule.name.clone(), (self.with)().executor.for_rule(rule)?)));
+            job.command.rule().and_then(|rule| Some((rule.name.clone(), self.parts.executor.for_rule(rule)?)));
         let (pool, executor) = match of_rule {
             Some((rule, executor)) => (Pool::OfRule(rule), Some(executor)),
             None => (Pool::Common, None),
@@ -118,8 +119,8 @@ impl Workers {
     /// Starts a thread, for the executor of a rule or for the commands of all others.
     fn start(&self, executor: Option<Arc<dyn Executor>>) -> io::Result<Assignments> {
         let (assignments, receiver) = mpsc::channel::<Assignment>();
-        let mut with = (self.with)();
-        with.executor = executor.unwrap_or(with.executor);
+        let executor = executor.unwrap_or_else(|| Arc::clone(&self.parts.executor));
+        let with = RunsWith { executor, parts: Arc::clone(&self.parts) };
         let events = self.events.clone();
         let work = move || {
             own_children();

@@ -7,32 +7,44 @@ use super::yaml::{quoted_key, write_item, write_text};
 use super::{ArgumentError, Arguments, ToolSettings};
 use crate::mcp::{CallToolResult, TaskSupport, Tool, ToolAnnotations};
 use crate::policy::quoted;
+use crate::policy::rules::{Expected, forms_of};
 
-/// What a policy says about a command, for its callers.
+/// What a policy says about a command, in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedCommand {
     /// Its name.
     pub name: String,
     /// Its arguments, in one line.
     pub synopsis: String,
-    /// A line for each form of the command and of its subcommands.
-    pub forms: Vec<String>,
-    /// Command lines that are allowed.
-    pub examples: Vec<String>,
 }
 
-impl DescribedCommand {
-    /// What it says of these words: a command with its subcommand. If it has nothing about them, all that it says.
-    fn narrowed(&self, words: &str) -> Option<Self> {
+/// All that a policy allows of a command.
+struct Allowed<'s> {
+    name: &'s str,
+    /// A line for each form of the command and of its subcommands.
+    forms: Vec<String>,
+    /// Command lines that are allowed.
+    examples: Vec<String>,
+}
+
+/// The most examples of a command that a model is shown.
+const MOST_EXAMPLES: usize = 12;
+
+impl<'s> Allowed<'s> {
+    fn of(name: &'s str, settings: &ToolSettings) -> Option<Self> {
+        let rule = settings.rules.get(name)?;
+        let examples = rule.examples.iter().filter(|example| example.expected == Expected::Allow);
+        let examples = examples.map(|example| example.line.to_string()).take(MOST_EXAMPLES).collect();
+        Some(Self { name, forms: forms_of(rule), examples })
+    }
+
+    /// What of it is about these words, a command with its subcommand; if nothing is, all of it.
+    fn about(self, words: &str) -> Self {
         let is_about =
             |line: &&String| line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         let about = |lines: &[String]| lines.iter().filter(is_about).cloned().collect::<Vec<_>>();
         let forms = about(&self.forms);
-        match (forms.is_empty(), words.starts_with(&format!("{} ", self.name))) {
-            (_, false) => None,
-            (true, true) => Some(self.clone()),
-            (false, true) => Some(Self { forms, examples: about(&self.examples), ..self.clone() }),
-        }
+        if forms.is_empty() { self } else { Self { forms, examples: about(&self.examples), ..self } }
     }
 }
 
@@ -152,30 +164,24 @@ pub(super) fn read(arguments: Map<String, Value>, settings: &ToolSettings) -> Re
                 }
             }))
         }
-        asked => {
-            let narrowed;
-            let settings = match subcommand {
-                Some(line) => {
-                    let described = settings.described.iter().filter_map(|of| of.narrowed(&line)).collect();
-                    narrowed = ToolSettings { described, ..settings.clone() };
-                    &narrowed
-                }
-                None => settings,
-            };
-            Ok(list(settings, asked.as_deref()))
-        }
+        asked => Ok(list(settings, asked.as_deref(), subcommand.as_deref())),
     }
 }
 
-fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
+/// Lists the commands, or `only` one, or what is allowed of the words of one with its `subcommand`.
+fn list(settings: &ToolSettings, only: Option<&str>, subcommand: Option<&str>) -> CallToolResult {
     let is_asked = |name: &str| only.is_none_or(|only| only == name);
     let entries: Vec<&String> = settings.entries.iter().filter(|entry| is_asked(entry)).collect();
     let tool_of = |entry: &str| match settings.which.has_shell() {
         true => tool_name(entry),
         false => "execute_command".to_owned(),
     };
-    let described: Vec<&DescribedCommand> =
-        settings.described.iter().filter(|command| is_asked(&command.name)).collect();
+    let described = settings.described.iter().filter(|command| is_asked(&command.name));
+    let allowed = described.filter_map(|command| Allowed::of(&command.name, settings));
+    let allowed: Vec<Allowed<'_>> = match subcommand {
+        Some(words) => allowed.map(|of| of.about(words)).collect(),
+        None => allowed.collect(),
+    };
     let mut matching = match settings.which.has_shell() {
         true => MATCHING,
         false if settings.allows_any => MATCHING_ANY,
@@ -195,21 +201,21 @@ fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
     }
     let commands: Map<String, Value> = entries.iter().map(|entry| ((*entry).clone(), tool_of(entry).into())).collect();
     let mut content = json!({"commands": commands, "matching": matching});
-    type Lines = fn(&DescribedCommand) -> &Vec<String>;
+    type Lines = for<'l> fn(&'l Allowed<'_>) -> &'l Vec<String>;
     let lists: [(&str, Lines); 2] =
         [("arguments", |command| &command.forms), ("examples", |command| &command.examples)];
     for (key, of) in lists {
-        let with: Vec<_> = described.iter().filter(|command| !of(command).is_empty()).collect();
+        let with: Vec<_> = allowed.iter().filter(|command| !of(command).is_empty()).collect();
         if with.is_empty() {
             continue;
         }
         text.push_str(&format!("{key}:\n"));
         for command in &with {
-            text.push_str(&format!("  {}:\n", quoted_key(&command.name)));
+            text.push_str(&format!("  {}:\n", quoted_key(command.name)));
             of(command).iter().for_each(|line| write_item(&mut text, "    ", line));
         }
         let lists: Map<String, Value> =
-            with.iter().map(|command| (command.name.clone(), of(command).clone().into())).collect();
+            with.iter().map(|command| (command.name.to_owned(), of(command).clone().into())).collect();
         if let Some(content) = content.as_object_mut() {
             content.insert(key.to_owned(), lists.into());
         }
@@ -222,7 +228,9 @@ fn list(settings: &ToolSettings, only: Option<&str>) -> CallToolResult {
 mod tests {
     use super::*;
     use crate::policy::Lines;
+    use crate::policy::rules::{PolicyText, Rules};
     use crate::tools::WhichTools;
+    use std::sync::Arc;
     use std::time::Duration;
 
     fn settings(which: WhichTools, entries: &[&str]) -> ToolSettings {
@@ -234,6 +242,7 @@ mod tests {
             allows_project: false,
             lines: Lines::Off,
             described: Vec::new(),
+            rules: Arc::default(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),
@@ -247,7 +256,7 @@ mod tests {
     #[test]
     fn the_list_names_each_command_with_its_tool() {
         let settings = settings(WhichTools::Shell, &["ls", "g++", "yes", "1:20", "/opt/a: b", "/opt/\u{2028}\u{feff}"]);
-        let result = list(&settings, None);
+        let result = list(&settings, None, None);
         let commands = "commands:\n  \"ls\": ls\n  \"g++\": g__\n  \"yes\": 'yes'\n  \"1:20\": '1_20'\n  \"/opt/a: b\": _opt_a__b\n  \
                         \"/opt/\\u2028\\ufeff\": _opt___\nmatching: ";
         assert!(result.text.starts_with(commands), "{}", result.text);
@@ -258,15 +267,14 @@ mod tests {
 
     #[test]
     fn what_a_policy_says_of_a_command_stands_beside_it_and_can_be_asked_for_alone() {
-        let git = DescribedCommand {
-            name: "git".to_owned(),
-            synopsis: "git log|status".to_owned(),
-            forms: vec!["git log [--oneline] [REVISION...]".to_owned(), "git status ...".to_owned()],
-            examples: vec!["git log 'a: b'".to_owned()],
-        };
-        let settings = ToolSettings { described: vec![git], ..settings(WhichTools::Execute, &["ls", "git"]) };
+        let text = "commands: {git: {subcommands: {status: any, log: {options: {--oneline: flag}, operands: \
+                    [{text: {chars: 'a-z: '}}]}}, examples: {allow: [\"git log 'a: b'\"]}}}";
+        let text = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
+        let rules = Arc::new(Rules::load(&[text], &[], &[]).unwrap());
+        let git = DescribedCommand { name: "git".to_owned(), synopsis: "git log|status".to_owned() };
+        let settings = ToolSettings { described: vec![git], rules, ..settings(WhichTools::Execute, &["ls", "git"]) };
         for only in [None, Some("git"), Some("ls")] {
-            let result = list(&settings, only);
+            let result = list(&settings, only, None);
             let text: Value = serde_yaml::from_str(&result.text).unwrap();
             assert_eq!(result.structured_content.as_ref(), Some(&text));
             jsonschema::draft202012::new(&tool(&settings).output_schema.unwrap()).unwrap().validate(&text).unwrap();
@@ -297,7 +305,7 @@ mod tests {
         assert_eq!(read(&none, "ls").text, "command `ls` is not allowed, and no other is");
         let of_project = ToolSettings { allows_project: true, allowed: "those".to_owned(), ..none.clone() };
         assert_eq!(read(&of_project, "rm").text, "command `rm` is not listed; allowed commands: those");
-        let text = list(&of_project, None).text;
+        let text = list(&of_project, None, None).text;
         assert!(text.contains("any program under the project directory") && !text.contains("Every command"), "{text}");
         let any = ToolSettings { allows_any: true, ..none };
         assert!(read(&any, "ls").text.contains("Every command is allowed"), "{}", read(&any, "ls").text);
@@ -308,8 +316,6 @@ mod tests {
         let command = |number: usize| DescribedCommand {
             name: format!("c{number}"),
             synopsis: format!("c{number} {}", "[--option VALUE] ".repeat(number)),
-            forms: Vec::new(),
-            examples: Vec::new(),
         };
         let settings =
             ToolSettings { described: (0..100).map(command).collect(), ..settings(WhichTools::Execute, &[]) };

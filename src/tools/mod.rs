@@ -34,13 +34,14 @@ pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};
 pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
 pub(crate) use shell_report::{ShellCommandFacts, shell_hint, shell_result};
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::exec::Limits;
 use crate::mcp::{CallToolResult, Tool};
+use crate::policy::rules::Rules;
 use crate::policy::{CommandLine, CommandLineError, Lines};
 
 /// The settings for the descriptions of the tools and the bounds of their arguments.
@@ -58,6 +59,8 @@ pub struct ToolSettings {
     pub allows_project: bool,
     /// The commands that policies describe.
     pub described: Vec<DescribedCommand>,
+    /// Their rules, which are read when somebody asks for all that they allow.
+    pub rules: Arc<Rules>,
     /// The commands that only read, according to the operator or to their rules.
     pub read_only: Vec<String>,
     /// The default timeout.
@@ -351,13 +354,12 @@ mod tests {
         let described = |name: &String| DescribedCommand {
             name: name.clone(),
             synopsis: format!("{name} [--option VALUE]... FILE..."),
-            forms: Vec::new(),
-            examples: Vec::new(),
         };
         let settings = |which| ToolSettings {
             allowed: entries.join(", "),
             which,
             described: entries.iter().take(200).map(described).collect(),
+            rules: Arc::default(),
             entries: entries.clone(),
             read_only: Vec::new(),
             allows_any: false,
@@ -415,6 +417,7 @@ mod tests {
             allows_project: false,
             lines: Lines::Off,
             described: Vec::new(),
+            rules: Arc::default(),
             read_only: Vec::new(),
             timeout: Duration::from_secs(30),
             max_timeout: Duration::from_secs(600),

@@ -52,14 +52,14 @@ pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
     NUMBER_OPTION, NetworkWord, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, Restriction,
-    SandboxRule, SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
+    RuleHead, SandboxRule, SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
 };
 pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};
 pub use load::{ListEntry, PolicyText};
 pub(crate) use load::{is_runner, schema};
 pub use matcher::{Claim, Failure, Match, Mismatch, Reading, Role};
-use profiles::Profile;
+use profiles::{Profile, Shipped};
 pub use profiles::{names as profile_names, text as profile_text};
 pub use reach::{HeldClaim, OnDisk, PathError, Reached};
 pub(crate) use reach::{MOST_STEPS, MOST_STEPS_TOGETHER};
@@ -91,15 +91,23 @@ pub struct Rules {
 enum DescribedBy {
     /// A policy file, the allow-list or the list of commands that a person approves.
     Source(Arc<CommandRule>),
-    /// A shipped profile, which is read when one of its rules is asked for; with the command's place among its commands.
+    /// A shipped profile, with the command's place among its commands. The rule is read when it is asked for.
     Profile(&'static Profile, usize),
 }
 
 impl DescribedBy {
+    /// What is known without reading a profile.
+    fn head(&self) -> Option<RuleHead<'_>> {
+        match self {
+            Self::Source(rule) => Some(rule.head()),
+            Self::Profile(profile, place) => profile.commands().get(*place).map(Shipped::head),
+        }
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Source(rule) => &rule.name,
-            Self::Profile(profile, place) => profile.commands().get(*place).copied().unwrap_or_default(),
+            Self::Profile(profile, place) => profile.commands().get(*place).map_or("", |command| command.name),
         }
     }
 
@@ -117,10 +125,14 @@ impl DescribedBy {
 }
 
 impl Rules {
-    /// The rule for the command of exactly this name. The first rule that is asked for from a shipped profile takes a few
+    /// The rule for the command of exactly this name. If it is a shipped profile's, the first call reads it, which takes up to three
     /// milliseconds.
     pub fn get(&self, name: &str) -> Option<&Arc<CommandRule>> {
-        self.commands.get(*self.by_name.get(name)?)?.rule()
+        self.described(name)?.rule()
+    }
+
+    fn described(&self, name: &str) -> Option<&DescribedBy> {
+        self.commands.get(*self.by_name.get(name)?)
     }
 
     /// Whether there is a rule for a command of exactly this name. Reads no profile.
@@ -128,12 +140,41 @@ impl Rules {
         self.by_name.contains_key(name)
     }
 
+    /// What is known of the rule for the command of exactly this name without reading it.
+    pub fn head(&self, name: &str) -> Option<RuleHead<'_>> {
+        self.described(name)?.head()
+    }
+
+    /// What is known of all rules without reading them, in the order of the files.
+    pub fn heads(&self) -> impl Iterator<Item = RuleHead<'_>> {
+        self.commands.iter().filter_map(DescribedBy::head)
+    }
+
+    /// The shipped profile that describes the command of exactly this name. Reads no profile.
+    pub fn profile_of(&self, name: &str) -> Option<&'static str> {
+        match self.described(name)? {
+            DescribedBy::Source(rule) => match &*rule.origin.source {
+                PolicySource::Profile(name) => Profile::find(name).map(Profile::name),
+                PolicySource::File(_) | PolicySource::Allow | PolicySource::Ask => None,
+            },
+            DescribedBy::Profile(profile, _) => Some(profile.name()),
+        }
+    }
+
+    /// What the command of exactly this name takes, in one line. Reads no profile.
+    pub fn synopsis(&self, name: &str) -> Option<String> {
+        match self.described(name)? {
+            DescribedBy::Source(rule) => Some(synopsis(rule)),
+            DescribedBy::Profile(profile, place) => Some(profile.commands().get(*place)?.synopsis.to_owned()),
+        }
+    }
+
     /// The names of the commands, in the order of the files. Reads no profile.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(DescribedBy::name)
     }
 
-    /// All rules, in the order of the files.
+    /// All rules, in the order of the files. Reads all profiles.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<CommandRule>> {
         self.commands.iter().filter_map(DescribedBy::rule)
     }
@@ -157,11 +198,6 @@ impl Rules {
         })
     }
 
-    /// Whether any of them come from shipped profiles.
-    pub fn have_profiles(&self) -> bool {
-        self.commands.iter().any(|command| matches!(command, DescribedBy::Profile(..)))
-    }
-
     /// The types of the files of redirections; `None` if no policy says anything.
     pub fn redirections(&self) -> Option<&Redirections> {
         self.redirections.as_ref().map(|(redirections, _)| redirections)
@@ -179,7 +215,7 @@ impl Rules {
 
     /// Whether a person has to approve some calls.
     pub fn ask(&self) -> bool {
-        self.asks_others || self.iter().any(|rule| rule.asks())
+        self.asks_others || self.heads().any(|rule| rule.asks)
     }
 
     /// Warnings to the operator.

@@ -1,63 +1,65 @@
 //! The policies that are shipped with the binary, from the files in `src/policy/profiles`.
 //!
-//! A profile is read when one of its commands is asked for, once in each process. The table here says before that which
-//! commands it describes. A test runs its examples, so they are not run again at each start.
+//! The rule for a command is read when it is first asked for, once in each process, and without the other commands of its profile. The
+//! table says before that what a start needs. A test runs the examples, so they are not run again at each start.
 //!
-//! - `plain`: reads the part of YAML that they are written in
+//! - `table`: the profiles, and what is known of their commands
 
-mod plain;
+mod table;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::grammar::{CommandRule, PolicySource};
+use super::grammar::{CommandRule, LimitsRule, PolicySource, RuleHead, SandboxRule};
 use super::load;
+use table::PROFILES;
 
 /// A shipped policy.
 pub(super) struct Profile {
     name: &'static str,
-    /// The commands that it describes, in the order of its text.
-    commands: &'static [&'static str],
     text: &'static str,
-    rules: OnceLock<Vec<Arc<CommandRule>>>,
+    /// The commands that it describes, in the order of its text.
+    commands: &'static [Shipped],
+    /// The rules, each once it was read.
+    rules: OnceLock<Box<[OnceLock<Arc<CommandRule>>]>>,
 }
 
-macro_rules! profiles {
-    ($($name:literal: $($command:literal)+;)+) => {
-        [$(Profile {
-            name: $name,
-            commands: &[$($command),+],
-            text: include_str!(concat!("../profiles/", $name, ".yaml")),
-            rules: OnceLock::new(),
-        }),+]
-    };
+/// A command of a shipped policy, before its rule is read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Shipped {
+    pub name: &'static str,
+    sandbox: SandboxRule,
+    read_only: bool,
+    asks: bool,
+    has_paths: bool,
+    /// Its arguments, in one line.
+    pub synopsis: &'static str,
 }
 
-/// The profiles, in the order in which they are listed.
-static PROFILES: [Profile; 17] = profiles! {
-    "git-readonly": "git";
-    "coreutils-readonly":
-        "ls" "cat" "head" "tail" "wc" "stat" "file" "du" "df" "sort" "uniq" "cut" "tr" "diff" "cmp" "comm" "join"
-        "paste" "nl" "tac" "fold" "expand" "unexpand" "od" "base64" "sha256sum" "sha1sum" "md5sum" "sha224sum"
-        "sha384sum" "sha512sum" "b2sum" "cksum" "pwd" "date" "realpath" "readlink" "basename" "dirname" "echo" "printf"
-        "seq" "true" "false" "id" "whoami" "groups" "hostname" "arch" "numfmt" "uname" "nproc" "sed" "tar";
-    "ripgrep": "rg";
-    "search": "grep" "find";
-    "cargo-check": "cargo";
-    "npm-scripts": "npm";
-    "go-check": "go" "gofmt";
-    "python-tools": "pytest" "mypy" "ruff";
-    "make-targets": "make";
-    "gh-readonly": "gh";
-    "kubectl-readonly": "kubectl";
-    "docker-readonly": "docker";
-    // These extend others, so only one of the two can be used.
-    "git-commit": "git";
-    "rust-develop": "cargo";
-    "node-develop": "npm" "node" "npx";
-    "python-develop": "pytest" "mypy" "ruff" "python" "python3" "pip";
-    "go-develop": "go" "gofmt";
-};
+const fn profile(name: &'static str, text: &'static str, commands: &'static [Shipped]) -> Profile {
+    Profile { name, text, commands, rules: OnceLock::new() }
+}
+
+/// No shipped rule has any.
+static NO_LIMITS: LazyLock<LimitsRule> = LazyLock::new(LimitsRule::default);
+
+impl Shipped {
+    /// What is known of the rule.
+    pub fn head(&'static self) -> RuleHead<'static> {
+        let Self { name, sandbox, read_only, asks, has_paths, synopsis: _ } = self;
+        RuleHead {
+            name,
+            sought: name,
+            sandbox,
+            limits: &NO_LIMITS,
+            read_only: *read_only,
+            asks: *asks,
+            has_paths: *has_paths,
+            describes_arguments: true,
+            is_plain_any: false,
+        }
+    }
+}
 
 impl Profile {
     /// The profile of this name.
@@ -67,7 +69,7 @@ impl Profile {
 
     /// The first one that describes a command.
     pub fn describing(command: &str) -> Option<&'static Self> {
-        PROFILES.iter().find(|profile| profile.commands.contains(&command))
+        PROFILES.iter().find(|profile| profile.place_of(command).is_some())
     }
 
     /// What it is called.
@@ -75,28 +77,48 @@ impl Profile {
         self.name
     }
 
-    /// The names of its commands. Reads nothing.
-    pub fn commands(&self) -> &'static [&'static str] {
+    /// Its commands, before their rules are read.
+    pub fn commands(&self) -> &'static [Shipped] {
         self.commands
     }
 
-    /// The rule for one of its commands, by the place of the name among [`commands`](Self::commands).
-    pub fn rule(&self, place: usize) -> Option<&Arc<CommandRule>> {
-        self.rules().get(place)
+    /// The rule for the command of this name.
+    pub fn rule_for(&self, command: &str) -> Option<&Arc<CommandRule>> {
+        self.rule(self.place_of(command)?)
     }
 
-    /// The rules for its commands, in their order.
-    pub fn rules(&self) -> &[Arc<CommandRule>] {
-        self.rules.get_or_init(|| {
+    /// The rule for one of its commands, by its place among [`commands`](Self::commands). Reading the longest takes three milliseconds.
+    pub fn rule(&self, place: usize) -> Option<&Arc<CommandRule>> {
+        let rules = self.rules.get_or_init(|| self.commands.iter().map(|_| OnceLock::new()).collect());
+        let command = self.commands.get(place)?;
+        Some(rules.get(place)?.get_or_init(|| {
             let source = Arc::new(PolicySource::Profile(self.name.to_owned()));
-            let described = match plain::parse(self.text) {
-                Some(document) => load::describe_document(&document, &source, &mut Vec::new()),
-                None => load::describe(self.text, &source, &mut Vec::new()),
-            };
+            let read = load::one_command(&self.without_others(command.name), &source);
             #[expect(clippy::expect_used, reason = "the text is a part of the binary, and a test reads it")]
-            let described = described.expect("a shipped profile has no mistake");
-            described.into_rules()
-        })
+            read.expect("a shipped profile has no mistake")
+        }))
+    }
+
+    fn place_of(&self, command: &str) -> Option<usize> {
+        self.commands.iter().position(|shipped| shipped.name == command)
+    }
+
+    /// Its text with empty lines in place of the other commands, so that each line keeps its number.
+    fn without_others(&self, command: &str) -> String {
+        let mut text = String::with_capacity(self.text.len());
+        let (mut is_in_commands, mut is_kept) = (false, true);
+        for line in self.text.lines() {
+            if line.starts_with(|first: char| first.is_ascii_alphabetic()) {
+                (is_in_commands, is_kept) = (line == "commands:", true);
+            } else if let Some(key) = line.strip_prefix("  ").filter(|rest| is_in_commands && !rest.starts_with(' ')) {
+                is_kept = key.split_once(':').is_some_and(|(name, _)| name.trim_matches('"') == command);
+            }
+            if is_kept {
+                text.push_str(line);
+            }
+            text.push('\n');
+        }
+        text
     }
 }
 
@@ -130,14 +152,18 @@ pub fn text(name: &str) -> Option<&'static str> {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::policy::rules::examples;
+    use crate::policy::rules::{examples, synopsis};
+
+    /// All rules of a profile, read together.
+    fn read(profile: &Profile) -> load::Described {
+        let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
+        load::describe(profile.text, &source, &mut Vec::new()).unwrap_or_else(|error| panic!("{error}"))
+    }
 
     #[test]
-    fn every_profile_describes_the_commands_of_the_table_without_a_warning_and_its_examples_come_out_right() {
+    fn every_profile_is_read_without_a_warning_and_its_examples_come_out_right() {
         for profile in &PROFILES {
-            let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
-            let described = load::describe(profile.text, &source, &mut Vec::new());
-            let described = described.unwrap_or_else(|error| panic!("{error}"));
+            let described = read(profile);
             let warnings: Vec<String> = described.warnings().iter().map(ToString::to_string).collect();
             // They run the project's files, and say so.
             let is_known = |warning: &&String| {
@@ -145,12 +171,36 @@ mod tests {
             };
             let unknown: Vec<&String> = warnings.iter().filter(|warning| !is_known(warning)).collect();
             assert_eq!(unknown, Vec::<&String>::new(), "{}", profile.name);
-            let rules = described.into_rules();
-            let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
-            assert_eq!(names, profile.commands, "{}", profile.name);
-            for rule in rules {
+            for rule in described.into_rules() {
                 examples::check(&rule).unwrap_or_else(|error| panic!("{error}"));
             }
+        }
+    }
+
+    #[test]
+    fn a_command_read_alone_is_what_it_is_among_all() {
+        for profile in &PROFILES {
+            let rules = read(profile).into_rules();
+            assert_eq!(rules.len(), profile.commands.len(), "{}", profile.name);
+            for (place, rule) in rules.iter().enumerate() {
+                assert_eq!(profile.rule(place), Some(rule), "{} {}", profile.name, rule.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_says_of_each_command_what_its_rule_says() {
+        for profile in &PROFILES {
+            let rules = read(profile).into_rules();
+            let known: Vec<_> =
+                profile.commands.iter().map(|known| (known.head(), known.synopsis.to_owned())).collect();
+            let read: Vec<_> = rules.iter().map(|rule| (rule.head(), synopsis(rule))).collect();
+            assert_eq!(known, read, "{}", profile.name);
+            // A start takes these for granted.
+            for level in rules.iter().flat_map(|rule| rule.level.levels()) {
+                assert!(!level.env.set.contains_key("PATH") && !level.env.unset.iter().any(|name| name == "PATH"));
+            }
+            assert!(!rules.iter().any(|rule| rule.has_secrets()), "{}", profile.name);
         }
     }
 }

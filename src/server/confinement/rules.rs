@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::exec::{Launcher, LimitsError, ResourceLimits, RuleExecution};
 use crate::policy::AllowList;
-use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, SandboxRule, SandboxWord};
+use crate::policy::rules::{LimitsRule, NetworkWord, RuleHead, SandboxRule, SandboxWord};
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
 /// What enforces resource limits, `None` without limits, or why they can't be enforced.
@@ -20,25 +20,24 @@ pub(super) fn executions(
     limits: &Limited,
     all: Option<&Arc<Sandbox>>,
     temporary: Option<&Path>,
-    own: impl Fn(&CommandRule) -> Option<Sandbox>,
+    own: impl Fn(RuleHead<'_>) -> Option<Sandbox>,
 ) -> HashMap<String, RuleExecution> {
-    let is_own =
-        |rule: &&Arc<CommandRule>| rule.sandbox != SandboxRule::default() || rule.limits != LimitsRule::default();
-    let execution = |rule: &Arc<CommandRule>| {
+    let is_own = |rule: &RuleHead<'_>| *rule.sandbox != SandboxRule::default() || *rule.limits != LimitsRule::default();
+    let execution = |rule: RuleHead<'_>| {
         let sandbox = match own(rule) {
             Some(own) => Some(Arc::new(own)).filter(|sandbox| sandbox.level() > Level::Off),
             None => all.cloned(),
         };
-        let limits = if rule.limits == LimitsRule::default() {
+        let limits = if *rule.limits == LimitsRule::default() {
             limits.clone()
         } else {
-            Launcher::new(merged(&rule.limits, config.resource_limits())).map_err(Arc::new)
+            Launcher::new(merged(rule.limits, config.resource_limits())).map_err(Arc::new)
         };
         let temporary = temporary.filter(|_| sandbox.is_some()).map(Path::to_owned);
         let is_claimed = rule.sandbox.paths_claimed && sandbox.is_some();
-        (rule.name.clone(), RuleExecution { sandbox, is_claimed, limits, temporary })
+        (rule.name.to_owned(), RuleExecution { sandbox, is_claimed, limits, temporary })
     };
-    allow.rules().iter().filter(is_own).map(execution).collect()
+    allow.rules().heads().filter(is_own).map(execution).collect()
 }
 
 fn merged(rule: &LimitsRule, all: ResourceLimits) -> ResourceLimits {
@@ -53,18 +52,18 @@ fn merged(rule: &LimitsRule, all: ResourceLimits) -> ResourceLimits {
 
 /// The level at which the commands of a rule run that has a sandbox of its own. Without a level of its own it is that of all
 /// commands, `all`, and at `off` the weakest at which the kernel keeps commands from writing.
-pub(super) fn level_of(rule: &CommandRule, all: Level) -> Option<Level> {
-    match rule.sandbox.level {
+pub(super) fn level_of(rule: &SandboxRule, all: Level) -> Option<Level> {
+    match rule.level {
         Some(SandboxWord::Off) => Some(Level::Off),
         Some(SandboxWord::Workspace) => Some(Level::Workspace),
         Some(SandboxWord::Strict) => Some(Level::Strict),
-        None => rule.sandbox.writes_nothing().then_some(all.max(Level::Workspace)),
+        None => rule.writes_nothing().then_some(all.max(Level::Workspace)),
     }
 }
 
 /// The network of the commands of a rule: as the rule says, else as the operator says, else the level's default.
-pub(super) fn network_of(rule: &CommandRule, level: Level, config: &Config) -> Network {
-    match rule.sandbox.network {
+pub(super) fn network_of(rule: &SandboxRule, level: Level, config: &Config) -> Network {
+    match rule.network {
         Some(NetworkWord::None) => Network::None,
         Some(NetworkWord::Loopback) => Network::Loopback,
         Some(NetworkWord::Full) => Network::Full,
@@ -79,9 +78,9 @@ pub(super) fn network_of(rule: &CommandRule, level: Level, config: &Config) -> N
 pub(super) fn try_own_network(config: &Config, allow: &AllowList) -> Result<(), SandboxError> {
     let all = config.sandbox.value;
     let is_own = |level: Level, network: Network| level > Level::Off && network == Network::Loopback;
-    let is_own_for = |rule: &Arc<CommandRule>| {
-        level_of(rule, all).is_some_and(|level| is_own(level, network_of(rule, level, config)))
+    let is_own_for = |rule: RuleHead<'_>| {
+        level_of(rule.sandbox, all).is_some_and(|level| is_own(level, network_of(rule.sandbox, level, config)))
     };
-    let is_needed = is_own(all, config.network()) || allow.rules().iter().any(is_own_for);
+    let is_needed = is_own(all, config.network()) || allow.rules().heads().any(is_own_for);
     if is_needed { Launcher::try_own_network() } else { Ok(()) }
 }

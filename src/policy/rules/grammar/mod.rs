@@ -4,6 +4,7 @@
 //! level describes its arguments by one or more [`Form`]s, each with options and operands of a [`ValueType`].
 //!
 //! - `command`: the rule for a command, with the settings for its calls
+//! - `head`: what is known of a rule before its arguments are read
 //! - `level`: a command or a subcommand
 //! - `form`: one way to call it
 //! - `option`: options by their spelling
@@ -15,6 +16,7 @@
 mod command;
 mod example;
 mod form;
+mod head;
 mod level;
 mod option;
 mod restriction;
@@ -24,6 +26,7 @@ mod value;
 pub use command::{CommandRule, EnvRule, LimitsRule, NetworkWord, SandboxRule, SandboxWord};
 pub use example::{Example, ExampleLine, Expected};
 pub use form::{Form, Operand};
+pub use head::RuleHead;
 pub use level::{Arguments, Effect, Level, Order, Syntax};
 pub use option::{NUMBER_OPTION, OptionRule, Options, Takes, ValuePlace};
 pub use restriction::Restriction;

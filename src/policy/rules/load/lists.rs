@@ -47,7 +47,7 @@ pub(super) fn described(entries: &[ListEntry], has_profile: impl Fn(&str) -> boo
         let allows_one = entries.iter().any(|(_, effect)| *effect == Effect::Allow);
         if let Some(profile) = Profile::describing(name).filter(|_| allows_one) {
             let second = entries.iter().find_map(|(words, _)| words.first());
-            let text = match second.filter(|second| profile.commands().contains(second)) {
+            let text = match second.filter(|second| profile.rule_for(second).is_some()) {
                 // The operator probably typed a blank instead of a comma.
                 Some(second) => format!(
                     "`{second}` is taken for a subcommand of `{name}`; to allow both commands, put a comma between them"

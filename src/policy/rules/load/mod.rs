@@ -115,6 +115,7 @@ pub(super) struct Described {
 
 impl Described {
     /// The rules for the commands that the source itself describes.
+    #[cfg(all(test, unix))]
     pub fn into_rules(self) -> Vec<Arc<CommandRule>> {
         self.commands
     }
@@ -127,7 +128,7 @@ impl Described {
 
     /// Uses the commands of a profile, except those that the source describes itself.
     fn use_profile(&mut self, profile: &'static Profile, is_own: impl Fn(&str) -> bool) {
-        let others = profile.commands().iter().enumerate().filter(|(_, name)| !is_own(name));
+        let others = profile.commands().iter().enumerate().filter(|(_, command)| !is_own(command.name));
         self.shipped.extend(others.map(|(place, _)| (profile, place)));
     }
 }
@@ -276,55 +277,77 @@ fn profile(name: &str, named_by: &Origin) -> Result<&'static Profile, PolicyErro
     })
 }
 
+/// A policy whose types, sets and commands are still to be read.
+struct Document<'n> {
+    fields: Fields<'n, 'static>,
+    commands: &'n [(Key, Node)],
+    context: Context<'n>,
+}
+
+impl<'n> Document<'n> {
+    fn new(document: &'n Node, source: &Arc<PolicySource>) -> Result<Self, PolicyError> {
+        let nothing = Context::new(source, &[], &[]);
+        let fields = Fields::new(document, What::Words("a policy"), &keys::POLICY, &nothing)?;
+        if let Some(node) = fields.get("version") {
+            if text(node, &What::Name("version"), &nothing)? != "1" {
+                return Err(nothing.value(node, &What::Name("version"), "`1`, the only version"));
+            }
+        }
+        let declared = |key: &'static str| {
+            fields
+                .get(key)
+                .filter(|node| !node.is_null())
+                .map_or(Ok(&[][..]), |node| entries(node, &What::Name(key), &nothing))
+        };
+        let (types, sets, commands) = (declared("types")?, declared("sets")?, declared("commands")?);
+        Ok(Self { fields, commands, context: Context::new(source, types, sets) })
+    }
+
+    /// Reads all types and sets, also those that no command uses.
+    fn check_declared(&self) -> Result<(), PolicyError> {
+        let context = &self.context;
+        for (key, _) in context.types {
+            if ["flag", "text"].contains(&key.text.as_str()) {
+                let what = "the name of a type".to_owned();
+                let (expected, found) = ("another one".to_owned(), format!("`{}`, which is built in", key.text));
+                return Err(context.error(key.line, Problem::Value { what, expected, found }));
+            }
+            types::named(&key.text, key.line, context)?;
+        }
+        context.sets.iter().try_for_each(|(key, set)| options::check_set(key, set, context))
+    }
+}
+
+fn parse(text: &str, source: &Arc<PolicySource>) -> Result<Option<Node>, PolicyError> {
+    let nothing = Context::new(source, &[], &[]);
+    yaml::parse(text).map_err(|(line, why)| nothing.error(line, Problem::Yaml { why }))
+}
+
+/// Reads the one command of a text, without looking for mistakes that its author's tests have found.
+pub(super) fn one_command(text: &str, source: &Arc<PolicySource>) -> Result<Arc<CommandRule>, PolicyError> {
+    let nothing = |line| Context::new(source, &[], &[]).error(line, Problem::Yaml { why: "no command".to_owned() });
+    let document = parse(text, source)?.ok_or_else(|| nothing(0))?;
+    let Document { commands, context, .. } = Document::new(&document, source)?;
+    let (key, node) = commands.first().ok_or_else(|| nothing(document.line))?;
+    let base = extended(key, node, &context)?;
+    command::read(key, node, base, &context, &mut Vec::new()).map(Arc::new)
+}
+
 /// Reads what one text describes. A profile in `used` is not used again.
 pub(super) fn describe(
     text: &str,
     source: &Arc<PolicySource>,
     used: &mut Vec<String>,
 ) -> Result<Described, PolicyError> {
-    let nothing = Context::new(source, &[], &[]);
-    let document = yaml::parse(text).map_err(|(line, why)| nothing.error(line, Problem::Yaml { why }))?;
-    document.map_or_else(|| Ok(Described::default()), |document| describe_document(&document, source, used))
-}
-
-/// The same, for a policy that is already parsed as YAML.
-pub(super) fn describe_document(
-    document: &Node,
-    source: &Arc<PolicySource>,
-    used: &mut Vec<String>,
-) -> Result<Described, PolicyError> {
-    let nothing = Context::new(source, &[], &[]);
-    let fields = Fields::new(document, What::Words("a policy"), &keys::POLICY, &nothing)?;
-    if let Some(node) = fields.get("version") {
-        if text(node, &What::Name("version"), &nothing)? != "1" {
-            return Err(nothing.value(node, &What::Name("version"), "`1`, the only version"));
-        }
-    }
-    let declared = |key: &str| {
-        fields
-            .get(key)
-            .filter(|node| !node.is_null())
-            .map_or(Ok(&[][..]), |node| entries(node, &What::Name(key), &nothing))
-    };
-    let (types, sets) = (declared("types")?, declared("sets")?);
-    let context = Context::new(source, types, sets);
-    for (key, _) in types {
-        if ["flag", "text"].contains(&key.text.as_str()) {
-            let what = "the name of a type".to_owned();
-            let (expected, found) = ("another one".to_owned(), format!("`{}`, which is built in", key.text));
-            return Err(context.error(key.line, Problem::Value { what, expected, found }));
-        }
-        types::named(&key.text, key.line, &context)?;
-    }
-    for (key, set) in sets {
-        options::check_set(key, set, &context)?;
-    }
+    let Some(document) = parse(text, source)? else { return Ok(Described::default()) };
+    let document = Document::new(&document, source)?;
+    document.check_declared()?;
+    let Document { fields, commands, context } = document;
     let mut described = Described::default();
     if let Some(node) = fields.get("redirections") {
         let redirections = settings::redirections(node, What::Name("redirections"), &context)?;
         described.redirections = Some((redirections, context.origin(fields.line_of("redirections"))));
     }
-    let commands = declared("commands")?;
     let mut extending: Vec<&str> = Vec::new();
     for (key, node) in commands {
         let base = extended(key, node, &context)?;
@@ -343,9 +366,10 @@ pub(super) fn describe_document(
             let from = profile(&name, &context.origin(node.line))?;
             used.push(name);
             // The file's own description of a command replaces the profile's.
-            for (place, name) in from.commands().iter().enumerate() {
+            for (place, command) in from.commands().iter().enumerate() {
+                let name = command.name;
                 let own =
-                    described.commands.iter().find(|own| own.name == *name && !extending.contains(&own.name.as_str()));
+                    described.commands.iter().find(|own| own.name == name && !extending.contains(&own.name.as_str()));
                 if let (Some(own), Some(other)) = (own, from.rule(place)) {
                     let text = format!(
                         "`{name}` replaces the rule in {}, which no longer applies; to add to it instead, say \
@@ -370,7 +394,7 @@ fn extended(key: &Key, node: &Node, context: &Context<'_>) -> Result<Option<Comm
     let from = profile(name, &context.origin(node.line))?;
     // A program of the project is called by its path, too: `.venv/bin/pytest` is a pytest.
     let names = [Some(key.text.as_str()), key.text.rsplit_once('/').map(|(_, name)| name)];
-    let base = names.iter().flatten().find_map(|name| from.rules().iter().find(|command| command.name == *name));
+    let base = names.into_iter().flatten().find_map(|name| from.rule_for(name));
     base.map(|base| Some(CommandRule { name: key.text.clone(), ..CommandRule::clone(base) })).ok_or_else(|| {
         let (profile, command) = (name.to_owned(), key.text.clone());
         context.error(node.line, Problem::NothingToExtend { profile, command })
