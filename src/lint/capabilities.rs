@@ -1,4 +1,4 @@
-//! What both sides have offered in the handshake, and what may be sent because of it.
+//! The capabilities that both sides have offered in the handshake, and the messages that they permit.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! What the check finds: where, whose, and what.
+//! A violation that the check found, with its line, side and rule.
 
 use std::fmt;
 
-/// Who made the mistake.
+/// The side that made the mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The client.
@@ -12,7 +12,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Who gets what this side sends.
+    /// Returns the receiver of this side's messages.
     pub(super) fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -35,10 +35,11 @@ impl fmt::Display for Side {
 pub struct Finding {
     /// The line of the file, counted from 1.
     pub line: usize,
-    /// Who has written it.
+    /// The side that wrote it.
     pub side: Side,
-    /// What it is about: `framing`, `jsonrpc`, `id`, `lifecycle`, `capability`, `progress`, `cancellation` or `schema`.
+    /// The rule that it breaks: `framing`, `jsonrpc`, `id`, `lifecycle`, `capability`, `progress`, `cancellation` or
+    /// `schema`.
     pub rule: &'static str,
-    /// What is wrong.
+    /// Describes the mistake.
     pub what: String,
 }

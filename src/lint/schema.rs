@@ -11,9 +11,9 @@ use thiserror::Error;
 
 /// Keywords that do not affect whether a value is valid.
 const ANNOTATIONS: [&str; 7] = ["$schema", "$comment", "title", "description", "default", "examples", "format"];
-/// What answers a request of the modern era that needs the client's input first.
+/// The result for a request of the modern era that needs the client's input first.
 const INPUT_REQUIRED: &str = "InputRequiredResult";
-/// What answers a request that has become a task.
+/// The result for a request that has become a task.
 const CREATE_TASK: &str = "CreateTaskResult";
 /// How deep references are followed within one value.
 const DEEPEST: usize = 200;
@@ -25,7 +25,7 @@ pub enum SchemaError {
     /// It is not JSON.
     #[error("it is not JSON")]
     NoJson {
-        /// What the parser says.
+        /// The error of the parser.
         source: serde_json::Error,
     },
     /// It has no definitions.
@@ -45,7 +45,7 @@ pub struct Schema {
     definitions: Map<String, Value>,
 }
 
-/// What is wrong with a value, and where: a JSON pointer.
+/// The place of a fault in a value, as a JSON pointer, and its description.
 pub(super) type Fault = (String, String);
 
 impl Schema {
@@ -105,7 +105,7 @@ impl Schema {
         names.iter().copied().find(|name| self.definitions.contains_key(*name))
     }
 
-    /// What is wrong with a value according to a definition; the first fault that is found.
+    /// Returns the first fault of a value according to a definition.
     pub(super) fn fault(&self, definition: &str, value: &Value) -> Option<Fault> {
         let Some(schema) = self.definitions.get(definition) else {
             return Some((String::new(), format!("the schema has no `{definition}`")));

@@ -71,7 +71,7 @@ pub fn lint(transcript: &Transcript, first_line: usize, schemas: &BTreeMap<Strin
 /// The error code of JSON-RPC for a method that there is not.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What an id or a token is found by. `1`, `1.0` and `-0` are whole numbers that may be written in another way.
+/// Returns the key of an id or a token. `1`, `1.0` and `-0` are whole numbers that may be written in another way.
 fn spelled(id: &Value) -> String {
     match id.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT) {
         Some(number) => (number + 0.0).to_string(),
@@ -100,9 +100,9 @@ struct Session<'a> {
     requests: BTreeMap<(Side, String), Request>,
     /// By receiver and token: the request that has the token, and its progress so far.
     tokens: BTreeMap<(Side, String), (String, Option<f64>)>,
-    /// What the handshake came to.
+    /// The revision that the handshake came to.
     negotiated: Option<String>,
-    /// What the last request said that said it itself: such requests need no handshake.
+    /// The revision of the last request that named one itself: such requests need no handshake.
     modern: Option<String>,
     /// The revisions for which there is no schema.
     without_schema: BTreeSet<String>,
@@ -442,7 +442,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What was left open when the client closed its end.
+    /// Adds the requests and lines that were unanswered when the client closed its end, and returns all findings.
     fn finish(mut self) -> Vec<Finding> {
         if self.closed {
             let open = self.requests.iter().filter(|(_, request)| !request.answered && !request.cancelled);

@@ -117,7 +117,7 @@ impl Comparison {
         if hunks.is_empty() { hunks } else { format!("--- {}\n+++ played\n{hunks}", self.file) }
     }
 
-    /// What an update changes in a file that does not differ, as a unified diff: the waits that it fills in.
+    /// Returns the changes of an update to a file that does not differ, as a unified diff: the waits that it fills in.
     #[must_use]
     pub fn rewritten(&self) -> String {
         let agree = |left: usize, right: usize| self.expected.get(left) == self.played.get(right);

@@ -60,7 +60,7 @@ pub enum Failure {
     },
 }
 
-/// What follows sent bytes.
+/// The end of a line of sent bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnd {
     /// One `\n`.
@@ -74,7 +74,7 @@ pub enum LineEnd {
 pub struct Sent {
     /// The bytes, without the line end.
     pub bytes: Vec<u8>,
-    /// What follows them.
+    /// The line end that follows them.
     pub end: LineEnd,
 }
 
@@ -128,7 +128,8 @@ impl Message {
         &self.value
     }
 
-    /// What of the line its value does not hold: numbers beyond 64 bits, and objects in which a name comes twice.
+    /// The parts of the line that its value does not hold: numbers beyond 64 bits, and objects in which a name comes
+    /// twice.
     pub(super) fn unheld(&self) -> Vec<String> {
         unheld(&self.text)
     }

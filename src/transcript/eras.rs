@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::unheld::unheld;
 use super::{Entry, Header, Identity, LineEnd, Problem, Sent, Transcript};
 
-/// What opens a legacy session.
+/// The method that opens a legacy session.
 const INITIALIZE: &str = "initialize";
 const INITIALIZED: &str = "notifications/initialized";
 /// The revision of a modern client, and the keys under which it says with each message what it is.
@@ -115,7 +115,7 @@ pub(super) fn sessions(header: &Header, lines: Vec<Marked>) -> Result<[(Era, Tra
 /// The three lines that open the legacy session.
 struct Handshake {
     places: [usize; 3],
-    /// What a modern client says with each message in their stead.
+    /// The metadata that a modern client sends with each message in their stead.
     meta: Map<String, Value>,
 }
 

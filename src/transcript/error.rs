@@ -17,11 +17,11 @@ pub struct TranscriptError {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with that line.
+    /// The problem of that line.
     pub problem: Problem,
 }
 
-/// What is wrong with one line of a transcript, or with a value for one.
+/// A problem of one line of a transcript, or of a value for one.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The line is not UTF-8.
@@ -39,7 +39,7 @@ pub enum Problem {
     /// The format has a version that this library does not know.
     #[error("expected `transcript: 1`, found version `{found}`")]
     UnknownVersion {
-        /// What follows `transcript:`.
+        /// The text after `transcript:`.
         found: String,
     },
     /// A line of the header is not `key: value`.
@@ -85,7 +85,7 @@ pub enum Problem {
     /// `era:` says something else than `both`.
     #[error("expected `era: both`, found `era: {found}`; leave the line out if the transcript is one session")]
     NoEra {
-        /// What follows `era:`.
+        /// The text after `era:`.
         found: String,
     },
     /// A text of two sessions, where one was needed.
@@ -179,15 +179,15 @@ pub enum Problem {
     /// `-->x` is followed by something other than bytes in hex.
     #[error("expected pairs of hex digits without blanks, found `{found}`")]
     NoHex {
-        /// What follows the prefix.
+        /// The text after the prefix.
         found: String,
     },
     /// `<--` is followed by something other than JSON.
     #[error("expected a JSON message on one line, found `{found}`: {reason}")]
     NoJson {
-        /// What follows the prefix.
+        /// The text after the prefix.
         found: String,
-        /// What the JSON parser says.
+        /// The error of the JSON parser.
         reason: String,
     },
     /// A message takes too much memory.
@@ -236,13 +236,13 @@ pub enum Problem {
     /// `==>` is followed by something other than `eof`.
     #[error("expected `==> eof`, found `==> {found}`")]
     NoEof {
-        /// What follows the prefix.
+        /// The text after the prefix.
         found: String,
     },
     /// `<==` is followed by something other than `exit` and a number, or `no line feed`.
     #[error("expected `<== exit N` or `<== no line feed`, found `<== {found}`")]
     NoExit {
-        /// What follows the prefix.
+        /// The text after the prefix.
         found: String,
     },
 }

@@ -18,7 +18,7 @@ const ID: &str = "id";
 /// A server makes a new one for each answer, even if it says the same as before. Every other string names one thing for the whole session.
 const STATE: &str = "requestState";
 
-/// What the server of a play has made up so far.
+/// The strings that the server of a play has made up so far.
 #[derive(Debug)]
 pub(super) struct Fresh {
     rules: Vec<Rule>,
@@ -26,7 +26,7 @@ pub(super) struct Fresh {
     methods: BTreeMap<String, String>,
     /// The recorded strings for which one came, with the names of their members.
     known: HashSet<(String, String)>,
-    /// What is sent for them, and what is shown for what comes.
+    /// The replacements in lines that are sent, and in lines that came.
     there: Table,
     back: Table,
 }
@@ -76,7 +76,7 @@ impl Fresh {
         self.there.replaced(line)
     }
 
-    /// What came, as the recorded server would have written it.
+    /// Returns the line that came as the recorded server would have written it.
     pub fn came(&self, entry: Entry) -> Entry {
         match entry {
             Entry::Receive(message) => {
@@ -123,7 +123,7 @@ fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &m
     }
 }
 
-/// What is replaced by what. Each place of a line is looked at once, however many strings there are.
+/// Texts with their replacements. Each place of a line is looked at once, however many there are.
 #[derive(Debug, Default)]
 struct Table {
     /// As they stand in JSON: long ones without their quotes, short ones with theirs and the name of the member.
@@ -179,7 +179,7 @@ impl Table {
         text
     }
 
-    /// What the longest string that stands here is replaced by, and what is behind it.
+    /// Returns the replacement of the longest string at the start of `rest`, and the text after that string.
     fn at<'a>(&self, before: &str, rest: &'a str) -> Option<(&str, &'a str)> {
         // The name of a member begins so, a long string never.
         let is_word = !rest.starts_with('"');
@@ -208,7 +208,7 @@ fn is_in_word(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// What a line becomes after this message came in place of that one.
+    /// Returns `line` as it is sent after `came` came in place of `recorded`.
     fn sent(rules: &[&str], recorded: &str, came: &str, line: &str) -> String {
         let text = format!("transcript: 1\n\n--> {{\"id\":1,\"method\":\"m\"}}\n<-- {recorded}\n");
         let rules: Vec<Rule> = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();

@@ -197,13 +197,13 @@ impl Header {
         &self.platforms
     }
 
-    /// What to make in the temporary directory, in this order.
+    /// Returns what to make in the temporary directory, in this order.
     #[must_use]
     pub fn setup(&self) -> &[Setup] {
         &self.setup
     }
 
-    /// What may differ.
+    /// Returns the rules about what may differ.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules

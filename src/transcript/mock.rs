@@ -48,13 +48,12 @@ pub struct Mock {
     repeats: bool,
 }
 
-/// What follows from a live line.
+/// The reaction to a line of the live client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The lines for the client, without their ends.
     pub lines: Vec<String>,
-    /// What was wrong with the client's line, for people; if the client waits for an answer, an error is among the
-    /// lines.
+    /// The error in the client's line, for people; if the client waits for an answer, an error is among the lines.
     pub complaint: Option<String>,
 }
 
@@ -134,7 +133,7 @@ impl Mock {
         unplayed.map(|exchange| (exchange.line, exchange.text.as_str()))
     }
 
-    /// What the server sends before the client sends anything.
+    /// Returns the lines that the server sends before the client sends anything.
     #[must_use]
     pub fn opening(&self) -> &[String] {
         &self.opening

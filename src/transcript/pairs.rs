@@ -23,7 +23,7 @@ pub(super) struct Pair {
     /// Their indices among the entries.
     pub expected: usize,
     pub played: usize,
-    /// What came, with the expected value wherever a rule holds.
+    /// The value that came, with the expected one wherever a rule holds.
     pub came: Value,
 }
 
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What remains of the difference between two results of `m` under these rules.
+    /// Returns the difference that remains between two results of `m` under these rules.
     fn left(rules: &[&str], strictness: Strictness, wanted: Value, came: Value) -> Value {
         let message = |result: Value| {
             Entry::of_server(json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().as_bytes())

@@ -24,7 +24,7 @@ const SHORTER: u32 = 20;
 /// So many bytes of them do too.
 const MOST_BYTES: usize = 48 * 1024 * 1024;
 
-/// What asks about the state of a task, in both eras, and the state of one that has not ended.
+/// The method that asks about the state of a task, in both eras, and the state of one that has not ended.
 const TASKS_GET: &str = "tasks/get";
 const WORKING: &str = "working";
 /// So long after an answer that says so a task is asked about again.
@@ -125,7 +125,7 @@ struct Play<'a> {
     /// Whether nothing came for the last wait, and nothing has come since.
     is_silent: bool,
     happened: Vec<Entry>,
-    /// What the server has made up.
+    /// The strings that the server has made up.
     fresh: Fresh,
     /// The requests about the state of a task, by their ids.
     questions: BTreeMap<String, Map<String, Value>>,

@@ -17,7 +17,7 @@ use crate::text::escape_bytes;
 /// length they are held in memory.
 const PIECE: usize = 256 * 1024;
 
-/// What happens to the session if its recording fails.
+/// The effect on the session if its recording fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailure {
     /// It goes on unrecorded.

@@ -24,7 +24,7 @@ pub struct Rule {
     pub(super) how: How,
 }
 
-/// What may differ.
+/// The kind of difference that a rule allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum How {
     /// Anything, or nothing.
@@ -65,7 +65,7 @@ impl How {
     }
 }
 
-/// What can follow the pointer of a rule, for people.
+/// Lists the words that can follow the pointer of a rule, for people.
 pub(super) fn all_words() -> String {
     let words: Vec<String> = How::OF_ONE_WORD.iter().map(|how| format!("`{}`", how.word())).collect();
     format!("{} or `same LINE [POINTER]`", words.join(", "))
@@ -120,7 +120,7 @@ impl Rule {
         Self { method: method.map(str::to_owned), pointer: pointer.to_owned(), how }
     }
 
-    /// What may differ in any session.
+    /// Returns the rules about differences in any session.
     pub(super) fn usual() -> Vec<Self> {
         let mut usual = Vec::new();
         for method in ["initialize", "server/discover"] {
@@ -134,7 +134,8 @@ impl Rule {
         usual
     }
 
-    /// What the protocol itself has servers make up. It is never the same, so these rules hold with [`Strictness::Strict`](super::Strictness::Strict), too.
+    /// Returns the rules about strings that the protocol itself has servers make up. They are never the same, so these
+    /// rules hold with [`Strictness::Strict`](super::Strictness::Strict), too.
     pub(super) fn usually_fresh() -> Vec<Self> {
         let anywhere =
             ["/id", "/result/requestState", "/result/taskId", "/result/task/taskId"].map(|place| (None, place));

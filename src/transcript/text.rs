@@ -10,7 +10,7 @@ use crate::jsonrpc::weight::{self, Quotes};
 const MOST_WEIGHT: usize = 384 * 1024 * 1024;
 /// The longest header in bytes: one of its words can take fifty times its length in memory.
 const LONGEST_HEADER: usize = 4 * 1024 * 1024;
-/// What a line takes in addition to its text and its values.
+/// The weight of a line in addition to its text and its values.
 const LINE: usize = 256;
 
 /// A session as text: how the server was started, and what went each way.

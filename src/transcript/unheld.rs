@@ -1,4 +1,5 @@
-//! What the value of a JSON text does not hold of it: without this, two texts could be taken for the same that are not.
+//! The parts of a JSON text that its value does not hold: without this, two different texts could be taken for the
+//! same.
 
 use std::collections::BTreeSet;
 

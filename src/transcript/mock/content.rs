@@ -1,4 +1,4 @@
-//! What counts of a line of the client, and how a recorded answer is told to a live client.
+//! The parts of a client's line that count for matching, and the recorded answer adapted to a live client.
 
 use serde_json::{Map, Value, json};
 

@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub after: usize,
 }
 
-/// What was seen of a recording so far.
+/// The state of a recording up to the current line.
 #[derive(Default)]
 pub(super) struct Placing {
     /// How many lines the client has sent.
