@@ -18,7 +18,7 @@ pub(crate) enum AuditError {
     /// The system refuses something.
     #[error(transparent)]
     File {
-        /// What it says.
+        /// The file's error.
         source: SharedFileError,
     },
 }

@@ -1,4 +1,4 @@
-//! What records say: the events, with their fields under the names and in the order in which they are written.
+//! The events of records, with their fields under the names and in the order in which they are written.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::files::Sha256;
 
-/// What happened.
+/// An event of a session.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// A call was decided on.
@@ -50,7 +50,7 @@ pub(crate) struct AuditedClient {
     pub version: String,
 }
 
-/// What the first record of a session tells.
+/// The content of the first record of a session.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct SessionFacts {
     /// The version of this program.
@@ -95,7 +95,7 @@ pub(crate) struct Decided {
     /// The words that run; for a refused call, the client's words.
     pub argv: Vec<String>,
     pub cwd: Option<String>,
-    /// What the command is to read on its standard input.
+    /// The standard input of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,
     /// The timeout that the client asks for.
@@ -117,7 +117,7 @@ pub(crate) struct Decided {
     pub secrets: Vec<(usize, usize)>,
 }
 
-/// What was decided.
+/// The verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
@@ -132,7 +132,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Asked {
     pub call: u64,
     pub channel: &'static str,
-    /// What the person reads.
+    /// The text that the person reads.
     pub text: String,
 }
 

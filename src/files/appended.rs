@@ -41,7 +41,7 @@ pub(crate) fn could_append(path: &Path, changeable: &[&Path], opened: Opened) ->
     }
 }
 
-/// What a file is opened for.
+/// The access with which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opened {
     Appending,

@@ -34,7 +34,7 @@ impl Beneath {
     }
 }
 
-/// What to do if a directory on the way is missing.
+/// The handling of a missing directory on the way.
 #[derive(Clone, Copy)]
 enum Missing {
     IsMade,

@@ -1,4 +1,4 @@
-//! What is known about file systems, by their numbers in statfs(2).
+//! Properties of file systems, by their numbers in statfs(2).
 
 use rustix::fs::FsWord;
 

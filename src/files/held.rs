@@ -124,7 +124,7 @@ impl Held {
         }
     }
 
-    /// What the file is now, by its handle.
+    /// Returns the present state of the file, by its handle.
     ///
     /// # Errors
     /// The error of asking the kernel about it.

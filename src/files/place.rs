@@ -29,7 +29,7 @@ pub enum PlaceError {
     /// The system refuses it.
     #[error(transparent)]
     System {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file has the name, and must keep it.
@@ -38,7 +38,7 @@ pub enum PlaceError {
     /// Something has the name that is neither replaced nor written through.
     #[error("it is {found}; expected a regular file or none")]
     Taken {
-        /// What it is, in words.
+        /// The kind of the file, in words.
         found: &'static str,
     },
 }
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-/// What happens to a regular file that has the name already.
+/// The handling of a regular file that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It keeps the name, and the new file gets none.

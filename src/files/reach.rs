@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Ancestry, Held};
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Debug, Clone)]
 pub enum Reached {
     /// Something that exists.
     There {
-        /// What it is.
+        /// The file or directory.
         held: Arc<Held>,
         /// The directory that it was found in; for a directory that was named as `.` or `..`, that directory itself.
         directory: Arc<Held>,
@@ -56,7 +56,7 @@ const SPECIAL: [&str; 3] = ["/proc", "/dev", "/sys"];
 #[derive(Debug)]
 pub struct Steps<'a> {
     left: usize,
-    /// What is left for others too.
+    /// The number that is left for others too.
     shared: &'a AtomicUsize,
 }
 

@@ -20,7 +20,7 @@ pub enum ReadError {
     /// It is not a regular file.
     #[error("it is {found}; expected a regular file")]
     NotRegular {
-        /// What it is, in words.
+        /// The kind of the file, in words.
         found: &'static str,
     },
     /// It is larger than allowed.

@@ -9,7 +9,7 @@ use std::{
 
 use super::Held;
 
-/// What a directory costs, in files: it is opened and read, and again after each directory in it.
+/// The cost of a directory, in files: it is opened and read, and again after each directory in it.
 #[cfg(target_os = "linux")]
 const DIRECTORY: usize = 10;
 
@@ -80,7 +80,8 @@ pub fn remove_within(directory: &Held, mut work: usize) -> io::Result<()> {
     }
 }
 
-/// What a directory must allow its owner, so that it can be emptied. A command may have taken that from one of its own.
+/// The permissions of its owner that a directory needs so that it can be emptied. A command may have taken them from
+/// one of its own.
 #[cfg(target_os = "linux")]
 const OWN: rustix::fs::Mode = rustix::fs::Mode::RWXU;
 

@@ -67,13 +67,13 @@ pub(crate) enum SharedFileError {
     /// The system refuses it.
     #[error(transparent)]
     System {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It is something else by now.
     #[error(transparent)]
     Taken {
-        /// What it is.
+        /// The error that tells what it is.
         source: PlaceError,
     },
     /// Nothing has the name any more.

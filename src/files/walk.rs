@@ -22,8 +22,8 @@ pub struct Link {
     pub directory: Held,
 }
 
-/// What a path leads to, and through which links. On systems other than Linux the links are not known, and the list is
-/// empty.
+/// The end of a path, and the links that led there. On systems other than Linux the links are not known, and the list
+/// is empty.
 #[derive(Debug)]
 pub struct Walked {
     held: Arc<Held>,
@@ -45,7 +45,7 @@ impl Walked {
         Self::go(path)
     }
 
-    /// What the path led to.
+    /// Returns the file or directory that the path led to.
     pub fn held(&self) -> &Arc<Held> {
         &self.held
     }

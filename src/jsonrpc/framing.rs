@@ -27,7 +27,7 @@ pub enum Line {
 pub struct LineReader<R> {
     input: R,
     limit: usize,
-    /// What was read of a line that has not ended.
+    /// The beginning of a line that has not ended.
     line: Vec<u8>,
     /// Searches the line for its id, once it is too long.
     too_long: Option<IdSearch>,

@@ -60,7 +60,7 @@ impl IdSearch {
         piece.iter().for_each(|byte| self.push_byte(*byte));
     }
 
-    /// What the line is, once all of it has passed.
+    /// Returns the kind of the line, once all of it has passed.
     pub fn finish(self) -> LongLine {
         let Self { id, has_id, has_method, is_response, is_object, depth, .. } = self;
         match id {

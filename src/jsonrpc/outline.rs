@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::shape::{Key, Members};
 
-/// What the text of a line holds.
+/// The shape of a line, with the texts of its parts.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outline<'a> {
     /// Maybe a message.

@@ -28,10 +28,10 @@ pub(super) fn of_line(line: &[u8]) -> usize {
     if line.len() <= LIGHT { 0 } else { of_text_of_values(line, Quotes::Hold) }
 }
 
-/// What quotes mean in a text that is weighed.
+/// The meaning of quotes in a text that is weighed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quotes {
-    /// What is between them is a string.
+    /// They enclose strings.
     Hold,
     /// Nothing: the text is a part of a line, so it is not known which of them begin a string.
     AreUnknown,

@@ -14,7 +14,7 @@ pub struct CompleteParams<'a> {
     pub prompt: &'a str,
     /// The name of its argument.
     pub argument: &'a str,
-    /// What the user has typed so far.
+    /// The text that the user has typed so far.
     pub value: &'a str,
 }
 

@@ -30,7 +30,7 @@ pub fn approval_params(message: &str, revision: Revision) -> Value {
     json!({"message": message, "requestedSchema": {"type": "object", "properties": {REMEMBER: remember}}})
 }
 
-/// What a user has answered to [`approval_params`].
+/// A user's answer to [`approval_params`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
     /// Yes, this time.

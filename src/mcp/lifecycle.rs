@@ -46,7 +46,7 @@ impl Implementation {
 pub struct InitializeParams {
     /// The revision that the client asks for.
     pub protocol_version: String,
-    /// What the client can do, as far as it matters; empty if it says nothing.
+    /// The capabilities of the client, as far as they matter; empty if it declares none.
     pub capabilities: Map<String, Value>,
     /// The client's name for itself.
     pub client_info: Option<Implementation>,
@@ -82,7 +82,7 @@ pub enum TaskSupport {
     Optional,
 }
 
-/// What the server offers. The lists never change while it runs, so it declares no `listChanged`.
+/// Returns the capabilities of the server. The lists never change while it runs, so it declares no `listChanged`.
 fn server_capabilities(revision: Revision, tasks: TaskSupport) -> Value {
     let mut capabilities = json!({"logging": {}, "prompts": {}, "tools": {}});
     if let (true, Value::Object(members)) = (revision.has_completions(), &mut capabilities) {

@@ -34,7 +34,7 @@ pub struct EnvelopeError {
     pub code: i32,
     /// One sentence.
     pub message: String,
-    /// What a client needs to choose another version.
+    /// The data that a client needs to choose another version.
     pub data: Option<Value>,
 }
 

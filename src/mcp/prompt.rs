@@ -24,7 +24,7 @@ pub struct PromptArgument {
     pub name: &'static str,
     /// For people; left out before 2025-06-18.
     pub title: &'static str,
-    /// What it means.
+    /// Its meaning, for people.
     pub description: &'static str,
     /// Whether the prompt requires it.
     pub required: bool,

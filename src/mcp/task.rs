@@ -16,7 +16,7 @@ pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The key of `_meta` that says which task a message is about.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// What a task is waiting for, or how it ended.
+/// The status of a task, by the names of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStatus {
     /// It is in progress.
@@ -71,12 +71,12 @@ pub struct Task {
     pub poll_interval: Duration,
 }
 
-/// What a task has in addition to its status.
+/// The part of a task that is sent in addition to its status.
 #[derive(Debug, Clone, Copy)]
 pub enum TaskPayload<'a> {
     /// Nothing.
     None,
-    /// What the client has to answer: `inputRequests`.
+    /// The questions that the client has to answer: `inputRequests`.
     InputRequests(&'a Value),
     /// The result of the request, encoded.
     Result(&'a [u8]),

@@ -46,7 +46,7 @@ pub enum PromptError {
     /// No prompt has this name.
     #[error("unknown prompt {}; the prompts are {}", quoted(.name), names(PROMPTS.iter().map(|prompt| prompt.name)))]
     UnknownPrompt {
-        /// What was asked for.
+        /// The name in the request.
         name: String,
     },
     /// The prompt has no such argument.
@@ -54,9 +54,9 @@ pub enum PromptError {
     UnknownArgument {
         /// The prompt's name.
         prompt: &'static str,
-        /// What was asked for.
+        /// The name in the request.
         argument: String,
-        /// What there is.
+        /// The arguments of the prompt.
         known: &'static [PromptArgument],
     },
     /// A required argument is missing.

@@ -21,9 +21,10 @@ const SIZES: [(&str, u128); 7] = [
     ("B", 1),
 ];
 
-/// What [`read_duration`] reads, as a regular expression of JSON Schema; not whether it is too long.
+/// The durations that [`read_duration`] reads, as a regular expression of JSON Schema, which does not see whether one
+/// is too long.
 pub(crate) const DURATION_PATTERN: &str = r"^\s*[0-9]+(\.[0-9]{1,9})?\s*(h|m|s|ms)\s*$";
-/// What [`read_size`] reads, likewise.
+/// The sizes that [`read_size`] reads, likewise.
 pub(crate) const SIZE_PATTERN: &str = r"^\s*[0-9]+(\s*[bB]?|(\.[0-9]{1,9})?\s*[kKmMgG][iI]?[bB])\s*$";
 
 /// An amount of nothing, whatever its unit.

@@ -35,7 +35,7 @@ pub(crate) fn quote_to_judge(text: &str) -> String {
     shown
 }
 
-/// What [`quote`] makes; write it with `{}`.
+/// The result of [`quote`]; write it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Quoted<'a> {
     text: &'a str,

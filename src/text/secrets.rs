@@ -15,7 +15,7 @@ pub(crate) const SHORTEST: usize = 4;
 /// becomes much longer.
 const MOST: usize = 1000;
 const SHORT: &str = "***";
-/// What stands behind a text that was cut.
+/// The end of a text that was cut.
 const CUT: char = '…';
 
 /// Values that must not be shown.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// Text after [`clean`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cleaned<'a> {
-    /// What is left.
+    /// The text that is left.
     pub text: Cow<'a, str>,
     /// Whether terminal sequences, or text that was overwritten, were left out.
     pub cleaned: bool,

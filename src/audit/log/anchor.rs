@@ -42,7 +42,7 @@ pub(crate) struct Anchors {
     found: HashMap<Sha256, Option<(LinePlace, u64)>>,
 }
 
-/// What the anchors say.
+/// The result of looking for the anchors in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchored {
     /// There are none.

@@ -40,7 +40,7 @@ pub(crate) enum AuditError {
     /// The file can't be read or written.
     #[error(transparent)]
     Io {
-        /// What the system says.
+        /// The system's error.
         #[from]
         source: io::Error,
     },
@@ -56,7 +56,7 @@ pub(super) struct Chain {
     state: State,
 }
 
-/// What this program knows of the file from one turn to the next.
+/// The state of the file that is remembered from one turn to the next.
 #[derive(Debug)]
 struct State {
     name: OsString,
@@ -66,7 +66,7 @@ struct State {
     seen: End,
     /// The new name of the file before, until the first record of this one is written.
     continues: Option<String>,
-    /// What happened to the file, until a record tells of it.
+    /// Damage to the file that no record tells of yet.
     damage: Option<Damage>,
 }
 
@@ -84,7 +84,7 @@ impl End {
     const OF_NOTHING: Self = Self { at: 0, last: Sha256::ZERO, is_torn: false };
 }
 
-/// What happened to the file from outside.
+/// A change to the file from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Damage {
     /// The last line has no line feed: a crash or a full disk has cut it off.
@@ -204,7 +204,7 @@ impl Turn<'_> {
         self.state.seen.last
     }
 
-    /// What happened to the file and is not recorded yet.
+    /// Returns the damage to the file that is not recorded yet.
     pub(super) fn damage(&self) -> Option<Damage> {
         self.state.damage
     }
@@ -351,8 +351,8 @@ fn leads_to(file: &File, last: Sha256, mut left: u64, beside: impl Fn(&str) -> O
     }
 }
 
-/// What the first line of a file names: the hash of the line before, and the file that holds it. Reads at most `left` bytes, and
-/// subtracts what it has read.
+/// Reads from the first line of a file the hash of the line before, and the name of the file that holds it. Reads at
+/// most `left` bytes, and subtracts what it has read.
 fn first_line(mut file: &File, left: &mut u64) -> Option<(Sha256, Option<String>)> {
     file.seek(SeekFrom::Start(0)).ok()?;
     let (mut line, mut input) = (Line::new(), BufReader::new(file.take(*left)));

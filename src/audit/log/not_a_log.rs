@@ -15,7 +15,8 @@ const BEGINNINGS: [(&[u8], &str); 7] = [
     (b"<!doctype html", "it is a page in HTML"),
 ];
 
-/// What a file with this beginning seems to be, as a clause; `None` if it may be an audit log, however damaged.
+/// Describes what a file with this beginning seems to be, as a clause; `None` if it may be an audit log, however
+/// damaged.
 pub(crate) fn not_a_log(first: &[u8]) -> Option<&'static str> {
     if RECORD.starts_with(first) || first.starts_with(RECORD) {
         return None;

@@ -148,7 +148,7 @@ impl Line {
     }
 }
 
-/// What a record says about itself and its place in the chain.
+/// The fields by which a record has its place in the chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub seq: u64,
@@ -192,7 +192,7 @@ impl Link {
     }
 }
 
-/// What was found before the line ended or stopped being JSON.
+/// The fields that were found before the line ended or stopped being JSON.
 #[derive(Default)]
 struct Found {
     seq: Option<u64>,

@@ -57,7 +57,7 @@ impl Secrets {
         text::Secrets::new(values.take(MOST_OF_CALL))
     }
 
-    /// What replaces a value: `sha256:` and the digest of the salt and the value.
+    /// Returns the replacement of a value: `sha256:` and the digest of the salt and the value.
     pub(super) fn digest(&self, value: &str) -> String {
         let mut sum = Summing::default();
         sum.add(&self.salt);

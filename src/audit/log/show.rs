@@ -199,7 +199,7 @@ fn is_bare(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| crate::text::is_plain(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '`'))
 }
 
-/// What a record says, on one line.
+/// Describes a record on one line.
 fn what(shown: Shown<'_>) -> String {
     let with = |main: String, details: Vec<(&str, Option<String>)>| {
         let details: Vec<String> =

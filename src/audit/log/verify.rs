@@ -28,7 +28,7 @@ pub(crate) struct LinePlace {
     pub line: u64,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verification {
     /// How many lines of each file end with a line feed.

@@ -25,7 +25,7 @@ pub(crate) struct AuditLog {
     session: String,
     secrets: Secrets,
     clock: Clock,
-    /// What the first record says; `None` once it is written.
+    /// Makes the content of the first record; `None` once it is written.
     facts: Option<Box<dyn FnOnce() -> SessionFacts + Send>>,
     client: Option<AuditedClient>,
     next: u64,

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{Existing, Place, PlaceError, Replacement};
 
-/// What only the owner of a file may read and write.
+/// Permission to read and write for the owner alone.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// How the directory of a new file is held.

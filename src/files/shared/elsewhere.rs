@@ -40,7 +40,7 @@ impl SharedFile {
         Ok(Self { place, path, changeable, patience: Patience::new() })
     }
 
-    /// What reads the file from another thread.
+    /// Returns a reader of the file for another thread.
     pub(crate) fn reader(&self) -> SharedReader {
         SharedReader { path: self.path.clone(), changeable: self.changeable.clone() }
     }

@@ -75,7 +75,7 @@ impl SharedFile {
         Ok(Self { place, path, changeable, patience: Patience::new(), file, reader, identity })
     }
 
-    /// What reads the file from another thread.
+    /// Returns a reader of the file for another thread.
     pub(crate) fn reader(&self) -> SharedReader {
         self.reader.clone()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::LinePlace;
 use crate::files::Sha256;
 
-/// What a break looks like.
+/// The kind of a break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Changed,
@@ -34,7 +34,7 @@ pub(crate) struct Break {
     /// The line that was changed or inserted, or that is out of order; the line after removed ones; the last line if the end was cut
     /// off.
     pub place: LinePlace,
-    /// What was found, as a clause.
+    /// Describes the break, as a clause.
     pub what: String,
 }
 
@@ -62,9 +62,9 @@ pub(super) struct Suspicion {
     pub is_denied: Option<bool>,
 }
 
-/// What is said about a line that is not a record.
+/// The description of a line that is not a record.
 pub(super) const NO_RECORD: &str = "this line is not a record: it was damaged, or something else wrote it";
-/// What is said about a first line that holds the hash of another line.
+/// The description of a first line that holds the hash of another line.
 const FIRST_CONTINUES: &str = "this is the first line, but it holds the hash of a line before it";
 
 pub(super) fn out_of_number(kind: Kind) -> String {

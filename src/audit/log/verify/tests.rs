@@ -1,4 +1,4 @@
-//! What each break looks like, and what is none.
+//! Logs with each kind of break, and logs that look broken and are not.
 
 use super::super::anchor::Anchor;
 use super::*;
