@@ -42,11 +42,11 @@ impl ShellSettings {
 /// One call, ready to run.
 #[derive(Debug)]
 pub struct ShellJob<T> {
-    /// What the caller gets back when the call ends.
+    /// The caller's value, returned when the call ends.
     pub context: T,
     /// Why the running shell must not be used any more, if so.
     pub distrust: Option<String>,
-    /// What to do.
+    /// The action of the call.
     pub action: ShellAction,
     /// The directory of a new shell, if one has to be started for this call.
     pub start_directory: Base,
@@ -56,7 +56,7 @@ pub struct ShellJob<T> {
     pub spool: Option<Arc<Spool>>,
 }
 
-/// What a call asks the shell to do.
+/// A request of a call to the shell.
 #[derive(Debug)]
 pub enum ShellAction {
     /// Runs a command, which is consumed.

@@ -10,7 +10,7 @@ pub struct ShellArguments {
     words: Result<Vec<String>, Refused>,
     /// The whole line, if it can't be split into words.
     attempted: Option<String>,
-    /// What a POSIX shell would have expanded in them. On Windows programs expand their own arguments.
+    /// The pattern that a POSIX shell would have expanded in them. On Windows programs expand their own arguments.
     pub literal_pattern: Option<&'static str>,
 }
 
@@ -24,10 +24,10 @@ impl ShellArguments {
     }
 }
 
-/// What was decided for a command of the persistent shell, and why.
+/// A decision about a command of the persistent shell, with its explanation.
 #[derive(Debug)]
 pub struct ShellDecision {
-    /// What the decision is based on.
+    /// The explanation of the decision.
     pub explanation: Explanation,
     /// The command, to be run once, or the reason for the refusal.
     pub outcome: Result<ShellCommand, Refusal>,

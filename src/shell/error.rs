@@ -16,7 +16,7 @@ pub enum ShellError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refuses to start it.
@@ -24,7 +24,7 @@ pub enum ShellError {
     Spawn {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It was started, but does not answer like the expected shell.
@@ -44,7 +44,7 @@ pub enum ShellError {
     /// It was started, but then could not be watched; it was ended.
     #[error("the shell was ended, because the server could not watch it: {source}")]
     Lost {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

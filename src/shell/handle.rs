@@ -66,7 +66,7 @@ impl<T> Shell<T> {
         *self.first.get_or_init(|| FirstShell::GivenUp) == FirstShell::GivenUp
     }
 
-    /// Has the thread end once its calls have; returns whether nobody needs to wait for that any more.
+    /// Lets the thread end after its calls; returns whether nobody needs to wait for that any more.
     pub fn close(&mut self) -> bool {
         (self.work, self.alone) = (None, None);
         self.give_up() || self.thread.as_ref().is_none_or(JoinHandle::is_finished)

@@ -66,7 +66,7 @@ impl fmt::Debug for Markers {
 #[derive(Debug)]
 pub(super) struct Until {
     marker: Marker,
-    /// What the shell prints after the second marker, which would otherwise appear in the next answer.
+    /// The line end that the shell prints after the second marker, which would otherwise appear in the next answer.
     line_end: &'static str,
     output: Output,
     /// Bytes that may be the beginning of a marker; then the note.

@@ -26,7 +26,7 @@ pub(super) const ENDS: &str = "the server ends";
 /// The answer to a call during which the server panicked.
 const PANICKED: &str = "the server failed while the shell ran the command; its log says more";
 
-/// What was decided about the first shell. Before that, its thread makes the rules of a sandbox.
+/// The fate of the first shell. Before it is decided, the thread makes the rules of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstShell {
     /// It is started; from now on the thread obeys stop signals whenever it waits.

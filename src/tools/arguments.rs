@@ -24,7 +24,7 @@ pub enum ArgumentError {
     Missing {
         /// Its name.
         name: &'static str,
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
     },
     /// One has the wrong type.
@@ -32,9 +32,9 @@ pub enum ArgumentError {
     WrongType {
         /// Its name.
         name: &'static str,
-        /// What it must be.
+        /// The expected type.
         expected: &'static str,
-        /// What it is.
+        /// The type that was found.
         found: &'static str,
     },
     /// A list was sent as text.

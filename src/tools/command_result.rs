@@ -29,7 +29,7 @@ pub(super) trait Own {
     /// The key of the number by which the whole output can be read.
     const NUMBER: &'static str;
 
-    /// What to do better next time, if the command exited by itself with this code.
+    /// Returns advice for the next call, if the command exited by itself with this code.
     fn hint(&self, exit_code: i32) -> Option<String>;
 
     /// The exit codes that count as success if non-zero codes are errors; empty means only `0`.
@@ -188,7 +188,7 @@ enum Mark {
     Names(Vec<&'static str>),
 }
 
-/// What the streams of a result have to say about themselves, by key.
+/// Returns the marks of a result's streams, by key.
 fn marks(streams: &[(&'static str, &Text<'_>)]) -> Vec<(&'static str, Mark)> {
     let names = |is: fn(&Text<'_>) -> bool| {
         let names = streams.iter().filter(|(_, text)| is(text)).map(|(name, _)| *name);

@@ -26,13 +26,13 @@ const SHARED_MEMORY: &str = "/dev/shm";
 pub struct ConfinedBy {
     /// The sandbox.
     pub sandbox: Arc<Sandbox>,
-    /// What would give the command a network.
+    /// The setting that would give the command a network.
     pub network: NetworkGrant,
     /// Whether its rule lets it write nothing, so that no grant of paths helps.
     pub writes_nothing: bool,
 }
 
-/// What lies at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// Nothing, and not even the first of its directories: it is no path.
@@ -45,13 +45,13 @@ enum Found {
     Other,
 }
 
-/// What the hint depends on beside the output.
+/// The facts that the hint depends on beside the output.
 trait Surroundings {
     fn network(&self) -> NetworkGrant;
     fn writes_nothing(&self) -> bool;
     /// Whether the access is granted, so that something else has refused it.
     fn grants(&self, path: &Path, access: Access) -> bool;
-    /// What lies there.
+    /// Looks at the file there.
     fn look(&self, path: &Path) -> Found;
 }
 
@@ -136,7 +136,7 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
 
 /// A refusal that a program tells of.
 struct Denial<'a> {
-    /// What it was about.
+    /// The path or the name that was refused.
     path: Option<&'a str>,
     /// Whether the error's own line names it.
     is_own: bool,
@@ -250,7 +250,7 @@ fn without_file(line: Line<'_>) -> String {
     path.map_or(line.0.to_owned(), |path| line.0.replace(path, ""))
 }
 
-/// What gives the commands of a rule back what it takes from them.
+/// The setting that gives the commands of a rule back what the rule takes from them.
 const OF_RULE: &str = "`write: full` to the `sandbox` of its rule";
 
 fn of_network(network: NetworkGrant) -> &'static str {

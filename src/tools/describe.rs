@@ -112,7 +112,7 @@ fn of_lines(lines: Lines) -> &'static str {
     }
 }
 
-/// What a model has to know about calls that go on after their answer.
+/// Describes for a model the calls that go on after their answer.
 fn in_background(settings: &BackgroundSettings) -> String {
     let handed_over = match settings.hand_over {
         Duration::ZERO => String::new(),

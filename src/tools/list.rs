@@ -9,7 +9,7 @@ use crate::mcp::{CallToolResult, TaskSupport, Tool, ToolAnnotations};
 use crate::policy::quoted;
 use crate::policy::rules::{Expected, forms_of};
 
-/// What a policy says about a command, in short.
+/// A command that a policy describes, in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescribedCommand {
     /// Its name.
@@ -38,7 +38,7 @@ impl<'s> Allowed<'s> {
         Some(Self { name, forms: forms_of(rule), examples })
     }
 
-    /// What of it is about these words, a command with its subcommand; if nothing is, all of it.
+    /// The part of it that is about these words, a command with its subcommand; if nothing is, all of it.
     fn about(self, words: &str) -> Self {
         let is_about =
             |line: &&String| line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));

@@ -1,4 +1,4 @@
-//! What a client can call: the tools, their arguments, and their results as text and as structured content.
+//! The tools that a client can call, their arguments, and their results as text and as structured content.
 //!
 //! It starts no process and decides nothing: a call becomes a [`Call`], whose command the policy examines; an output
 //! becomes a [`CallToolResult`].
@@ -119,7 +119,7 @@ pub struct Toolbox {
     settings: ToolSettings,
 }
 
-/// What a tool does when it is called.
+/// The action of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
     /// Runs one process.

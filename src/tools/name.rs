@@ -63,7 +63,7 @@ pub enum ToolNameError {
         entry: String,
         /// The tool's name.
         name: String,
-        /// What already has that name.
+        /// The tool or entry that already has that name.
         other: String,
     },
     /// The name is longer than clients accept.

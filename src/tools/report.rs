@@ -9,7 +9,7 @@ use super::yaml::write_text;
 use crate::exec::{End, Output};
 use crate::mcp::CallToolResult;
 
-/// What would give a command a network.
+/// The setting that would give a command a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetworkGrant {
     /// Nothing: it has one.

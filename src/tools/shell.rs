@@ -12,7 +12,7 @@ use crate::policy::reach_of;
 use crate::shell::ShellArguments;
 use crate::shell::dialect::current as dialect;
 
-/// What a tool on the persistent shell does when it is called.
+/// The action of a tool on the persistent shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellTool {
     /// Runs the entry of the allow-list with this index.
@@ -24,7 +24,7 @@ pub enum ShellTool {
 /// A call whose arguments fit the tool's schema.
 #[derive(Debug)]
 pub struct ShellCall {
-    /// What to do.
+    /// The request.
     pub what: ShellRequest,
     /// How long it may take.
     pub timeout: Option<Duration>,
@@ -75,7 +75,7 @@ pub(super) fn read(
     Ok(ShellCall { what, timeout: None })
 }
 
-/// What holds for every command on the shell.
+/// Describes the rules for every command on the shell.
 pub(super) fn rules(settings: &ToolSettings) -> String {
     let syntax = if cfg!(windows) {
         "The characters % ! ^ & | < > ( ) are refused, and double quotes must be balanced."
@@ -96,7 +96,7 @@ pub(super) fn rules(settings: &ToolSettings) -> String {
     )
 }
 
-/// What a model has to know about output that was cut, and about calls that go on after their answer.
+/// Describes for a model the output that was cut, and calls that go on after their answer.
 fn after_the_answer(settings: &BackgroundSettings) -> String {
     if !settings.keeps_output {
         return String::new();

@@ -18,7 +18,7 @@ use crate::shell::dialect::current as dialect;
 pub struct ShellCommandFacts {
     /// The entry of the allow-list; empty for `restart`.
     pub word: String,
-    /// What a shell would have expanded in the arguments.
+    /// The pattern in the arguments that a shell would have expanded.
     pub literal_pattern: Option<&'static str>,
     /// The exit codes that count as success if non-zero codes are errors; empty means only `0`.
     pub success: Vec<i32>,

@@ -59,7 +59,7 @@ const SEPARATORS: &[char] = &[';', '$', '`'];
 
 /// The name of this dialect in a sentence.
 pub const SHELL: &str = "cmd.exe";
-/// What follows the last marker.
+/// The line end after the last marker.
 pub const LINE_END: &str = "\r\n";
 /// The most characters of a command with its arguments. A line may have 8191, and the rest could be read as another
 /// line; the remaining characters are for the markers.
@@ -113,7 +113,7 @@ pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
     Ok(vec![arguments.to_owned()])
 }
 
-/// What cmd.exe takes as the first word: up to a separator, without quotes and a leading `@`.
+/// Returns the word that cmd.exe takes as the first: up to a separator, without quotes and a leading `@`.
 fn first_word(arguments: &str) -> Option<&str> {
     arguments
         .split([' ', ',', ';', '=', '/', '.', ':'])

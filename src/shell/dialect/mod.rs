@@ -73,7 +73,7 @@ pub enum Refused {
     Word {
         /// The word.
         word: String,
-        /// What it does.
+        /// Its effect, as a clause after the word.
         why: &'static str,
     },
     /// A variable that decides which programs run.
@@ -100,7 +100,7 @@ pub enum Refused {
     )]
     #[cfg_attr(windows, allow(dead_code, reason = "cmd.exe sets no limits"))]
     Limit {
-        /// What it limits.
+        /// The resource that it limits.
         of: &'static str,
     },
     /// An argument with which a builtin would do more than a call may.
@@ -112,7 +112,7 @@ pub enum Refused {
     Operand {
         /// The builtin.
         word: String,
-        /// What it was given.
+        /// The argument that was refused.
         argument: String,
     },
     /// A directory change with several targets, or with an unknown option.
@@ -120,7 +120,7 @@ pub enum Refused {
     ChangeArguments {
         /// The word.
         word: String,
-        /// What was given.
+        /// The arguments after the word.
         arguments: String,
     },
 }
@@ -139,7 +139,7 @@ pub enum Change {
     Show,
 }
 
-/// What the note of a marker says about the command.
+/// The contents of a marker's note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The command's exit status.

@@ -36,7 +36,7 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// The name of this dialect in a sentence.
 pub const SHELL: &str = "a POSIX shell";
-/// What follows the last marker.
+/// The line end after the last marker.
 pub const LINE_END: &str = "\n";
 
 /// The arguments that make the program read commands from its standard input.

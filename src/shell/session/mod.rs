@@ -28,7 +28,7 @@ use super::marker::{Marker, Until};
 use crate::exec::{Captured, End, Launch, Limits, Spool, StreamName, own_binary};
 use crate::policy::Base;
 
-/// What is sent to the shell for one call.
+/// The line that is sent to the shell for one call.
 pub(super) struct ShellLine {
     /// One line, which ends with the commands that print the marker.
     pub line: Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) struct ShellLine {
 }
 
 impl ShellLine {
-    /// What reads its standard output and its standard error up to the marker.
+    /// Returns the readers of its standard output and its standard error up to the marker.
     fn outputs(&self) -> [Until; 2] {
         StreamName::ALL.map(|name| {
             let until = Until::new(self.marker.clone(), dialect::LINE_END, self.limits.capture());
@@ -70,7 +70,7 @@ pub(super) enum Watched {
     Waits(Box<Watch>),
 }
 
-/// What a stop signal does to a watch.
+/// The effect of a stop signal on a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtStop {
     /// It ends the command.

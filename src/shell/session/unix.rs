@@ -102,7 +102,7 @@ impl Session {
         self.tree.hit(end)
     }
 
-    /// What identifies the processes that its commands leave behind.
+    /// Returns the identity of the processes that its commands leave behind.
     pub(in crate::shell) fn host(&self) -> &Host {
         &self.host
     }

@@ -41,7 +41,7 @@ pub(in crate::shell) struct Session {
     host: Host,
 }
 
-/// What the threads of a session report.
+/// A message from a thread of a session.
 #[derive(Debug)]
 enum Said {
     /// A piece of standard output (0) or standard error (1).
@@ -93,7 +93,7 @@ impl Session {
         None
     }
 
-    /// What identifies the processes that its commands leave behind: nothing, since they stay in its job.
+    /// Returns the identity of the processes that its commands leave behind: none, since they stay in its job.
     pub(in crate::shell) fn host(&self) -> &Host {
         &self.host
     }
@@ -186,7 +186,7 @@ pub(in crate::shell) struct Watch {
     heard: usize,
     /// The heartbeat of the command.
     pub(in crate::shell) beats: Option<Beats>,
-    /// What a stop signal does; at first it ends the command.
+    /// The effect of a stop signal; at first it ends the command.
     pub(super) at_stop: AtStop,
 }
 

@@ -74,7 +74,7 @@ pub enum CallState {
     Ended {
         /// How.
         end: End,
-        /// What to do better next time.
+        /// Advice for the next call.
         hint: Option<String>,
     },
     /// Its command could not be started, or was lost.

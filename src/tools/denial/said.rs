@@ -1,4 +1,4 @@
-//! What a line of a program's output says: whether something was refused, what it was about, and what was to be done.
+//! Reads from a line of a program's output whether something was refused, which path, and for which access.
 
 /// A line of output.
 #[derive(Debug, Clone, Copy)]

@@ -48,7 +48,7 @@ fn check(fake: Fake, output: &str, grant: Option<&str>) {
 const ANY: &str = "`--read`, `--write` or `--exec` of the path that is needed";
 const NETWORK: &str = "`--network full`";
 
-/// What real tools printed in a sandbox, without the lines in between that say nothing, and the grant that helps.
+/// The errors of real tools in a sandbox, without the lines in between that say nothing, and the grant that helps.
 const FAILURES: &[(&str, Option<&str>)] = &[
     (r#"cat: /srv/data.csv: Permission denied"#, Some("`--read /srv/data.csv`")),
     (r#"ls: cannot open directory '/srv/my data': Permission denied"#, Some("`--read /srv/my data`")),

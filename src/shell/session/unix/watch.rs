@@ -38,7 +38,7 @@ pub(in crate::shell) struct Watch {
     heard: usize,
     /// The heartbeat of the command.
     pub(in crate::shell) beats: Option<Beats>,
-    /// What a stop signal does; at first it ends the command.
+    /// The effect of a stop signal; at first it ends the command.
     pub(in crate::shell::session) at_stop: AtStop,
 }
 
