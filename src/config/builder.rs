@@ -20,7 +20,7 @@ pub struct ConfigBuilder {
     first_mistake: Option<Mistake>,
 }
 
-/// What was wrong with a setting; `build` makes an error of it.
+/// A mistake in a setting; `build` makes an error of it.
 #[derive(Clone)]
 enum Mistake {
     Unknown(String),

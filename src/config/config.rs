@@ -76,11 +76,11 @@ pub struct Config {
     pub sandbox_best_effort: Setting<bool>,
     /// Whether commands in the sandbox have a network; by default what `Network::of` gives for the level.
     pub network: Setting<Option<Network>>,
-    /// What else commands in the sandbox may read; nothing by default.
+    /// Further paths that commands in the sandbox may read; none by default.
     pub read: Setting<Vec<PathBuf>>,
-    /// What else they may read and write; nothing by default.
+    /// Further paths that they may read and write; none by default.
     pub write: Setting<Vec<PathBuf>>,
-    /// What else they may read and execute; nothing by default.
+    /// Further paths that they may read and execute; none by default.
     pub exec: Setting<Vec<PathBuf>>,
     /// The tools whose files in the home directory commands in the sandbox may use; none by default.
     pub grant: Setting<Vec<Preset>>,
@@ -116,7 +116,7 @@ pub struct Config {
     pub max_file_size: Setting<Option<u64>>,
     /// Files that a process of a call can have open; no limit by default.
     pub max_open_files: Setting<Option<usize>>,
-    /// What is added to the environment that is built for commands, in the order given; nothing by default.
+    /// Variables that are added to the environment that is built for commands, in the order given; none by default.
     pub env: Setting<Vec<EnvEntry>>,
     /// Whether commands get the server's whole environment; off by default.
     pub inherit_env: Setting<bool>,
@@ -143,13 +143,13 @@ pub struct Config {
     pub audit_max_size: Setting<Option<u64>>,
     /// The program that gets the head of the audit log; none by default.
     pub audit_anchor: Setting<Option<Vec<String>>>,
-    /// What is written to the log; `info` by default.
+    /// The level of the log; `info` by default.
     pub log: Setting<LogLevel>,
     /// The file that the log is appended to; by default it goes to stderr.
     pub log_file: Setting<Option<PathBuf>>,
     /// How the lines of the log are written; as text by default.
     pub log_format: Setting<LogFormat>,
-    /// What the process was started with.
+    /// The environment and the directory that the process was started with.
     pub surroundings: Surroundings,
     /// The digests of the policy files, as they were read.
     pub(crate) policy_digests: Vec<(PathBuf, Sha256)>,
@@ -282,7 +282,7 @@ impl Config {
         Ok(config)
     }
 
-    /// What may run, by the allow-list and by the policies.
+    /// Returns the allow-list, with the rules of the policies.
     pub fn allow_list(&self) -> AllowList {
         AllowList::new(self.allow.value.iter().cloned())
             .with_rules(Arc::clone(&self.rules))

@@ -1,4 +1,4 @@
-//! What is added to the environment of commands.
+//! Entries that are added to the environment of commands.
 
 use std::fmt;
 

@@ -74,9 +74,9 @@ pub enum ConfigError {
     Type {
         /// The key.
         place: SettingPlace,
-        /// What the key takes.
+        /// The type that the key takes.
         expected: &'static str,
-        /// What was found.
+        /// The value that was found.
         found: String,
     },
     /// A flag that takes one value and was given two.
@@ -94,7 +94,7 @@ pub enum ConfigError {
     MissingValue {
         /// The flag, without its dashes.
         flag: &'static str,
-        /// What the value is called in the help.
+        /// The name of the value in the help.
         value: &'static str,
     },
     /// A flag that is followed by another flag instead of its value.
@@ -102,7 +102,7 @@ pub enum ConfigError {
     FlagForValue {
         /// The flag, without its dashes.
         flag: &'static str,
-        /// What followed.
+        /// The argument that followed.
         found: String,
     },
     /// A switch that was given a value.
@@ -125,7 +125,7 @@ pub enum ConfigError {
     Value {
         /// Where the value was given.
         place: SettingPlace,
-        /// What is wrong with it.
+        /// The mistake in it.
         wrong: Wrong,
     },
     /// A mistake in a policy, or in an example of one.
@@ -139,7 +139,7 @@ pub enum ConfigError {
     PolicyFile {
         /// The file, as it was named.
         file: PathBuf,
-        /// What named it.
+        /// The flag, variable or key that named it.
         named_by: Source,
         /// Why.
         source: ReadError,
@@ -243,7 +243,7 @@ pub enum ConfigError {
         which_source: Source,
         /// Where the list was set.
         allow_source: Source,
-        /// What is wrong with it.
+        /// The mistake in it.
         source: Box<ToolNameError>,
     },
     /// The file of `--config` or `--lock` can't be read, or is not UTF-8.
@@ -251,7 +251,7 @@ pub enum ConfigError {
     File {
         /// The file, as it was named.
         file: PathBuf,
-        /// What named it.
+        /// The flag, variable or key that named it.
         named_by: Source,
         /// Why it can't be read.
         source: ReadError,
@@ -284,13 +284,13 @@ pub enum ConfigError {
         file: PathBuf,
         /// The line where the part that can't be read begins, counted from 1; unknown for some mistakes.
         line: Option<usize>,
-        /// What the YAML parser says, with line and column.
+        /// The error of the YAML parser, with line and column.
         source: serde_yaml::Error,
     },
     /// A process without a current directory.
     #[error("the current directory can't be found; start allowexec in a directory that exists")]
     Directory {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -316,7 +316,7 @@ pub(crate) fn meant(dashes: &str, nearest: Option<&str>, otherwise: &str) -> Str
     }
 }
 
-/// What was found, with every character escaped that could control the operator's terminal.
+/// Returns a text that was found, with every character escaped that could control the operator's terminal.
 pub(super) fn printable(text: &str) -> String {
     crate::text::escape(text).into_owned()
 }

@@ -339,7 +339,7 @@ fn texts(spec: &Spec, value: Node) -> Result<Vec<String>, String> {
     }
 }
 
-/// What a setting takes in the file, for error texts.
+/// Describes the type of a setting in the file, for error texts.
 fn expected(spec: &Spec) -> &'static str {
     match spec.takes {
         Takes::Text if spec.value == ON_OR_OFF => "`true` or `false`",
@@ -350,7 +350,7 @@ fn expected(spec: &Spec) -> &'static str {
     }
 }
 
-/// What a value is, for error texts.
+/// Describes a value, for error texts.
 fn name(value: &Node) -> String {
     match value {
         Node::Null => "nothing".to_owned(),

@@ -69,7 +69,7 @@ impl Flags {
         matches!(given.spec.takes, Takes::List).then(|| (given.spec.flag, given.texts.join(",")))
     }
 
-    /// What was read so far.
+    /// Returns the settings that were read so far.
     pub(super) fn given(&self) -> &[Given] {
         &self.given
     }

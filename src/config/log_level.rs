@@ -6,18 +6,18 @@ use super::error::printable;
 use super::wrong::Wrong;
 use crate::text::nearest;
 
-/// What is written to the log; each level includes the earlier ones, so `level <= limit` is the test.
+/// The level of a log message; each includes the earlier ones, so `level <= limit` is the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Nothing at all.
     Off,
-    /// What the server could not do.
+    /// A failure of the server.
     Error,
-    /// What an operator should look at.
+    /// Something that an operator should look at.
     Warn,
     /// One line for each call; the default.
     Info,
-    /// What helps to find a mistake in the server.
+    /// Details that help to find a mistake in the server.
     Debug,
 }
 

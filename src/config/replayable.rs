@@ -26,7 +26,7 @@ const LEFT_OUT: [&str; 10] = [
 /// The setting whose values belong to commands and may be secrets.
 const ENV: &str = "env";
 
-/// What starts a server with the same settings.
+/// The arguments and variables that start a server with the same settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replayable {
     /// The flags as they were given, and the settings of the file of `--config` as flags, since that file may be missing

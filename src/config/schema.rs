@@ -17,7 +17,7 @@ use super::wrong::Wrong;
 use crate::policy::rules::profile_names;
 use crate::text::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN};
 
-/// What a switch may be as text.
+/// The texts that a switch takes.
 const SWITCH: [&str; 8] = ["on", "off", "true", "false", "yes", "no", "1", "0"];
 
 /// Returns the JSON schema (draft 7) of a file of settings.
@@ -111,7 +111,7 @@ fn in_any_case(words: &[&str]) -> String {
     format!("({})", words.join("|").chars().map(either).collect::<String>())
 }
 
-/// What the setting says to this text.
+/// Parses a text as a value of the setting.
 fn parsed(spec: &'static Spec, text: &str) -> Result<(), Wrong> {
     let surroundings = Surroundings { variables: Default::default(), directory: PathBuf::new() };
     let given = Given { spec, place: SettingPlace::Flag(spec.flag), texts: vec![text.to_owned()] };

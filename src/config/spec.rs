@@ -10,9 +10,9 @@ use super::setting::Source;
 pub struct Spec {
     /// The flag without its dashes. With `_` for `-` it is the key in the file.
     pub flag: &'static str,
-    /// What it takes.
+    /// The type of its value.
     pub takes: Takes,
-    /// What the value is called in the help; empty for a switch.
+    /// The name of the value in the help; empty for a switch.
     pub value: &'static str,
     /// The environment variable.
     pub variable: &'static str,
@@ -28,7 +28,7 @@ pub struct Spec {
     pub show: fn(&Config) -> Shown<'_>,
 }
 
-/// What a setting takes.
+/// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// On or off: a flag without a value.
@@ -48,7 +48,7 @@ pub enum Group {
     Commands,
     /// Where commands run.
     Directories,
-    /// What commands can touch.
+    /// The access of commands to files and the network.
     Sandbox,
     /// How long commands run and how much they print.
     Limits,
@@ -56,9 +56,9 @@ pub enum Group {
     Resources,
     /// Which environment variables commands get.
     Environment,
-    /// What clients get.
+    /// The results that clients get.
     Results,
-    /// What the operator gets, and where settings come from.
+    /// The log and other output for the operator, and the sources of settings.
     Operation,
 }
 

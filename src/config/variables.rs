@@ -32,7 +32,7 @@ const OF_OTHERS: [(&str, &str, &str); 6] = [
     ("ALLOW_SHELL_OPERATORS", "cli-mcp-server", "one call for each command, since no shell runs here"),
 ];
 
-/// What the process was started with.
+/// The environment and the directory that the process was started with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Surroundings {
     /// The environment variables, whatever their encoding.

@@ -1,11 +1,11 @@
-//! What can be wrong with one value, in words for the person who wrote it.
+//! Mistakes in one value, in words for the person who wrote it.
 
 use thiserror::Error;
 
 use super::amount;
 use super::error::meant;
 
-/// What is wrong with one value; where the value comes from is known to [`ConfigError`](super::ConfigError).
+/// A mistake in one value; [`ConfigError`](super::ConfigError) adds where the value comes from.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {
@@ -108,7 +108,7 @@ pub enum Wrong {
     /// Not one of the few words that a setting takes.
     #[error("`{found}` is not {what}{}", meant("", *nearest, &format!("expected {known}")))]
     NotAWord {
-        /// What was expected, with its article.
+        /// The kind of word that was expected, with its article.
         what: &'static str,
         /// The value.
         found: String,

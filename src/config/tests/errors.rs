@@ -188,7 +188,7 @@ fn variables() {
     );
 }
 
-/// What is not UTF-8 is an error and never "unset", which would mean "no restriction".
+/// A value that is not UTF-8 is an error and never "unset", which would mean "no restriction".
 #[cfg(unix)]
 #[test]
 fn values_that_are_not_utf_8() {

@@ -12,7 +12,7 @@ mod errors;
 mod file_errors;
 mod sources;
 
-/// What a server is started with; the file is `s.yaml` in its directory.
+/// The arguments, variables and file of a server's start; the file is `s.yaml` in its directory.
 #[derive(Default)]
 struct Start {
     arguments: Vec<OsString>,
