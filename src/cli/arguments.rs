@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     pub flags: Flags,
 }
 
-/// What was read besides the settings.
+/// The words and flags besides the settings.
 #[derive(Default)]
 struct Own {
     words: Vec<String>,
@@ -134,7 +134,7 @@ fn help(name: Option<Name>, length: Length, flags: Flags) -> Arguments {
     Arguments { subcommand: Subcommand::Help(name.unwrap_or(Name::Program), length), flags }
 }
 
-/// What `help` is asked about.
+/// Returns the subject that `help` is asked about.
 fn about(argument: Arg<'_>) -> Result<Name, CliError> {
     match argument {
         Arg::Value(word) => subcommand(&text(word)?),
@@ -212,7 +212,7 @@ impl Own {
     }
 }
 
-/// What `call` expects after the name of a tool.
+/// The sentence about the arguments that `call` expects after the name of a tool.
 const CALLED_WITH: &str = "the arguments of a tool are one JSON object, for instance '{\"command\":\"ls -l\"}'";
 
 /// The help for a word that is left over.

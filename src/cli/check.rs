@@ -35,7 +35,7 @@ pub(super) fn run(
     Ok(decision(&verdict).1)
 }
 
-/// What would be decided for a command: one word is a command line, several are a program and its arguments.
+/// Examines a command: one word is a command line, several are a program and its arguments.
 pub(super) fn examine(parts: &Parts, command: Vec<String>, directory: Option<&str>, with_input: bool) -> Verdict {
     let mut words = command.into_iter();
     let first = words.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What keeps a subcommand from doing its work; each ends the program with 2.
+//! Errors that keep a subcommand from doing its work; each ends the program with 2.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub(super) enum CliError {
     /// The system does not let the process protect itself from commands.
     #[error("this process can't be protected from commands: {source}; start it where prctl(2) is allowed")]
     Hardening {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A setting is wrong.
@@ -29,10 +29,10 @@ pub(super) enum CliError {
     Misplaced {
         /// As it was given.
         found: String,
-        /// What is expected, or was probably meant.
+        /// The argument that is expected, or was probably meant.
         help: String,
     },
-    /// What a feature brings that this build was made without.
+    /// A subcommand or flag of a feature that this build was made without.
     #[error("this build has no `{what}`; it was built without `{feature}`")]
     NotBuilt {
         /// The subcommand or the flag.
@@ -43,7 +43,7 @@ pub(super) enum CliError {
     /// No subcommand, action, client, shell or short flag has this name.
     #[error("unknown {kind} `{found}`{help}")]
     Unknown {
-        /// What it should have named.
+        /// The kind of name that was expected.
         kind: &'static str,
         /// As it was given.
         found: String,
@@ -60,7 +60,7 @@ pub(super) enum CliError {
         /// The one that was probably meant, or those that it has.
         help: String,
     },
-    /// What `--pass-env` names is not a variable.
+    /// A word of `--pass-env` is not the name of a variable.
     #[error("`--pass-env` takes names of variables, found `{found}`; a transcript sets values with `env:`")]
     NoNameOfVariable {
         /// As it was given.
@@ -73,7 +73,7 @@ pub(super) enum CliError {
         flag: &'static str,
         /// As it was given.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A word that a subcommand needs is missing.
@@ -81,19 +81,19 @@ pub(super) enum CliError {
     Missing {
         /// Its name.
         subcommand: &'static str,
-        /// What is missing.
+        /// The missing word.
         what: &'static str,
     },
     /// The arguments of a tool are not a JSON object.
     #[error("the arguments of the tool must be a JSON object, for instance '{{\"command\":\"ls\"}}': {why}")]
     ToolArguments {
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// The server answered the call with an error.
     #[error("{message}")]
     Protocol {
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
     /// A transcript can't be read, or is not valid.
@@ -125,13 +125,13 @@ pub(super) enum CliError {
     Audit {
         /// Its name.
         file: String,
-        /// What is wrong, as a clause.
+        /// The mistake, as a clause.
         why: String,
     },
     /// A policy, or a question about one, is wrong.
     #[error("{why}")]
     Policy {
-        /// What is wrong, as a sentence.
+        /// The mistake, as a sentence.
         why: String,
     },
     /// The file of the log can't be opened.
@@ -147,7 +147,7 @@ pub(super) enum CliError {
     Record {
         /// Its name.
         file: String,
-        /// What named it, or how to mend it.
+        /// The setting that named it, or how to mend it.
         how: &'static str,
         /// Why.
         source: PlaceError,
@@ -157,9 +157,9 @@ pub(super) enum CliError {
     Unrecordable {
         /// The file's name.
         file: String,
-        /// What named it.
+        /// The setting that named it.
         how: &'static str,
-        /// What can't be written.
+        /// The part that can't be written, and why.
         problem: String,
     },
     /// A server that was named on the command line can't be started.
@@ -167,7 +167,7 @@ pub(super) enum CliError {
     Start {
         /// The program.
         command: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file that was asked for can't be written.
@@ -187,7 +187,7 @@ pub(super) enum CliError {
     /// The lock file can't be compared.
     #[error("the programs can't be compared; `{command}` writes the lock file")]
     ReadLock {
-        /// What is wrong with it.
+        /// The mistake in it.
         source: LockError,
         /// The command that writes it.
         command: String,
@@ -206,7 +206,7 @@ pub(super) enum CliError {
         /// Its name.
         file: String,
     },
-    /// What is allowed names no program.
+    /// The allow-list names no program.
     #[error("nothing can be locked: {why}")]
     NothingToLock {
         /// Why, with what to change.
@@ -215,7 +215,7 @@ pub(super) enum CliError {
     /// Standard output can't be written to.
     #[error("can't write to standard output")]
     Output {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The server can't start with this configuration.
@@ -224,7 +224,7 @@ pub(super) enum CliError {
     /// The path of this program can't be found.
     #[error("can't find the path of this program; start allowexec by its path")]
     OwnProgram {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The path of this program is not UTF-8.
@@ -246,7 +246,7 @@ pub(super) enum CliError {
     /// A stream, a thread or a signal handler failed.
     #[error("allowexec can't continue")]
     Serve {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,5 +1,6 @@
-//! What the process does first, so that no command can access it or inherit what is not meant for commands. It changes the
-//! whole process, so a program that embeds the crate decides itself whether to do it.
+//! The first thing that the process does: it protects itself, so that no command can access it or inherit what is not
+//! meant for commands. It changes the whole process, so a program that embeds the crate decides itself whether to do
+//! it.
 
 use std::io;
 

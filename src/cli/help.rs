@@ -8,7 +8,7 @@ use crate::config;
 /// How much of the help is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
-    /// What the command does, and its own flags.
+    /// The explanation of the command, and its own flags.
     Short,
     /// The settings as well.
     Long,
@@ -65,7 +65,7 @@ fn explained(flag: &OwnFlag) -> String {
     format!("  {:<26}  {}\n", format!("--{}{value}", flag.name), first.chain(help).collect::<String>())
 }
 
-/// What a subcommand does, in its first sentence.
+/// Returns the summary of a subcommand: the beginning of its explanation.
 pub(super) fn summary(about: Name) -> &'static str {
     let (_, what) = words(about);
     what.split(['\n', '.', ';', ',']).next().unwrap_or_default()

@@ -33,9 +33,9 @@ pub(super) enum Subcommand {
     Tools {
         json: bool,
     },
-    /// What makes and reads evidence.
+    /// Makes or reads evidence.
     Evidence(evidence::Subcommand),
-    /// What helps to prepare, to test and to look back.
+    /// Helps to prepare, to test and to look back.
     Workbench(workbench::Subcommand),
     Help(Name, Length),
     Version,

@@ -1,4 +1,4 @@
-//! What subcommands read from their words: one of several names, a word that must be there, and the errors for the rest.
+//! The words of subcommands: one of several names, a word that must be there, and the errors for the rest.
 
 use super::error::CliError;
 use super::own_flags::Given;

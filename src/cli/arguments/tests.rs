@@ -1,4 +1,4 @@
-//! What is typed, and what is said where it is wrong.
+//! Command lines, and the errors for wrong ones.
 
 use super::*;
 use crate::cli::workbench::Subcommand as Work;

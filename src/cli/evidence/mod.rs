@@ -1,7 +1,7 @@
-//! What makes and reads evidence without a server.
+//! Subcommands that make and read evidence without a server.
 //!
-//! - `audit`: what is in an audit log, and whether it is what was written
-//! - `lock`: what the allowed programs are, written down or compared
+//! - `audit`: reads and verifies audit logs
+//! - `lock`: writes a lock file of the allowed programs, or compares them with one
 
 pub(super) mod audit;
 mod lock;

@@ -14,7 +14,7 @@ pub(in crate::cli) enum Agent {
     Opencode,
 }
 
-/// What a tool does with a shell.
+/// The relation of a tool to a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     /// Runs the line in its argument `command`.
@@ -65,7 +65,8 @@ impl Agent {
         }
     }
 
-    /// What a tool of this name does. Names are compared as they are, but any name of a PowerShell is a shell.
+    /// Returns the relation of a tool of this name to a shell. Names are compared as they are, but any name of a
+    /// PowerShell is a shell.
     pub(super) fn tool(self, name: &str) -> Tool {
         let (commands, shells): (&[&str], &[&str]) = match self {
             Self::ClaudeCode => (&["Bash"], &["Monitor", "REPL"]),

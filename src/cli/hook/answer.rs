@@ -8,7 +8,7 @@ use super::agent::Agent;
 use super::event::{Event, Kind};
 use super::verdict::Verdict;
 
-/// What the process prints, and how it ends.
+/// The output of the process, and its exit status.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::cli) struct Answer {
     /// For standard output; `None` for nothing at all.
@@ -36,7 +36,7 @@ impl Answer {
         Self { output, error: Some(why), status: BLOCKS }
     }
 
-    /// Has no opinion.
+    /// Answers without an opinion.
     pub fn none(agent: Agent) -> Self {
         Self::say(match agent {
             Agent::ClaudeCode | Agent::Vscode | Agent::Codex | Agent::Copilot => None,
@@ -82,7 +82,7 @@ impl Answer {
 /// The fields of the input, with the other command.
 type Input = Option<Map<String, Value>>;
 
-/// What the person or the model is told where an agent can't ask.
+/// Returns the reason of a denial where an agent can't ask a person.
 fn unasked(reason: &str) -> String {
     format!("a person would have to approve this, and no hook of this agent can ask: {reason}")
 }
@@ -162,7 +162,8 @@ fn cursor(permission: &str, reason: Option<&str>) -> Value {
     }
 }
 
-/// What the plugin reads that `setup` prints. It throws unless the decision is `allow` or `pass`, and takes over `args`.
+/// Returns the answer for the plugin that `setup` prints. The plugin throws unless the decision is `allow` or `pass`,
+/// and takes over `args`.
 fn opencode(verdict: Verdict, input: Input) -> Answer {
     let deny = |reason: &str| Answer::say(Some(json!({"decision": "deny", "reason": reason})));
     match verdict {

@@ -30,7 +30,7 @@ pub(in crate::cli) struct Event {
     pub fields: Map<String, Value>,
 }
 
-/// What an event is about.
+/// The kind of an event.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     Command(Event),
@@ -49,7 +49,7 @@ pub(super) enum EventError {
     /// No JSON, or a key twice.
     #[error("the event is not JSON as it should be: {source}")]
     Json {
-        /// What is wrong.
+        /// The mistake.
         source: serde_json::Error,
     },
     /// A field that is missing or of another type.
@@ -57,7 +57,7 @@ pub(super) enum EventError {
     Field {
         /// Its name.
         field: &'static str,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
     /// The hook is configured for another event.

@@ -1,4 +1,4 @@
-//! What can be decided on an event.
+//! The decisions on an event.
 
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(in crate::cli) enum Verdict {
     Pass,
 }
 
-/// What is decided on what nothing describes: `--unknown`.
+/// The decision on a line that nothing describes: `--unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::cli) enum Unknown {
     #[default]

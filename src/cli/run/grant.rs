@@ -1,4 +1,4 @@
-//! What a person has approved in an agent, for the one line that its hook has asked about.
+//! Grants: a person's approval in an agent, for the one line that its hook has asked about.
 //!
 //! `hook` makes a grant when it asks, and `run` takes it away when it uses it: a file with a name that nobody can guess, in a
 //! directory that only this user can write. It holds a digest of the line and its directory, and until when it is good. No command can

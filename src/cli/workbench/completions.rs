@@ -25,7 +25,7 @@ pub(in crate::cli) enum Shell {
 impl Shell {
     pub(super) const ALL: [Self; 4] = [Self::Bash, Self::Zsh, Self::Fish, Self::Pwsh];
 
-    /// What the shell is called on the command line.
+    /// Its name on the command line.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Bash => "bash",

@@ -1,10 +1,10 @@
-//! What prepares a server, tests it and looks back at what it did. Nothing here is on the way of a call.
+//! Subcommands that prepare a server, test it and look back at its sessions. None is on the way of a call.
 //!
 //! - `subcommand`, `flags`, `help`: its part of the command line
-//! - `doctor`, `init`, `setup`, `policy`: what concerns the settings; `schema`: the shape of their files; `git`: where repositories lead
-//! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`, `played`
-//!   (this server), `foreign` (any other), `parallel` (several at once), `verdicts`, `faults` and `started`
-//! - `report`: a page about what was run
+//! - `doctor`, `init`, `setup`, `policy`: the settings; `schema`: the shape of their files; `git`: where `.git` leads
+//! - `record`, `replay`, `review`, `mock`, `lint`: sessions as transcripts, with their parts `recording`, `replayer`,
+//!   `played` (this server), `foreign` (any other), `parallel` (several at once), `verdicts`, `faults` and `started`
+//! - `report`: a page about the commands that ran
 //! - `man`, `completions`: texts about the command line
 
 pub(super) mod completions;

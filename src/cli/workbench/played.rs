@@ -23,7 +23,7 @@ pub(super) const NEEDED: [&str; 2] = ["PATH", "SystemRoot"];
 /// The longest wait is this much longer than the longest call, since the server itself takes time too.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// What happened when a transcript was played.
+/// The result of playing a transcript.
 pub(super) struct Played {
     pub transcript: Transcript,
     /// Why the server did not answer, if that is known.

@@ -33,7 +33,7 @@ pub(super) struct Target {
     existing: Existing,
     /// The directory to make, if it is missing.
     directory: Option<PathBuf>,
-    /// What named the file.
+    /// The setting that named the file.
     how: &'static str,
 }
 

@@ -47,12 +47,12 @@ pub(in crate::cli) struct Options {
     pub strict: bool,
 }
 
-/// What becomes of a transcript that differs.
+/// The handling of a transcript that differs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::cli) enum Rewriting {
     #[default]
     Off,
-    /// What would be written is shown.
+    /// The new text is shown, but not written.
     Shows,
     /// It is rewritten.
     Writes,

@@ -29,12 +29,12 @@ fn rules(file: &str, transcript: &Transcript) -> Result<Vec<Rule>, String> {
     Ok(rules)
 }
 
-/// What became of one file.
+/// The result of one file.
 pub(super) enum Replayed {
     /// The header says that it does not play on this platform.
     Elsewhere,
     Compared {
-        /// What to show.
+        /// The difference to show.
         difference: Difference,
         is_same: bool,
         /// The new text of the file; `None` if it stays the same, or if the file must not be rewritten, since the server did
@@ -229,7 +229,8 @@ impl<'a> Replayer<'a> {
         foreign::play(&player, words, transcript, directory, placeholders, &variables, &self.interrupt)
     }
 
-    /// What could help if a server does not find its files. `unread` is the file that it could not read, if that is known.
+    /// Advises what could help if a server does not find its files. `unread` is the file that it could not read, if
+    /// that is known.
     fn advice(&self, header: &Header, has_started: bool, unread: Option<&Path>) -> String {
         let is_foreign = self.options.server.is_some() || !header.server().is_empty();
         let is_below = |file: &Path| file.is_relative() && !file.components().any(|part| part == Component::ParentDir);

@@ -183,7 +183,7 @@ fn forget_what_was_typed() {
 #[cfg(not(unix))]
 fn forget_what_was_typed() {}
 
-/// What became of the files.
+/// The number of files with each result.
 #[derive(Default)]
 struct Counts {
     same: usize,

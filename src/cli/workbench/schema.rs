@@ -13,7 +13,7 @@ pub(in crate::cli) enum Schema {
 impl Schema {
     pub(super) const ALL: [Self; 2] = [Self::Config, Self::Policy];
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Config => "config",

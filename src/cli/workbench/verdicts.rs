@@ -1,10 +1,10 @@
-//! What became of the transcripts of a replay: as text, as JSON, as TAP and as JUnit's XML.
+//! The results of a replay: as text, as JSON, as TAP and as JUnit's XML.
 
 use serde_json::{Map, Value, json};
 
 use crate::text::{escape, escape_block};
 
-/// What became of one file.
+/// The result of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReplayVerdict {
     Same,

@@ -22,7 +22,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 /// The most entries of a file that are looked at, of those that start this program.
 const MOST_ENTRIES: usize = 16;
 
-/// What is wrong in the files of all clients, for this user and this directory.
+/// Returns the faults in the files of all clients, for this user and this directory.
 pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
     let files = ClientFiles::new(surroundings);
     let mut risks = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn that_cannot_work(surroundings: &Surroundings) -> Vec<Risk> {
     risks
 }
 
-/// What is wrong in a file; an error if it can't be read here.
+/// Returns the faults of a file; an error if it can't be parsed here.
 fn faults(client: Client, file: &Path, surroundings: &Surroundings) -> Result<Vec<String>, serde_json::Error> {
     let text = read_regular(file, LONGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let (Some(text), Some(key)) = (text, client.key()) else { return Ok(Vec::new()) };

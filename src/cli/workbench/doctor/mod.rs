@@ -161,7 +161,7 @@ struct Report {
     tree: &'static str,
     /// How each limit that is set is enforced.
     limits: Vec<(&'static str, &'static str)>,
-    /// What each preset grants, by its name.
+    /// The description of each preset's grants, by its name.
     presets: Vec<(&'static str, String)>,
     /// The commands that a hook without `--rewrite` does not let through.
     gated: Vec<String>,
@@ -182,7 +182,7 @@ struct Report {
 }
 
 impl Report {
-    /// What this platform can enforce on commands, and what it can't, in rows with a name each.
+    /// Describes in named rows which restrictions of commands this platform can enforce, and which not.
     fn platform(&self) -> Vec<(String, String)> {
         let directory = if cfg!(target_os = "linux") {
             "held open from the check to the start of the command"

@@ -62,7 +62,7 @@ impl Report {
         format!("allowexec {}\n{}", env!("CARGO_PKG_VERSION"), sections.concat())
     }
 
-    /// What may run, where, and with which sandbox.
+    /// Describes the commands that may run, their directories, and their sandbox.
     fn allowed(&self, palette: Palette) -> String {
         let mut lines = Vec::new();
         if self.allows_any {

@@ -1,5 +1,4 @@
-//! What is risky in a configuration, why, and what to change. Problems, which keep calls from being served, are found
-//! elsewhere.
+//! The risks of a configuration, and what to change. Problems, which keep calls from being served, are found elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::server::Parts;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Risk {
     pub what: String,
-    /// What to change; `None` if `what` already says it.
+    /// The advice; `None` if `what` already says it.
     pub help: Option<String>,
 }
 
@@ -47,7 +46,7 @@ pub(super) fn find(config: &Config, parts: &Parts) -> Vec<Risk> {
     risks
 }
 
-/// What to do if a warning says that a command can start any program.
+/// Advises how to narrow a command if a warning says that it can start any program.
 fn narrower(parts: &Parts, warning: &str) -> Option<String> {
     let names = parts.policy.allow_list().names().iter();
     let name = names.into_iter().find(|name| warning.starts_with(&format!("`{name}` on the allow-list ")))?;

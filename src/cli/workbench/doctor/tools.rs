@@ -1,5 +1,5 @@
-//! What well-known tools need the sandbox to grant besides the directories that calls work in, and which flags grant it. A rule
-//! grants what its command needs, so this is about commands that are allowed with any arguments.
+//! The grants that well-known tools need from the sandbox besides the directories that calls work in, and the flags for
+//! them. A rule grants what its command needs, so this is about commands that are allowed with any arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const INSTALLED: [(&str, Preset); 9] = [
     ("cargo", Preset::Rust),
 ];
 
-/// What tools read in the home directory, if it exists.
+/// The files that tools read in the home directory, if they exist.
 const FILES: [(&str, &str, Preset); 11] = [
     ("git", ".gitconfig", Preset::Git),
     ("git", ".config/git", Preset::Git),
@@ -47,7 +47,7 @@ const OF_COMPILERS: [&str; 2] = ["/usr/lib/gcc", "/usr/libexec/gcc"];
 /// The largest file in which a version manager names versions.
 const LARGEST_VERSION: u64 = 64 * 1024;
 
-/// What the sandbox of a configuration does not grant, though its tools need it.
+/// Reports the needs of tools that the sandbox of a configuration does not grant.
 pub(super) fn needs(config: &Config, parts: &Parts) -> Vec<Risk> {
     let tools = Tools { config, parts, home: home(config) };
     [tools.shims(), tools.installations(), tools.files(), tools.caches(), tools.started()].concat()
@@ -180,7 +180,7 @@ impl Tools<'_> {
         INSTALLED.into_iter().filter_map(lacking).collect()
     }
 
-    /// What tools read in the home directory.
+    /// Reports the files in the home directory that tools read and the sandbox does not grant.
     fn files(&self) -> Vec<Risk> {
         let Some(home) = &self.home else { return Vec::new() };
         let mut reported: Vec<(&str, Preset)> = Vec::new();

@@ -30,7 +30,7 @@ pub(super) fn home_of(surroundings: &Surroundings, variable: &str, usual: &str) 
     path(variable).or_else(|| Some(path("HOME").or_else(|| path("USERPROFILE"))?.join(usual)))
 }
 
-/// What the sandbox grants besides the project.
+/// The sandbox's grants besides the project.
 #[derive(Default)]
 struct Grants {
     presets: Vec<&'static str>,
@@ -138,8 +138,8 @@ pub(super) fn missing_cache(project: &Project, surroundings: &Surroundings) -> O
     (is_enforceable() && !cache.exists()).then_some(cache)
 }
 
-/// What the project's tools need in the home directory: a preset of the server, and by their paths the directories that
-/// variables name instead.
+/// Returns the grants in the home directory that the project's tools need: a preset of the server, and by their paths
+/// the directories that variables name instead.
 fn grants(project: &Project, surroundings: &Surroundings) -> Grants {
     let is_there = |path: &PathBuf| path.exists();
     let below = |variable: &'static str, usual: &str, parts: &[&str]| -> Vec<PathBuf> {

@@ -24,7 +24,7 @@ use crate::files::{Beneath, create_directories};
 const CONFIGURATION: &str = "allowexec.yaml";
 const POLICY: &str = "allowexec-policy.yaml";
 
-/// What people would stumble over.
+/// The note that commands can't write to the whole project.
 const WRITES_PARTS: &str = "\nIn the sandbox, commands can read the project, but write only to the directories that the configuration names.\n\
                             To let them write to the whole project, keep these files outside of it: allowexec init --to DIR\n";
 

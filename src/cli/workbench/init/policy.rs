@@ -67,7 +67,7 @@ const RUST_SETS: &str = r#"sets:
     "-r, --release": flag
 "#;
 
-/// What the profile cargo-check allows, and building and testing.
+/// Returns the rule for cargo: the profile cargo-check, and building and testing.
 fn rust(surroundings: &Surroundings) -> String {
     let toolchain = toolchain(surroundings)
         .map(|name| format!("    env: {{set: {{RUSTUP_TOOLCHAIN: {}}}}}\n", super::configuration::yaml(&name)));

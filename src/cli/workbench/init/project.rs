@@ -1,4 +1,4 @@
-//! What a project is, by the files in its directory. No link is followed, and what is read is bounded.
+//! The kind and parts of a project, by the files in its directory. No link is followed, and reading is bounded.
 
 use std::io;
 use std::path::{Path, PathBuf};

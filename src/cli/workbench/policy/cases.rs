@@ -13,7 +13,7 @@ pub(super) struct Case {
     pub line: usize,
     /// The words; a text is split as a client's command line is.
     pub argv: ExampleLine,
-    /// What must be decided.
+    /// The expected decision.
     pub expected: Expected,
     /// The directory that the call names, relative to the project.
     pub cwd: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Case {
     pub has_input: bool,
 }
 
-/// What is decided, and why unless it is simply allowed.
+/// A decision, with its reason unless the line is simply allowed.
 pub(super) struct Decided<'p> {
     /// `None` if that can't be told without files.
     pub came: Option<Expected>,
@@ -99,7 +99,7 @@ impl Case {
     }
 }
 
-/// What these rules decide for words.
+/// Decides on words by these rules.
 pub(super) fn decide<'p>(rules: &'p Rules, words: &[String]) -> Decided<'p> {
     let name = words.first().map_or("", String::as_str);
     let Some(command) = rules.get(name) else {

@@ -162,7 +162,7 @@ impl Setting {
     }
 }
 
-/// What the two policies set differently. A change counts as wider unless it is known to be narrower.
+/// Returns the settings in which the two policies differ. A change counts as wider unless it is known to be narrower.
 fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
     let mut all = Vec::new();
     for (before, after) in old.iter().filter_map(|before| Some((before, new.get(&before.name)?))) {
@@ -213,7 +213,7 @@ fn settings(old: &Rules, new: &Rules) -> Vec<Setting> {
     all
 }
 
-/// What a command line does not show about a value.
+/// The properties of a value that a command line does not show.
 #[derive(Default)]
 struct ValueOf {
     access: Option<Access>,

@@ -17,7 +17,7 @@ use crate::policy::{Rule, quoted};
 use crate::server::Parts;
 use crate::text::escape;
 
-/// What a word, or a part of one, is.
+/// The meaning of a word, or of a part of one.
 struct Explained {
     text: String,
     role: &'static str,
@@ -25,7 +25,7 @@ struct Explained {
     at: Option<(String, Option<usize>)>,
 }
 
-/// What the rule adds to the call.
+/// The rule's additions to the call.
 struct Added {
     inserted: Vec<(String, Vec<String>)>,
     argv: Vec<String>,
@@ -119,7 +119,7 @@ impl PathJudge for Anywhere {
     }
 }
 
-/// What each word is by the form that matches; empty if none does, since then no reading is the right one.
+/// Explains each word by the form that matches; empty if none does, since then no reading is the right one.
 fn explain(rule: &CommandRule, words: &[String]) -> Vec<Explained> {
     let Some(matched) = rule.judge(words, &mut Anywhere).matched else { return Vec::new() };
     let shown = matched.without_secrets(words);
@@ -139,7 +139,7 @@ fn explain(rule: &CommandRule, words: &[String]) -> Vec<Explained> {
     readings.iter().enumerate().map(part).collect()
 }
 
-/// What each word is if an entry of the allow-list allows the command with any arguments.
+/// Explains each word if an entry of the allow-list allows the command with any arguments.
 fn explain_entry(entry: &Rule, words: &[String]) -> Vec<Explained> {
     let part = |(index, word): (usize, &String)| {
         let (role, what) = match index {
@@ -151,7 +151,7 @@ fn explain_entry(entry: &Rule, words: &[String]) -> Vec<Explained> {
     words.iter().enumerate().map(part).collect()
 }
 
-/// What an entry permits beyond this call, a sentence each.
+/// Describes what an entry permits beyond this call, a sentence each.
 fn permits(entry: &Rule, word: &str, parts: &Parts) -> Vec<String> {
     let what = match entry {
         Rule::Any => "every command".to_owned(),
@@ -215,7 +215,7 @@ fn added(rule: &CommandRule, words: &[String]) -> Option<Added> {
     Some(Added { inserted, argv, env: matched.env() })
 }
 
-/// What a rule sets for its calls, a row each.
+/// Describes the settings of a rule for its calls, a row each.
 fn setting_rows(rule: &CommandRule, env: &EnvRule) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     rows.extend(env.set.iter().map(|(name, value)| ("environment", format!("{name}={value}"))));
@@ -241,7 +241,7 @@ fn setting_rows(rule: &CommandRule, env: &EnvRule) -> Vec<(&'static str, String)
     rows
 }
 
-/// What a rule sets for its calls, as JSON.
+/// Describes the settings of a rule for its calls, as JSON.
 fn settings_json(rule: &CommandRule, env: &EnvRule) -> Value {
     let CommandRule { cwd_under, stdin, timeout, success_exit_codes, sandbox, limits, read_only, .. } = rule;
     json!({

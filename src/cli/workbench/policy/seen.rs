@@ -1,4 +1,4 @@
-//! What was seen of a command in recorded calls: its options with their values, its operands, its subcommands.
+//! The options with their values, the operands and the subcommands of a command, as they are in recorded calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::policy::rules::{Arguments, Level, Syntax, Takes, ValuePlace};
 /// Each spelling with its values and where they stood; none for a flag.
 pub(super) type SeenOptions = BTreeMap<String, (BTreeSet<String>, Option<ValuePlace>)>;
 
-/// What was seen at one level.
+/// The options, operands and subcommands at one level.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Its options.
@@ -16,7 +16,7 @@ pub(super) struct Seen {
     pub operands: Vec<Vec<String>>,
     /// Those after `--`.
     pub after_double_dash: Vec<Vec<String>>,
-    /// What was seen after each subcommand.
+    /// The level after each subcommand.
     pub subcommands: BTreeMap<String, Seen>,
 }
 

@@ -35,9 +35,9 @@ pub(super) enum Command {
 pub(super) struct Form {
     pub command: Option<Command>,
     pub snippet: Snippet,
-    /// What its users should know about the command alone.
+    /// A note for its users about the command alone.
     pub of_command: Option<&'static str>,
-    /// What its users should know, one line each.
+    /// Notes for its users, one line each.
     pub notes: &'static [&'static str],
     /// How its own shell is switched off, so that commands go to the server.
     pub own_shell: Option<&'static str>,

@@ -15,11 +15,11 @@ const SECONDS: u64 = 10;
 struct Form {
     /// Whether it runs another command in place of the line.
     takes_rewriting: bool,
-    /// What its users should know, one line each.
+    /// Notes for its users, one line each.
     notes: &'static [&'static str],
 }
 
-/// What to do for one agent: the file, what goes into it, and notes.
+/// The instructions for one agent: the file, its contents, and notes.
 pub(super) struct Hook {
     pub file: Option<String>,
     pub snippet: String,

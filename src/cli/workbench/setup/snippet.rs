@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::json_for_people;
 use crate::text::is_plain;
 
-/// What clients call the server.
+/// The name of the server in clients.
 pub(super) const NAME: &str = "allowexec";
 
 /// How the server is started.
