@@ -1,4 +1,4 @@
-//! What is known from the bytes of a file: how it is executed, what it needs, and its SHA-256. As long as the state of a file
+//! Facts from the bytes of a file: how it is executed, what it needs, and its SHA-256. As long as the state of a file
 //! stays the same, its bytes are read only once.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ const MOST: usize = 8192;
 /// same after both writes.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// What is known from the bytes of a file.
+/// Facts from the bytes of a file.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// Whether the kernel executes the file itself, instead of giving its path to another program.

@@ -121,7 +121,7 @@ impl Elf {
     }
 }
 
-/// What a file is linked with, see ld.so(8).
+/// The files that an ELF file is linked with, see ld.so(8).
 #[derive(Debug, Default)]
 pub(super) struct Linked {
     pub loader: Option<PathBuf>,

@@ -234,8 +234,8 @@ impl Guard {
         }
     }
 
-    /// What others than root and the server's user can replace on the way to a program, and to each file that is executed with
-    /// it: the first one for each file.
+    /// Finds the files, directories and links that others than root and the server's user can replace on the way to a
+    /// program, and to each file that is executed with it: the first one for each file.
     ///
     /// # Errors
     /// [`Untrusted`], if this can't be found out.

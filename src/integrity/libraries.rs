@@ -23,7 +23,7 @@ const ENTRY: usize = 24;
 /// How many libraries are followed for one program.
 const MOST: usize = 4096;
 
-/// What was found for one program.
+/// The libraries of one program.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The libraries, by the paths that the loader opens.

@@ -41,7 +41,7 @@ pub(crate) struct Lock {
     pub files: BTreeMap<PathBuf, LockedFile>,
 }
 
-/// What a file was when it was locked.
+/// The state of a file when it was locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LockedFile {
     /// Where its path led, with links resolved.
@@ -77,7 +77,7 @@ impl LockedFile {
         }
     }
 
-    /// What else is executed or loaded with it.
+    /// Returns the other files that are executed or loaded with it.
     pub fn needs(&self) -> impl Iterator<Item = &PathBuf> {
         self.interpreters.iter().chain(&self.loader).chain(&self.libraries)
     }
@@ -100,7 +100,7 @@ pub enum LockError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// A file can't be locked.
@@ -108,7 +108,7 @@ pub enum LockError {
     Unlockable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

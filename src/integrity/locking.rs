@@ -19,7 +19,7 @@ use super::needed::Needed;
 #[derive(Debug)]
 pub(crate) struct Locked {
     pub lock: Lock,
-    /// What programs need and the lock file does not hold, one sentence each.
+    /// Files that programs need and the lock file does not hold, one sentence each.
     pub notes: BTreeSet<String>,
 }
 

@@ -1,4 +1,5 @@
-//! What starting a program needs besides the program: its ELF loader, its `#!` interpreters, and what env(1) starts.
+//! The files that starting a program needs besides the program: its ELF loader, its `#!` interpreters, and what env(1)
+//! starts.
 //!
 //! The kernel requires the right to execute each of these files, see execve(2). The amount read of a file is bounded, and a
 //! file that is not a program needs nothing. A first line is read as the kernel reads it, and its argument as env(1) does,
@@ -50,9 +51,10 @@ pub(crate) enum Needed {
 #[derive(Debug, Default)]
 pub(crate) struct Interpreters {
     pub files: BTreeSet<PathBuf>,
-    /// What the file names, but the kernel can't execute. If env(1) starts the file, it goes on to the next one in `PATH`.
+    /// The file that it names and the kernel can't execute. If env(1) starts the file, it goes on to the next one in
+    /// `PATH`.
     pub broken: Option<PathBuf>,
-    /// What env(1) would start, but does not find.
+    /// The name that env(1) would start, but does not find.
     pub not_found: Option<OsString>,
 }
 
@@ -153,7 +155,7 @@ fn is_env(path: &Path) -> bool {
     is_named(path) || fs::canonicalize(path).is_ok_and(|real| is_named(&real))
 }
 
-/// What the beginning of a file says about its execution.
+/// Facts about a file's execution, from its beginning.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     pub needed: Vec<Needed>,
@@ -232,7 +234,8 @@ fn trim_start(bytes: &[u8], is_dropped: impl Fn(&u8) -> bool) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-/// What env(1) starts if it gets this argument from a first line, and what follows it there. Only simple arguments are understood.
+/// Returns the name of the program that env(1) starts with this argument from a first line, and the rest of the
+/// argument. Only simple arguments are understood.
 fn started_by_env(argument: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     const NOTHING: &str = "it names no program";
     let split = argument.strip_prefix(b"-S").or_else(|| argument.strip_prefix(b"--split-string="));

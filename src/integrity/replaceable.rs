@@ -1,4 +1,4 @@
-//! Who can replace what a path leads to: the file itself, or a directory or link on the way to it.
+//! Finds who can replace the file that a path leads to: the file itself, or a directory or link on the way to it.
 //!
 //! The path is walked by names, starting at the root. This is safe without handles: as long as nobody else can replace what
 //! was passed, nobody else can make the next name mean another file.
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 pub struct Replaceable {
     /// Its path.
     pub path: PathBuf,
-    /// What it is: `file`, `directory` or `link`.
+    /// Its kind: `file`, `directory` or `link`.
     pub kind: &'static str,
-    /// Who can replace it.
+    /// The users who can replace it.
     pub by: By,
 }
 
-/// Who can replace something.
+/// The users who can replace something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// Its owner, by user ID.

@@ -24,7 +24,7 @@ pub enum Unclear {
     Env {
         /// The argument of env(1).
         argument: String,
-        /// What is not understood.
+        /// The part that is not understood, as a clause.
         why: &'static str,
     },
     /// It is a program that starts others.
@@ -33,7 +33,7 @@ pub enum Unclear {
          interpreter's path there"
     )]
     Started {
-        /// What it names.
+        /// The program that it names.
         named: String,
     },
     /// The interpreter gets a word that is not an option, and may run that instead of the script.

@@ -30,7 +30,7 @@ pub enum Untrusted {
         program: PathBuf,
         /// The file that can't be read.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Somebody else can replace it.
@@ -38,13 +38,13 @@ pub enum Untrusted {
     Replaceable {
         /// The program.
         program: PathBuf,
-        /// What can be replaced: the program, a file that is executed with it, or something on the way to them.
+        /// The program, a file that is executed with it, or something on the way to them.
         found: Replaceable,
     },
     /// The lock file can't be used.
     #[error("no program runs, since {why}")]
     NoLock {
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// The lock file does not hold it.

@@ -10,7 +10,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// What allowing the program means, as the end of a sentence.
+    /// Describes the effect of allowing the program, as the end of a sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Interpreter => "runs any code that a call gives it, so allowing it allows everything",

@@ -27,7 +27,7 @@ pub enum BuiltinError {
     Refused {
         /// Its name.
         name: &'static str,
-        /// What to do instead.
+        /// The alternative to it.
         advice: &'static str,
     },
     /// `cd` without exactly one word, or with one that bash reads as something else.
@@ -116,7 +116,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("wait", "a call with `background: true` is waited for by `read_output`"),
 ];
 
-/// What to do instead of calling a builtin of shells.
+/// Returns a builtin of shells and the advice what to do instead of calling it.
 pub fn advice_for(name: &str) -> Option<(&'static str, &'static str)> {
     REFUSED.iter().find(|(refused, _)| *refused == name).copied()
 }

@@ -60,6 +60,6 @@ pub use word::{Part, Pattern, Piece, Set, Value, Word};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Bash,
-    /// What only bash reads (`|&`, `&>`, `<<<`, `$'…'`, braces, `[^…]`) is refused.
+    /// Without bash's own syntax (`|&`, `&>`, `<<<`, `$'…'`, braces, `[^…]`), which is refused.
     Posix,
 }

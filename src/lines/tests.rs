@@ -1,5 +1,5 @@
-//! What is read, as text: each row is a line and what it means, or why it is refused. `tests/it/lines_bash.rs` compares the
-//! meaning with bash.
+//! Lines and their meaning, or why they are refused, one in each row. `tests/it/lines_bash.rs` compares the meaning
+//! with bash.
 
 use std::ffi::OsString;
 use std::fmt::Write;

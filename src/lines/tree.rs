@@ -8,7 +8,7 @@ use super::word::{Value, Word};
 /// Lists of commands, one after the other. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What `;` and line breaks separate.
+    /// The lists between `;` and line breaks.
     pub lists: Vec<AndOr>,
 }
 
@@ -108,7 +108,7 @@ impl Pipeline {
 pub struct Group {
     /// The shell that it was the line of, if it was not in parentheses.
     pub shell: Option<String>,
-    /// What is in it.
+    /// The line between its parentheses.
     pub line: Line,
     /// In the order in which they apply.
     pub redirections: Vec<Redirection>,
@@ -121,9 +121,9 @@ pub enum Redirection {
     Read(Value),
     /// `> file` and its kin.
     Write {
-        /// What is written to the file.
+        /// The stream that is written to the file.
         stream: Stream,
-        /// What becomes of what the file holds.
+        /// The treatment of the file's contents.
         mode: Mode,
         /// The file.
         target: Value,
@@ -149,7 +149,7 @@ pub enum Stream {
     Both,
 }
 
-/// What becomes of what a file holds.
+/// The treatment of a file's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// `>`, `>|` and `&>`: it is lost.

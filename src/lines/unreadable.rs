@@ -100,7 +100,7 @@ pub enum Reason {
     AfterVariable {
         /// Its name.
         name: String,
-        /// What follows.
+        /// The character after it.
         after: char,
     },
     /// A variable that shells make themselves.
@@ -166,7 +166,7 @@ pub enum Reason {
     LongBraces,
 }
 
-/// What to do instead of an operator.
+/// Advises what to write instead of an operator.
 fn instead_of(operator: &str) -> &'static str {
     match operator {
         "&" => "call the command with `background: true`",
