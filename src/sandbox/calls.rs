@@ -266,7 +266,8 @@ fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> Result<sock_filter, std::nu
 mod tests {
     use super::*;
 
-    /// What the program answers to a call, by the rules of the kernel's machine; only the instructions that are used.
+    /// Returns the program's answer to a call, by the rules of the kernel's machine; only the instructions that are
+    /// used.
     fn run(program: &[sock_filter], number: u32, arguments: [u32; 2]) -> u32 {
         let (mut at, mut a, mut x) = (0, 0, 0);
         loop {

@@ -25,7 +25,7 @@ const OF_USERS: CapabilitySet = CapabilitySet::KILL
 /// For servers on low ports, and `ping`. Nothing that configures the network.
 const OF_NETWORK: CapabilitySet = CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::NET_RAW);
 
-/// What commands of root keep.
+/// Returns the capabilities that commands of root keep.
 fn kept(level: Level, network: Network) -> CapabilitySet {
     let kept = if level == Level::Strict { OF_FILES } else { OF_FILES.union(OF_USERS) };
     match network {

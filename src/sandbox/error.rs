@@ -17,11 +17,11 @@ pub enum SandboxError {
     NotEnforceable {
         /// The flags that ask for it.
         asked: String,
-        /// What it needs.
+        /// The kernel features that it needs.
         needed: String,
-        /// What the kernel has.
+        /// The features of this kernel.
         found: String,
-        /// What is not enforced without it.
+        /// The restrictions that are not enforced without it.
         missing: String,
     },
     /// The kernel can't keep commands from writing.
@@ -32,13 +32,13 @@ pub enum SandboxError {
     NotReadOnly {
         /// The oldest ABI that is enough.
         needed: u8,
-        /// What the kernel has.
+        /// The features of this kernel.
         found: String,
     },
     /// The kernel has Landlock, but refused the rules.
     #[error("the kernel refused the rules of the sandbox: {source}")]
     Rules {
-        /// What the kernel says.
+        /// The kernel's error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// A path leads through a link that a command may have made.
@@ -62,7 +62,7 @@ pub enum SandboxError {
     Temporary {
         /// The directory in which it was to be made.
         parent: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The system lets no call have a network of its own.
@@ -73,15 +73,15 @@ pub enum SandboxError {
     NoOwnNetwork {
         /// The part that could not be made.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
-        /// What to change.
+        /// Advice for the operator.
         mend: String,
     },
     /// The network of the call was made, and could not be entered.
     #[error("the call's own network could not be entered: {source}")]
     NotEntered {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The thread is confined by the rules of another sandbox already, which can't be removed.

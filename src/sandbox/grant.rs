@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::files::Held;
 
-/// What may be done. Landlock adds up the grants along a path and can't take any away beneath.
+/// The access that a grant gives. Landlock adds up the grants along a path and can't take any away beneath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
     /// Read files, and see what is in directories.

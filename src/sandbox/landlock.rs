@@ -71,7 +71,7 @@ struct Rules {
     landlock: RulesetCreated,
     /// Whether they confine signals.
     scopes: bool,
-    /// What the system call filters enforce.
+    /// The enforcement by the system call filters.
     enforcement: Enforcement,
     /// Whether nothing may be traced in it.
     is_shared: bool,
@@ -133,7 +133,7 @@ fn refused(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Sandb
     SandboxError::Rules { source: source.into() }
 }
 
-/// What the rules restrict; everything else is as without them.
+/// The access that the rules restrict; everything else is as without them.
 struct Handled {
     files: BitFlags<AccessFs>,
     tcp: bool,

@@ -44,7 +44,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// What the running kernel can enforce.
+/// The running kernel's support for the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// It has no Landlock.
@@ -114,7 +114,7 @@ struct Feature {
     what: &'static str,
 }
 
-/// What a kernel needs to restrict something.
+/// The feature that a kernel needs to restrict something.
 #[derive(Clone, Copy)]
 enum Needs {
     /// This ABI of Landlock.
@@ -166,14 +166,14 @@ impl Needs {
     }
 }
 
-/// What of a level is enforced on a kernel.
+/// The part of a level that is enforced on a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enforcement {
     /// The level that was asked for.
     pub level: Level,
     /// Whether commands have a network; ignored at the level `off`.
     pub network: Network,
-    /// What it is enforced with.
+    /// The kernel that enforces it.
     pub kernel: Kernel,
 }
 
@@ -235,7 +235,7 @@ impl Enforcement {
         self.level > Level::Off && self.network == Network::None
     }
 
-    /// What the level would restrict on a newer kernel but not on this one, in words.
+    /// Lists the restrictions of the level that need a newer kernel than this one, in words.
     pub fn missing(&self) -> Vec<&'static str> {
         self.lacking().map(|feature| feature.what).collect()
     }
@@ -245,7 +245,7 @@ impl Enforcement {
         self.level > Level::Off && self.kernel.abi() > 0
     }
 
-    /// What is restricted, and what is not, as the end of a sentence.
+    /// Describes the restrictions of the level, and those that are missing, as the end of a sentence.
     pub fn describe(&self) -> String {
         if self.level == Level::Off {
             return "off: commands can do what the user can".to_owned();

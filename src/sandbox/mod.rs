@@ -1,5 +1,5 @@
-//! What a command may touch once it runs: levels, grants, what the kernel can enforce, and threads that confine
-//! themselves (Linux: Landlock, and seccomp for what Landlock does not cover).
+//! The sandbox, which limits the access of a running command: levels, grants, what the kernel can enforce, and threads
+//! that confine themselves (Linux: Landlock, and seccomp for what Landlock does not cover).
 //!
 //! It decides nothing about commands and starts none. A Landlock domain belongs to a thread and is inherited by what
 //! the thread starts, so a thread that spawns commands confines itself, for good, and the server's other threads stay

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Level;
 
-/// What commands in the sandbox can do with sockets.
+/// The sockets that commands in the sandbox can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// No sockets except the two ends of a socketpair(2).

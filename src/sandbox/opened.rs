@@ -22,24 +22,24 @@ pub struct Named {
 pub struct NamedPlaces {
     /// The working directories.
     pub directories: Vec<Named>,
-    /// What else may be read.
+    /// Further paths that may be read.
     pub read: Vec<Named>,
-    /// What else may be read and written.
+    /// Further paths that may be read and written.
     pub write: Vec<Named>,
-    /// What else may be read and executed.
+    /// Further paths that may be read and executed.
     pub exec: Vec<Named>,
 }
 
-/// What the operator's paths lead to, and how each was found.
+/// The files and directories of the operator's paths, and how each was found.
 #[derive(Debug, Default)]
 pub struct OpenedPlaces {
     /// The working directories.
     pub directories: Vec<Arc<Held>>,
-    /// What else may be read.
+    /// Further files and directories that may be read.
     pub read: Vec<Arc<Held>>,
-    /// What else may be read and written.
+    /// Further ones that may be read and written.
     pub write: Vec<Arc<Held>>,
-    /// What else may be read and executed, by the path that was given.
+    /// Further ones that may be read and executed, by the path that was given.
     pub exec: Vec<(PathBuf, Walked)>,
     /// Where commands may write.
     pub writable: Places,
@@ -78,8 +78,8 @@ impl OpenedPlaces {
         opened
     }
 
-    /// What is wrong with the path of another file that is opened at each start, as the end of a sentence; `None` for
-    /// nothing.
+    /// Describes why the path of another file that is opened at each start is unsafe, as the end of a sentence; `None`
+    /// if it is safe.
     pub fn writable_way(&self, path: &Path) -> Option<String> {
         let walked = Walked::to(path).ok()?;
         if self.writable.hold_walked(&walked) {

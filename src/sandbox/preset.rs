@@ -33,7 +33,7 @@ impl Preset {
         }
     }
 
-    /// What commands may read, as paths from the home directory.
+    /// Returns the paths that commands may read, relative to the home directory.
     pub fn read(self) -> &'static [&'static str] {
         match self {
             Self::Git => &[".gitconfig", ".config/git"],
@@ -44,7 +44,7 @@ impl Preset {
         }
     }
 
-    /// What commands may read and execute, as paths from the home directory.
+    /// Returns the paths that commands may read and execute, relative to the home directory.
     pub fn executed(self) -> &'static [&'static str] {
         match self {
             Self::Git => &[],

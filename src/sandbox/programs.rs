@@ -1,4 +1,4 @@
-//! What starting a program needs besides the program: its ELF loader, its `#!` interpreters, and theirs.
+//! The files that starting a program needs besides the program: its ELF loader, its `#!` interpreters, and theirs.
 //!
 //! The kernel requires the right to execute each of these files, see execve(2). Shared libraries only need to be
 //! readable. The amount read of a file is bounded, and a file that is not a program needs nothing.
@@ -63,8 +63,8 @@ impl Executed {
         self.files.values()
     }
 
-    /// What was left out although a program may need it to start, one sentence each; without what lies in one of
-    /// `granted`, which can be executed anyway.
+    /// Describes the files that were left out although a program may need them to start, one sentence each; without
+    /// those in one of `granted`, which can be executed anyway.
     pub fn warnings(&self, granted: &[&str]) -> Vec<String> {
         let warning = |not_followed: &NotFollowed| match not_followed {
             NotFollowed::Unopened { program, why } => {

@@ -17,7 +17,7 @@ pub struct SandboxSettings {
     pub level: Level,
     /// Whether they have a network.
     pub network: Network,
-    /// What the kernel supports.
+    /// The kernel's support for the sandbox.
     pub kernel: Kernel,
     /// Whether less than the level promises is acceptable.
     pub best_effort: bool,
@@ -27,11 +27,11 @@ pub struct SandboxSettings {
     pub paths: CommandPaths,
     /// The working directories: readable and writable, and at `workspace` executable.
     pub directories: Vec<Arc<Held>>,
-    /// What else may be read.
+    /// Further files and directories that may be read.
     pub read: Vec<Arc<Held>>,
-    /// What else may be read and written.
+    /// Further ones that may be read and written.
     pub write: Vec<Arc<Held>>,
-    /// What else may be read and executed.
+    /// Further ones that may be read and executed.
     pub exec: Vec<Arc<Held>>,
     /// Where commands may write. Files there must not decide what is granted.
     pub writable: Places,
@@ -47,7 +47,7 @@ pub struct SandboxSettings {
 #[derive(Debug)]
 pub struct Sandbox {
     settings: SandboxSettings,
-    /// What the level grants of the system; shared with the sandboxes derived from this one.
+    /// The level's grants of the system; shared with the sandboxes derived from this one.
     system: Arc<OnceLock<Vec<Grant>>>,
     domain: OnceLock<Domain>,
     /// Identifies this sandbox within the process; never 0.
@@ -106,7 +106,7 @@ impl Sandbox {
         Self { system: Arc::clone(&self.system), ..Self::new(settings) }
     }
 
-    /// What is not granted although a program may need it, one sentence each.
+    /// Describes the files that are not granted although a program may need them, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         self.settings.programs.warnings(super::executed_anyway(self.settings.level))
     }
@@ -121,7 +121,7 @@ impl Sandbox {
         self.settings.network == Network::Loopback && self.settings.level > Level::Off && self.is_on()
     }
 
-    /// What of it is enforced.
+    /// Returns the enforcement of its level by the kernel.
     ///
     /// # Errors
     /// [`SandboxError::NotEnforceable`] if that is too little, or [`SandboxError::NotReadOnly`].

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Access, Grant, Level, SandboxSettings};
 use crate::files::{Held, Places, Walked};
 
-/// What `workspace` grants to read and execute.
+/// The directories that `workspace` grants to read and execute.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -22,10 +22,10 @@ const SYSTEM: &[&str] = &[
     "/proc",
 ];
 
-/// What `strict` grants to read, in addition to the allowed programs: libraries and data. It contains no directory of
-/// programs (`bin`, `sbin`, `libexec`, `games`), nor one that holds whole trees of third-party programs (`/opt`). Some
-/// packages keep helper programs below `/usr/lib`; these can be read, and so be loaded by the ELF loader, but not be
-/// executed (`spec/sandbox.md`).
+/// The directories that `strict` grants to read, in addition to the allowed programs: libraries and data. It contains
+/// no directory of programs (`bin`, `sbin`, `libexec`, `games`), nor one that holds whole trees of third-party programs
+/// (`/opt`). Some packages keep helper programs below `/usr/lib`; these can be read, and so be loaded by the ELF
+/// loader, but not be executed (`spec/sandbox.md`).
 const STRICT: &[&str] = &[
     "/usr/lib",
     "/usr/lib32",
@@ -51,7 +51,7 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 /// System files that links in `/etc` lead to, outside the other grants.
 const LINKED: &[&str] = &["/etc/resolv.conf", "/etc/localtime"];
 
-/// What a level grants of the system. The directories are opened here, once; a link that commands can make is not
+/// Returns a level's grants of the system. The directories are opened here, once; a link that commands can make is not
 /// followed.
 pub(super) fn system_grants(level: Level, writable: &Places) -> Vec<Grant> {
     match level {
@@ -78,7 +78,7 @@ pub(super) fn read_anyway(level: Level) -> &'static [&'static str] {
     }
 }
 
-/// What a sandbox grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
+/// Returns a sandbox's grants for the programs, for `--read`, `--write` and `--exec`, and for the working directories.
 pub(super) fn own_grants(settings: &SandboxSettings) -> Vec<Grant> {
     let SandboxSettings { level, programs, directories, read, write, exec, is_read_only, .. } = settings;
     if *level == Level::Off {
@@ -118,19 +118,19 @@ fn open_all(paths: &'static [&str], writable: &Places) -> impl Iterator<Item = A
     found.into_iter()
 }
 
-/// What every level grants: harmless devices, and the files that links in `/etc` lead to.
+/// Returns the grants of every level: harmless devices, and the files that links in `/etc` lead to.
 fn common(writable: &Places) -> impl Iterator<Item = Grant> {
     let devices = open_all(DEVICES, writable).map(|held| Grant::new(held, Access::Device));
     devices.chain(open_all(LINKED, writable).map(|held| Grant::new(held, Access::Read)))
 }
 
-/// What `workspace` grants of the system, if commands may write in `writable`.
+/// Returns the grants of `workspace` for the system, if commands may write in `writable`.
 pub fn workspace(writable: &Places) -> Vec<Grant> {
     let system = open_all(SYSTEM, writable).map(|held| Grant::new(held, Access::ReadAndExecute));
     common(writable).chain(system).collect()
 }
 
-/// What `strict` grants of the system: libraries and data, and nothing to execute.
+/// Returns the grants of `strict` for the system: libraries and data, and nothing to execute.
 pub fn strict(writable: &Places) -> Vec<Grant> {
     let mut grants: Vec<Grant> = common(writable).collect();
     grants.extend(open(Path::new("/proc"), writable).map(|held| Grant::new(held, Access::Read)));
