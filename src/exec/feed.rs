@@ -1,4 +1,4 @@
-//! What a running command is given on its standard input: filled by the loop, emptied by whoever writes to the pipe.
+//! The standard input of a running command: filled by the loop, emptied by the thread that writes to the pipe.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

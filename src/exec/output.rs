@@ -1,4 +1,4 @@
-//! What a command came to.
+//! The outcome of a command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::{Captured, Failure, Limit};
 use crate::integrity::Untrusted;
 use crate::sandbox::SandboxError;
 
-/// What is left of a command that ran.
+/// The output of a command, and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// How it ended.
     pub end: End,
-    /// What was kept of its standard output.
+    /// Its standard output, as far as it was kept.
     pub stdout: Captured,
-    /// What was kept of its standard error.
+    /// Its standard error, as far as it was kept.
     pub stderr: Captured,
     /// The limit that it hit, if the kernel tells.
     pub limit: Option<Limit>,
@@ -79,7 +79,7 @@ pub enum ExecError {
     Spawn {
         /// Its path.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Its words are longer than the system takes.
@@ -90,19 +90,19 @@ pub enum ExecError {
     TooLong {
         /// Its path.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Its limits could not be set, so it was not started.
     #[error("it was not started, because its limits could not be set: {source}")]
     Limits {
-        /// What is in the way.
+        /// The system's error.
         source: io::Error,
     },
     /// It can't be confined as the operator asked, so it was not started.
     #[error("it was not started, because it could not be confined: {source}")]
     Confine {
-        /// What is in the way.
+        /// The sandbox's error.
         source: SandboxError,
     },
     /// The program that embeds the server runs commands in its own way.
@@ -111,7 +111,7 @@ pub enum ExecError {
     /// It was started, and then could not be watched; it was ended.
     #[error("the command was ended, because the server could not watch it: {source}")]
     Lost {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -32,7 +32,7 @@ pub(crate) struct Phases {
     is_shutdown: bool,
 }
 
-/// What to do now.
+/// The action that is due now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// Nothing: the phase is not over.

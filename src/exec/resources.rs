@@ -55,8 +55,8 @@ impl ResourceLimits {
     }
 }
 
-/// What a kernel does instead of enforcing a limit, by the name of the platform and the flag. `spec/limits.md` has the
-/// evidence.
+/// The behaviour of kernels that don't enforce a limit, by the name of the platform and the flag. `spec/limits.md` has
+/// the evidence.
 #[cfg(unix)]
 const NOT_ENFORCED: [(&str, &str, &str); 3] = [
     ("macos", "max-memory", "older systems ignore RLIMIT_AS, and newer ones refuse to set it below hundreds of GiB"),
@@ -81,7 +81,7 @@ impl Limit {
     /// All of them, in the order in which a result looks for the first that was hit.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Cpu, Self::FileSize, Self::Processes];
 
-    /// What a result calls it: the name of its flag, without `--max-`.
+    /// Its name in results: the name of its flag, without `--max-`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -117,7 +117,7 @@ pub enum LimitsError {
         platform: &'static str,
         /// The flag of the limit, without the dashes.
         flag: &'static str,
-        /// What the kernel does instead.
+        /// The kernel's behaviour instead.
         why: &'static str,
     },
     /// Commands of root could raise their limits.
@@ -141,13 +141,13 @@ pub enum LimitsError {
          bind, and none can be made here: {source}; run the server as an ordinary user, or leave the limit out"
     )]
     ProcessesOfRoot {
-        /// What is in the way.
+        /// The system's error.
         source: io::Error,
     },
     /// The thread that makes cgroups can't be started.
     #[error("the limits can't be enforced: {source}")]
     System {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

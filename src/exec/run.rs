@@ -36,7 +36,7 @@ impl Limits {
     /// The default of bytes kept of each stream, 16 KiB: some clients show the model only a part of longer answers.
     pub const DEFAULT_MAX_OUTPUT: u64 = 16 * 1024;
 
-    /// What a stream is kept in.
+    /// Returns an empty capture for a stream.
     pub(crate) fn capture(self) -> Capture {
         Capture::new(self.max_output).with_digest(self.has_digests)
     }
@@ -45,9 +45,9 @@ impl Limits {
 /// Everything that one execution needs.
 #[derive(Debug)]
 pub struct Invocation {
-    /// What to run, which is used up.
+    /// The command to run, which is used up.
     pub command: AllowedCommand,
-    /// What the command reads on its standard input; `None` for nothing at all.
+    /// The standard input of the command; `None` for nothing at all.
     pub input: Option<Vec<u8>>,
     /// Its bounds.
     pub limits: Limits,
@@ -57,7 +57,7 @@ pub struct Invocation {
     pub heartbeat: Option<Heartbeat>,
     /// Where its whole output is kept; `None` for nowhere.
     pub spool: Option<Arc<Spool>>,
-    /// What it reads behind the `input`; `None` if its standard input ends there.
+    /// Further input after `input`; `None` if the standard input ends there.
     pub feed: Option<Arc<Feed>>,
     /// Where its start is reported; `None` for nowhere.
     pub on_start: Option<OnStart>,
@@ -79,7 +79,7 @@ pub struct StartedCommand {
     pub pid: Option<u32>,
     /// The program that it runs.
     pub program: PathBuf,
-    /// What that file was just before.
+    /// The state of that file just before the start.
     pub file: Option<FileState>,
     /// The SHA-256 of that file, if it was read to be checked.
     pub sha256: Option<[u8; 32]>,
@@ -178,11 +178,11 @@ pub struct Processes {
     pub(super) environment: Environment,
     sandbox: Option<Arc<Sandbox>>,
     limits: Result<Option<Launcher>, Arc<LimitsError>>,
-    /// What is demanded of programs; `None` for nothing.
+    /// Checks programs before they run; `None` for no check.
     pub(super) guard: Option<Arc<Guard>>,
     /// Whether each command may access only the paths that it names, and so has a sandbox of its own.
     is_claimed: bool,
-    /// What replaces the sandbox and the limits, by the command whose rule says so.
+    /// The sandbox and the limits of single commands, by the command whose rule sets them.
     rules: Arc<HashMap<String, RuleExecution>>,
     /// The threads that start commands of lines, while no line uses them.
     #[cfg(unix)]
@@ -198,7 +198,7 @@ pub struct RuleExecution {
     pub is_claimed: bool,
     /// The launcher for the limits, or why they can't be enforced.
     pub limits: Result<Option<Launcher>, Arc<LimitsError>>,
-    /// What the commands get as `TMPDIR`, if the sandbox has a temporary directory.
+    /// The `TMPDIR` of the commands, if the sandbox has a temporary directory.
     pub temporary: Option<PathBuf>,
 }
 
@@ -407,7 +407,7 @@ impl From<io::Error> for NotStarted {
     }
 }
 
-/// What a command has come to that was watched.
+/// Converts the outcome of a watched command into its result.
 pub(super) fn result(ran: io::Result<(Output, Option<Failure>)>, program: &Path) -> Result<Output, ExecError> {
     let (output, failure) = ran.map_err(|source| ExecError::Lost { source })?;
     match failure {

@@ -73,7 +73,7 @@ pub fn stop() -> io::Result<(Stop, StopSignal)> {
 }
 
 impl Stop {
-    /// Has the code that runs the command look for more input.
+    /// Tells the code that runs the command to look for more input.
     pub fn feed(&self) {
         // On Windows a thread waits for it.
         #[cfg(unix)]

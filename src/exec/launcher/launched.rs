@@ -23,9 +23,9 @@ use super::own_network;
 /// nothing.
 pub(super) const WORD: &str = "__launch";
 
-/// What the launcher sends before it becomes the command.
+/// The launcher's message before it becomes the command.
 pub(super) const BEGINS: u8 = b'b';
-/// What it sends, with an error number, if it fails: in execve(2), or anywhere before.
+/// Its messages on failure, with an error number: in execve(2), or anywhere before.
 pub(super) const EXEC: u8 = b'e';
 const BEFORE: u8 = b'l';
 pub(super) const NETWORK: u8 = b'n';

@@ -1,4 +1,4 @@
-//! What the launcher does on Linux alone: it looks whether its parent has made its socket, and gives up the capability to
+//! The launcher's steps on Linux alone: it checks that its parent has made its socket, and gives up the capability to
 //! raise limits.
 
 use std::io;

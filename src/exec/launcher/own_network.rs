@@ -32,7 +32,7 @@ pub(super) const WORD: &str = "__network";
 /// How long the helper may take, on the busiest machine.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What the helper sends, with an error number.
+/// The messages of the helper, with an error number.
 const MADE: u8 = b'm';
 const NO_NAMESPACES: u8 = b'n';
 const NO_LOOPBACK: u8 = b'l';
@@ -83,18 +83,18 @@ impl OwnNetwork {
         mapped
     }
 
-    /// What the launcher gets: both namespaces.
+    /// Returns the descriptors for the launcher: both namespaces.
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.user.as_fd(), self.network.as_fd()]
     }
 
-    /// What the launcher gets in its message.
+    /// Returns the number for the launcher's message.
     pub(super) fn level_number(&self) -> u64 {
         u64::from(self.level == Level::Strict)
     }
 }
 
-/// What the helper sends.
+/// Receives the helper's message.
 fn received(ours: &OwnedFd) -> Result<[OwnedFd; 2], (&'static str, io::Error)> {
     let failed = |source| ("the helper", source);
     let [is_there] = poll_ready(&[(Some(ours.as_fd()), PollFlags::IN)], LONGEST).map_err(failed)?;
@@ -140,7 +140,7 @@ fn to_itself(map: &str) -> String {
     map.lines().filter_map(line).collect()
 }
 
-/// What would have to change on this system, as far as it tells.
+/// Advises what to change on this system, as far as it tells.
 fn mend() -> String {
     let setting = |path: &str| fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned());
     let is = |path: &str, value: &str| setting(path).is_some_and(|set| set == value);

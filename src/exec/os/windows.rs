@@ -33,7 +33,7 @@ const DRAIN: Duration = Duration::from_millis(80);
 /// it.
 const UNKILLABLE: Duration = Duration::from_secs(1);
 
-/// What wakes the watch of a command.
+/// A message that wakes the watch of a command.
 #[derive(Debug)]
 pub(in crate::exec) enum Wake {
     /// The command is to be stopped. There is no grace period that the reason could shorten.

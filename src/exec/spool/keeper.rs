@@ -1,4 +1,4 @@
-//! What is kept of all calls together: how much, and the one file that it is in.
+//! The bounds of the kept output of all calls together, and the one file that it is in.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +22,7 @@ const CALLS: u64 = 4;
 #[derive(Debug, Clone)]
 pub struct Keeper(Arc<Pool>);
 
-/// What the spools share.
+/// The parts that spools share.
 #[derive(Debug)]
 pub(super) struct Pool {
     directories: Vec<PathBuf>,

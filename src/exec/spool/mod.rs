@@ -19,7 +19,7 @@ pub use keeper::Keeper;
 use keeper::{CHUNK, Chunk, Pool};
 pub use part::Part;
 
-/// What is kept of each stream in memory; the rest is in the file.
+/// The part of each stream that is kept in memory, in bytes; the rest is in the file.
 const IN_MEMORY: usize = 32 * 1024;
 
 /// One of the two streams of a command.
@@ -68,7 +68,7 @@ pub struct Spool {
     tell: Box<dyn Fn() + Send + Sync>,
 }
 
-/// What is kept of one stream.
+/// The kept output of one stream.
 #[derive(Debug, Default)]
 struct Kept {
     head: Vec<u8>,
@@ -78,7 +78,7 @@ struct Kept {
     /// All of the line ends so far.
     line_ends: u64,
     length: u64,
-    /// What came once there was no more room.
+    /// The number of bytes that were dropped after the quota was reached.
     not_kept: u64,
     /// Whether all of it was given up for newer output.
     is_gone: bool,
@@ -109,7 +109,7 @@ impl Spool {
         self.pool.keeps()
     }
 
-    /// What the stream holds at this moment.
+    /// Returns the part of the stream that is kept at this moment.
     pub fn part(&self, stream: StreamName) -> Part {
         let mut streams = self.lock();
         let Kept { head, chunks, lines, length, not_kept, is_gone, .. } = stream.of(&mut streams);
@@ -128,7 +128,7 @@ impl Spool {
         stream.of(&mut self.lock()).length
     }
 
-    /// Has the next piece told of, once.
+    /// Requests one notification about the next piece.
     pub fn want(&self) {
         self.is_wanted.store(true, Ordering::SeqCst);
     }

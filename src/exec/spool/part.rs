@@ -1,4 +1,4 @@
-//! What a stream held at one moment: read by ranges, by lines, and searched, without holding up the command.
+//! The contents of a stream at one moment: read by ranges, by lines, and searched, without holding up the command.
 
 use std::io;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl Part {
         Ok(bytes)
     }
 
-    /// What a result shows of it: all if it fits into the bound, else its head and its tail; 0 is as much as a message can
-    /// carry.
+    /// Returns the part of it that a result shows: all if it fits into the bound, else its head and its tail; 0 is as
+    /// much as a message can carry.
     ///
     /// # Errors
     /// The system's error, if the file can't be read.
@@ -174,7 +174,7 @@ impl Part {
         Ok(from + behind as u64)
     }
 
-    /// What comes from `start` on: the rest of the memory, or some chunks, which are read into the buffer.
+    /// Returns the bytes from `start` on: the rest of the memory, or some chunks, which are read into the buffer.
     fn piece<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let in_memory = self.head.len() as u64;
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);

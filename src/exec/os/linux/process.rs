@@ -15,7 +15,7 @@ pub(super) struct Process {
     start: u64,
 }
 
-/// What is known of a process at a moment.
+/// The state of a process at a moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stat {
     pub process: Process,

@@ -23,7 +23,7 @@ pub(super) struct Stream {
     pub written: u64,
     name: StreamName,
     spool: Option<Arc<Spool>>,
-    /// What was read last.
+    /// The buffer of the last read.
     piece: Vec<u8>,
     /// The stream of the caller's that it leads to; `None` if it is read here.
     own: Option<OwnedFd>,
@@ -113,7 +113,7 @@ pub(super) struct Input {
     pub pipe: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
-    /// What may come behind the bytes; `None` once nothing can.
+    /// Further input after the bytes; `None` once there can't be any.
     feed: Option<Arc<Feed>>,
 }
 

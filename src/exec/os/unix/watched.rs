@@ -203,7 +203,7 @@ impl Watch {
         wait
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to poll.
     fn sources<'a>(&'a self, stop: &'a StopSignal) -> Vec<(Option<BorrowedFd<'a>>, PollFlags)> {
         let outputs = self.streams.iter().map(|stream| (stream.pipe.as_ref().map(AsFd::as_fd), PollFlags::IN));
         let stop = Some(stop.receiver.as_fd()).filter(|_| !self.phases.is_shutdown());
