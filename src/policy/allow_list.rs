@@ -27,7 +27,7 @@ pub struct AllowList {
     rules: Arc<Rules>,
 }
 
-/// What allows a first word.
+/// The entry, rule or setting that allows a first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// The allow-list entry that is the word itself.
@@ -98,7 +98,7 @@ impl AllowList {
         self.has_project
     }
 
-    /// What is allowed besides `*`, for messages: the names, and the programs of the project.
+    /// Returns the allowed commands besides `*`, for messages: the names, and the programs of the project.
     pub(crate) fn listed(&self) -> Vec<String> {
         let project = self.has_project.then(|| OF_PROJECT.to_owned());
         self.names.iter().cloned().chain(project).collect()

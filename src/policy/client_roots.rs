@@ -26,7 +26,7 @@ pub struct ClientRoots {
     pub dropped: Vec<String>,
 }
 
-/// What roots must lie in.
+/// The bounds that roots must lie in.
 pub(super) enum Bounds {
     /// Anything, since they grant nothing.
     Free,
@@ -139,7 +139,8 @@ fn cut(directory: Arc<Held>, bounds: &[Bound]) -> Result<Vec<Arc<Held>>, String>
     Ok(left.into_iter().map(|placed| placed.held).collect())
 }
 
-/// What a directory and a bound have in common: the directory itself if the bound holds it, else what it holds of the bound.
+/// Returns the intersection of a directory and a bound: the directory itself if the bound holds it, else the part of
+/// the bound that it holds.
 fn common(directory: &Placed, bound: &[Placed]) -> Vec<Placed> {
     if bound.iter().any(|outer| directory.ancestry.lies_in(&outer.held)) {
         return vec![directory.clone()];

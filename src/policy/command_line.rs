@@ -1,4 +1,4 @@
-//! What a client asked for: a word for the program, and its arguments, without any shell syntax.
+//! The words of a client's command: one for the program, and its arguments, without any shell syntax.
 
 use thiserror::Error;
 
@@ -13,11 +13,11 @@ use crate::lines::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     words: Vec<String>,
-    /// What was outside quotes and would have been expanded by a shell.
+    /// The pattern outside quotes that a shell would have expanded.
     literal_pattern: Option<&'static str>,
 }
 
-/// What to do about quotes that are not balanced.
+/// The advice about quotes that are not balanced.
 const BALANCED: &str =
     if cfg!(windows) { "close every `\"`" } else { "close every `'` and `\"`, and don't end with a `\\`" };
 
@@ -62,8 +62,8 @@ pub enum CommandLineError {
 }
 
 impl CommandLineError {
-    /// What was asked for, as words. If a line can't be split, the whole line is one word. Empty for an empty command, and
-    /// for one of too many words.
+    /// Returns the words of the text. If a line can't be split, the whole line is one word. Empty for an empty command,
+    /// and for one of too many words.
     pub fn attempted(&self) -> Vec<String> {
         match self {
             Self::Empty | Self::TooManyWords => Vec::new(),
@@ -104,7 +104,7 @@ fn quote(syntax: ShellSyntax) -> &'static str {
     }
 }
 
-/// What to do instead of the operators of the line, each with its `; `.
+/// Advises what to write instead of the operators of the line, each with its `; `.
 fn taught(line: &str) -> String {
     lesson(line).into_iter().flat_map(|advice| [advice, "; "]).collect()
 }
@@ -195,7 +195,7 @@ impl CommandLine {
         &self.words
     }
 
-    /// What a shell would have expanded, if the line had it outside quotes: `*`, `?`, `~` or `$`, and `%` on Windows.
+    /// Returns the pattern outside quotes that a shell would have expanded: `*`, `?`, `~` or `$`, and `%` on Windows.
     pub fn literal_pattern(&self) -> Option<&'static str> {
         self.literal_pattern
     }

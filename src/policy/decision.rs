@@ -51,7 +51,7 @@ impl AllowedCommand {
         &self.directory
     }
 
-    /// What a policy says about it; `None` if only its name is allowed.
+    /// Returns its rule; `None` if only its name is allowed.
     pub fn rule(&self) -> Option<&Arc<CommandRule>> {
         self.rule.as_ref()
     }
@@ -84,7 +84,7 @@ impl AllowedCommand {
         self.approved.as_ref().is_some_and(|approved| !is_same(approved))
     }
 
-    /// What its rule says about its environment.
+    /// Returns its rule's settings for its environment.
     pub fn env(&self) -> &EnvRule {
         &self.env
     }
@@ -104,31 +104,31 @@ pub(crate) fn bounded(named: Option<Duration>, of_rule: Option<Duration>, otherw
     }
 }
 
-/// What was decided, and why.
+/// A decision, with its explanation.
 #[derive(Debug)]
 pub struct Decision {
-    /// What the decision rests on, as far as it was reached.
+    /// The explanation, as far as the decision came.
     pub explanation: Explanation,
     /// The command, to be run once, or why it does not run.
     pub outcome: Result<AllowedCommand, Refusal>,
 }
 
-/// What would be decided for a command that is only asked about, and why.
+/// The decision about a command that is only asked about, with its explanation.
 #[derive(Debug)]
 pub struct Verdict {
-    /// What the decision rests on, as far as it was reached.
+    /// The explanation, as far as the decision came.
     pub explanation: Explanation,
     /// Why it would not run; `None` if it would.
     pub refusal: Option<Refusal>,
 }
 
-/// What a decision rests on. A part that was not reached is `None`.
+/// The facts that a decision rests on. A part that was not reached is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
     /// The words of the command, without the values that its rule calls secret. If it was not a command line,
     /// [`CommandLineError::attempted`].
     pub words: Vec<String>,
-    /// What allows the first word.
+    /// The entry or rule that allows the first word.
     pub rule: Option<Rule>,
     /// Where a policy describes the call; `None` if none does.
     pub described: Option<DescribedAt>,
@@ -136,7 +136,7 @@ pub struct Explanation {
     pub program: Option<PathBuf>,
     /// The canonical directory that it would run in.
     pub directory: Option<PathBuf>,
-    /// What a shell would have expanded, and is passed on literally.
+    /// The pattern that a shell would have expanded, and that is passed on literally.
     pub literal_pattern: Option<&'static str>,
     /// The words that would run and have a secret part: the number of the word, and the byte from which it is secret.
     pub(crate) secrets: Vec<(usize, usize)>,
@@ -153,10 +153,10 @@ pub struct DescribedAt {
     pub origin: Origin,
 }
 
-/// What was found out about a call before it is decided.
+/// The facts about a call before it is decided.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// What allows its first word; `None` if nothing does.
+    /// The entry or rule that allows its first word; `None` if none does.
     pub rule: Option<Rule>,
     /// Where it would run.
     pub directory: Result<WorkingDirectory, DirectoryError>,
@@ -166,7 +166,7 @@ pub(super) struct Facts {
     pub untrusted: Option<Untrusted>,
     /// The program's file, if a person has to approve the call.
     pub state: Option<FileState>,
-    /// What the rule says about the arguments; `None` if no rule describes them, or if they were not looked at.
+    /// The rule's verdict on the arguments; `None` if no rule describes them, or if they were not looked at.
     pub judged: Option<Judged>,
     /// Whether the call has an `input`.
     pub has_input: bool,
@@ -176,13 +176,13 @@ pub(super) struct Facts {
     pub variables: BTreeMap<String, LineVariable>,
 }
 
-/// What a rule says about the arguments of a call.
+/// A rule's verdict on the arguments of a call.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub decision: Expected,
     pub refusal: Option<String>,
     pub reason: Option<String>,
-    /// What runs: the client's words with those that the rule inserts.
+    /// The words that run: the client's, with those that the rule inserts.
     pub words: Vec<String>,
     /// The client's words without secrets.
     pub shown: Vec<String>,
@@ -192,7 +192,7 @@ pub(super) struct Judged {
     pub secrets: Vec<(usize, usize)>,
     pub described: DescribedAt,
     pub claims: Vec<HeldClaim>,
-    /// What the rule says about the environment of the call.
+    /// The rule's settings for the environment of the call.
     pub env: EnvRule,
     pub is_denied: bool,
 }

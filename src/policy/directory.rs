@@ -122,7 +122,7 @@ impl Directories {
         (narrowed, roots)
     }
 
-    /// What a client's roots must lie in.
+    /// Returns the bounds that a client's roots must lie in.
     fn bounds(&self) -> Bounds {
         let mut bounds = Vec::new();
         if self.roots.is_some() {
@@ -204,7 +204,7 @@ impl Directories {
         own.filter_map(Opened::held).chain(&self.client).cloned().collect()
     }
 
-    /// What is wrong with the operator's directories: the errors that calls would be refused with.
+    /// Returns the errors of the operator's directories: calls would be refused with them.
     pub fn problems(&self) -> Vec<DirectoryError> {
         let roots = self.usable_roots().err();
         let workspace = self.workspace.as_ref().and_then(|workspace| usable(workspace, WORKSPACE).err());
@@ -371,7 +371,7 @@ impl Directories {
             && !matches!(Reached::from(&start, path, &mut steps), Err(NotReached::Special | NotReached::TooLong))
     }
 
-    /// What lies around the last directory that can be reached on the way to a path; `None` if that is not known.
+    /// Returns the ancestry of the last directory that can be reached on the way to a path; `None` if it is not known.
     fn nearest(&self, start: Option<&WorkingDirectory>, path: &Path) -> Option<Ancestry> {
         let root = || Held::open_directory(Path::new("/")).ok().map(Arc::new);
         let start = start.map_or_else(root, |start| Some(Arc::clone(start.held())))?;

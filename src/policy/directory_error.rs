@@ -43,7 +43,7 @@ pub enum DirectoryError {
     Unusable {
         /// As the client gave it.
         cwd: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It lies outside the roots.
@@ -73,7 +73,7 @@ pub enum DirectoryError {
         setting: &'static str,
         /// As the operator gave it.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The operator's list of roots is set, but empty.
@@ -128,7 +128,7 @@ pub enum DirectoryError {
         setting: &'static str,
         /// As configured.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -152,7 +152,8 @@ pub(super) const ROOTS: &str = "`ALLOWED_CWD_ROOTS` (`--cwd-root`)";
 pub(super) const PROJECT: &str = "`--project-dir`";
 pub(super) const WORKSPACE: &str = "`ALLOWEXEC_WORKSPACE_DIR` (`--workspace-dir`)";
 
-/// What to do about a base that can't be used. The operator's is opened only at the start, a client's when it sends its roots.
+/// Advises how to mend a base that can't be used. The operator's is opened only at the start, a client's when it sends
+/// its roots.
 fn mend(setting: &str) -> &'static str {
     if setting == FIRST_ROOT {
         "open another directory in the client"

@@ -18,7 +18,7 @@ pub struct DirectorySettings {
     pub roots: Roots,
     /// Whether programs under the project directory may run by their path.
     pub project_commands: bool,
-    /// What else commands may write in a sandbox.
+    /// Further paths that commands may write in a sandbox.
     pub writable: Vec<PathBuf>,
     /// Whether a sandbox confines commands, so that these directories and the client's roots grant access.
     pub is_confined: bool,

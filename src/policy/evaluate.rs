@@ -13,16 +13,16 @@ use super::{
 use crate::files::FileState;
 use crate::text::nearest;
 
-/// What a decision needs to know about a call.
+/// The facts about a call that a decision needs.
 #[derive(Debug)]
 pub struct Requested<'a> {
-    /// What to run, or why it is not a command line.
+    /// The command, or why it is not a command line.
     pub command: Result<CommandLine, CommandLineError>,
     /// Where to run it, as the client gave it.
     pub cwd: Option<&'a str>,
     /// Whether it has an `input`.
     pub has_input: bool,
-    /// What a person has approved.
+    /// The approvals of a person.
     pub approved: Approved<'a>,
 }
 

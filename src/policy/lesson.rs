@@ -15,7 +15,7 @@ const MESSAGE: &str = "write the text itself between the quotes, which can hold 
 const INNER: &str = "call the inner command first and write out what it printed";
 const CHARACTERS: &str = "write the characters themselves between single quotes";
 
-/// What to do instead, each once, in the order above.
+/// Advises what to write instead, each once, in the order above.
 pub fn lesson(line: &str) -> Vec<&'static str> {
     let plain = without_quoted(line);
     let compact: String = plain.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,5 @@
-//! What may run: the allow-list, the command line, the directories, the decision and its explanation.
+//! The policy, which decides what may run: the allow-list, the command line, the directories, the decision and its
+//! explanation.
 //!
 //! It starts no process, and reads neither the environment nor a clock: the operator's settings come in as values. It
 //! asks the file system only where directories, programs and paths in arguments really are. Only [`Policy`] makes an

@@ -107,7 +107,7 @@ impl Program {
         !cfg!(windows) || windows_name::has_ending_of(&self.path.to_string_lossy(), word)
     }
 
-    /// What allows it.
+    /// Returns the entry or rule that allows it.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
@@ -117,7 +117,7 @@ impl Program {
 #[derive(Debug)]
 pub struct Programs {
     search_path: SearchPath,
-    /// What relative paths in the allow-list are relative to.
+    /// The base of relative paths in the allow-list.
     directory: PathBuf,
     found: Mutex<HashMap<String, PathBuf>>,
 }

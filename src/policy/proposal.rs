@@ -1,4 +1,4 @@
-//! What a person is asked to approve: everything that a call would run, resolved and held.
+//! A call that a person is asked to approve: everything that it would run, resolved and held.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Proposal {
     pub(super) shown: Vec<String>,
     /// The same with the words that the rule inserts.
     pub(super) shown_inserted: Vec<String>,
-    /// What runs: the client's words with those that the rule inserts.
+    /// The words that run: the client's, with those that the rule inserts.
     pub(super) words: Vec<String>,
     /// The program and its file; `None` if the persistent shell finds what the first word means.
     pub(super) program: Option<(PathBuf, FileState)>,
@@ -32,9 +32,9 @@ pub struct Proposal {
     /// The path that the directory had when it was decided.
     pub(super) path: PathBuf,
     pub(super) claims: Vec<HeldClaim>,
-    /// What the rule says about its environment.
+    /// The rule's settings for its environment.
     pub(super) env: EnvRule,
-    /// What earlier calls have changed in the persistent shell; empty for a process of its own.
+    /// The changes that earlier calls made in the persistent shell; empty for a process of its own.
     pub(super) changes: Vec<ShellChange>,
 }
 
@@ -48,7 +48,7 @@ pub struct ShellChange {
     pub shown: Vec<String>,
 }
 
-/// What a person has approved.
+/// The approvals of a person.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Approved<'a> {
     /// This call; the decision must come to the same proposal again.
@@ -98,12 +98,12 @@ impl Proposal {
         &self.path
     }
 
-    /// What the rule says about its environment.
+    /// Returns the rule's settings for its environment.
     pub(crate) fn env(&self) -> &EnvRule {
         &self.env
     }
 
-    /// What earlier calls have changed in the persistent shell, the oldest first.
+    /// Returns the changes that earlier calls made in the persistent shell, the oldest first.
     pub fn changes(&self) -> &[ShellChange] {
         &self.changes
     }

@@ -21,7 +21,7 @@ pub enum Refusal {
     NotAllowed {
         /// The first word.
         word: String,
-        /// What is allowed: the names of the allow-list, and the programs of the project.
+        /// The allowed commands: the names of the allow-list, and the programs of the project.
         allowed: Vec<String>,
     },
     /// Its rule does not allow these arguments.
@@ -39,7 +39,7 @@ pub enum Refusal {
          approved as it is now"
     )]
     ChangedSinceApproval {
-        /// What differs.
+        /// The part that differs.
         what: &'static str,
     },
     /// Its rule allows no `input`.
@@ -83,7 +83,7 @@ pub enum Refusal {
     ProgramNotFound {
         /// The first word.
         word: String,
-        /// What was looked for: a name in PATH, or the file at a path.
+        /// The program: a name in PATH, or the file at a path.
         sought: String,
     },
     /// Its program is not one that the operator trusts.
@@ -137,7 +137,7 @@ fn variable_advice(is_of_rule: bool) -> &'static str {
     }
 }
 
-/// What to do instead of what agents write in front of commands.
+/// Advises what to call instead of the words that agents write in front of commands.
 fn of_shells(word: &str) -> Option<&'static str> {
     match word {
         "timeout" => Some("call the command itself, with `timeout_ms`"),

@@ -1,4 +1,5 @@
-//! Regions: what paths must lie in, or must not, compared by identity. A region may name what does not exist yet.
+//! Regions: files and directories that paths must lie in, or must not, compared by identity. A region may name files
+//! that do not exist yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,8 +42,8 @@ impl Region {
         region
     }
 
-    /// What paths lead to, relative to a directory; `None` if that could not be opened. What does not exist counts by its
-    /// names.
+    /// Returns the region that paths lead to, relative to the directory `from`, which is `None` if it could not be
+    /// opened. Missing files count by their names.
     pub fn beneath(from: Option<&Arc<Held>>, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         let mut region = Self::default();
         let unlimited = AtomicUsize::new(usize::MAX);
@@ -58,7 +59,7 @@ impl Region {
         region
     }
 
-    /// What was reached already.
+    /// Returns the region of these files and directories.
     pub fn reached(members: impl IntoIterator<Item = Reached>) -> Self {
         Self { members: members.into_iter().collect(), is_partial: false }
     }

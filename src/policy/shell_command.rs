@@ -20,7 +20,7 @@ pub struct ShellCommand {
     program: Option<String>,
     /// The rule for it, with the words that were judged; `None` if only its name is allowed.
     judged: Option<JudgedWords>,
-    /// What a person has approved, if anyone was asked.
+    /// The approval of a person, if anyone was asked.
     approved: Option<Box<Proposal>>,
 }
 
@@ -35,7 +35,7 @@ struct JudgedWords {
     shown_inserted: Vec<String>,
 }
 
-/// Who finds what the first word of a command means.
+/// The one that looks up the first word of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finder {
     /// The shell: the word is a builtin, or the shell looks words up in its own way.

@@ -1,4 +1,4 @@
-//! What a program's name means to Windows: case, endings, and names that Windows reads as other names.
+//! The meaning of a program's name to Windows: case, endings, and names that Windows reads as other names.
 //!
 //! It is pure text, so it is tested on every platform.
 

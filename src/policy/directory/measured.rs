@@ -1,4 +1,4 @@
-//! What the paths of calls are measured by: the operator's directories alone. A client's roots only narrow.
+//! The operator's directories, by which the paths of calls are measured. A client's roots only narrow.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl Directories {
         (!self.client.is_empty()).then(|| Region::of(self.client.iter().map(Some)))
     }
 
-    /// What paths lead to that are relative to the operator's project, as in `under`.
+    /// Returns the region of paths that are relative to the operator's project, as in `under`.
     pub(crate) fn beneath_project(&self, paths: &[String]) -> Region {
         let own = self.own().and_then(Opened::held);
         let (absolute, relative): (Vec<_>, Vec<_>) = paths.iter().partition(|path| Path::new(path).is_absolute());

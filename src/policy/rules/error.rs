@@ -1,4 +1,4 @@
-//! What can be wrong with a policy, in words for its author.
+//! Mistakes in a policy, in words for its author.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use super::grammar::{Origin, PolicySource};
 pub struct PolicyError {
     /// The file and the line.
     pub origin: Origin,
-    /// What is wrong there.
+    /// The mistake.
     pub problem: Problem,
 }
 
@@ -19,7 +19,7 @@ pub struct PolicyError {
 pub struct PolicyWarning {
     /// The file and the line.
     pub origin: Origin,
-    /// What is odd, as a sentence.
+    /// Describes it, as a sentence.
     pub text: String,
 }
 
@@ -35,14 +35,14 @@ impl From<PolicyError> for PolicyWarning {
     }
 }
 
-/// What can be wrong.
+/// A mistake in a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// It is not YAML, or too much of it.
     #[error("{why}")]
     Yaml {
-        /// What is wrong, as a sentence.
+        /// The mistake, as a sentence.
         why: String,
     },
     /// A key that is not known here.
@@ -50,7 +50,7 @@ pub enum Problem {
     UnknownKey {
         /// The key as it is written, in backticks.
         key: String,
-        /// What the key belongs to.
+        /// The mapping of the key.
         of: String,
         /// The one that was probably meant.
         nearest: Option<String>,
@@ -60,7 +60,7 @@ pub enum Problem {
     /// A key that is missing.
     #[error("{of} needs the key `{key}`")]
     MissingKey {
-        /// What the key belongs to.
+        /// The mapping of the key.
         of: String,
         /// The key.
         key: &'static str,
@@ -68,11 +68,11 @@ pub enum Problem {
     /// A value of the wrong shape, or one that is not allowed.
     #[error("{what}: expected {expected}, found {found}")]
     Value {
-        /// What it is the value of.
+        /// The key or the part that has the value.
         what: String,
-        /// What it may be.
+        /// The expected values.
         expected: String,
-        /// What was found.
+        /// The value that was found.
         found: String,
     },
     /// A type that is not declared.
@@ -92,7 +92,7 @@ pub enum Problem {
     /// A value with two types.
     #[error("{what} has the two types `{first}` and `{second}`; keep one of them")]
     TwoTypes {
-        /// What it is the type of.
+        /// The value.
         what: String,
         /// One of them.
         first: String,
@@ -132,7 +132,7 @@ pub enum Problem {
     /// Bounds the wrong way round.
     #[error("{what}: {low} is more than {high}")]
     Bounds {
-        /// What has them.
+        /// The part that has the bounds.
         what: String,
         /// The lower one.
         low: String,
@@ -158,7 +158,7 @@ pub enum Problem {
     /// An attribute that has no meaning here.
     #[error("{what}: `{attribute}` means nothing {why}")]
     Attribute {
-        /// What has it.
+        /// The part that has the attribute.
         what: String,
         /// The attribute.
         attribute: &'static str,
@@ -204,7 +204,7 @@ pub enum Problem {
     Unpinned {
         /// The command.
         command: String,
-        /// What the program does.
+        /// The effect of the program, as a clause.
         meaning: String,
         /// The operand or the option.
         what: String,
@@ -214,7 +214,7 @@ pub enum Problem {
     Example {
         /// The command line.
         line: String,
-        /// What was expected, what came, and why.
+        /// The expected decision, the one that came, and why.
         what: String,
     },
     /// A form that asks or denies, with no example of its own, and a call that evades it.
@@ -222,9 +222,9 @@ pub enum Problem {
     Evaded {
         /// A call that it decides.
         line: String,
-        /// What it decides.
+        /// Its decision.
         effect: &'static str,
-        /// What evades it, and how to mend it.
+        /// The call that evades it, and how to mend it.
         what: String,
     },
 }
@@ -238,7 +238,7 @@ fn or_extend(first: &Origin) -> String {
     }
 }
 
-/// What was probably meant, or else what to do.
+/// Returns the name that was probably meant, or else the advice.
 fn meant(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| format!("; {otherwise}"), |nearest| format!("; did you mean `{nearest}`?"))
 }

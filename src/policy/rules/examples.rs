@@ -23,20 +23,20 @@ pub fn words_of(line: &ExampleLine) -> Result<Vec<String>, CommandLineError> {
     command.map(CommandLine::into_words)
 }
 
-/// What a rule decides for words, without asking the file system; see `ByText`.
+/// Decides on words by a rule, without asking the file system; see `ByText`.
 pub fn decide_example<'p>(command: &'p CommandRule, words: &[String]) -> Judgement<'p> {
     command.judge(words, &mut { ByText::USUAL })
 }
 
-/// What a rule decides for words, if it is the same wherever the project lies; else `None`.
+/// Decides on words by a rule, if the decision is the same wherever the project lies; else returns `None`.
 pub(crate) fn decide_anywhere<'p>(command: &'p CommandRule, words: &[String]) -> Option<Judgement<'p>> {
     let usual = decide_example(command, words);
     let is_same = |mut reading: ByText| command.judge(words, &mut reading).decision == usual.decision;
     ByText::OTHERS.into_iter().all(is_same).then_some(usual)
 }
 
-/// What is decided by each of the readings that a file system can make true: that a path lies outside, inside or around where its
-/// text does not tell, and that it is missing.
+/// Decides by each of the readings that a file system can make true: that a path lies outside, inside or around where
+/// its text does not tell, and that it is missing.
 pub(crate) fn decide_readings(command: &CommandRule, words: &[String]) -> [Expected; 4] {
     let [inside, around] = ByText::OTHERS;
     [ByText::USUAL, inside, around, ByText::MISSING].map(|mut reading| command.judge(words, &mut reading).decision)
@@ -49,13 +49,13 @@ pub(crate) const UNTOLD: &str = "whether a path of it lies under the directories
 /// The result of running an example.
 #[derive(Debug)]
 pub struct ExampleRun<'p> {
-    /// What was decided.
+    /// The decision.
     pub came: Expected,
     /// Why, as a sentence; empty if the command takes anything.
     pub why: String,
     /// Whether this was expected. It never is for a line that calls another command.
     pub is_as_expected: bool,
-    /// What the rule says; `None` for a line that does not call the command.
+    /// The rule's judgement; `None` for a line that does not call the command.
     pub judgement: Option<Judgement<'p>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a rule decides for a call: which forms match, where their paths lead, and which form counts.
+//! The judgement of a call by a rule: which forms match, where their paths lead, and which form counts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -22,7 +22,7 @@ pub trait PathJudge {
     fn judge(&mut self, claim: &Claim<'_, '_>) -> Result<HeldClaim, PathError>;
 }
 
-/// What a rule decides for a call, and why.
+/// A rule's decision on a call, with its reasons.
 #[derive(Debug)]
 pub struct Judgement<'p> {
     /// Whether it runs.
@@ -239,7 +239,7 @@ enum Values {
     None,
 }
 
-/// What the rule says about the options with a name.
+/// Properties of the options with a name.
 #[derive(Debug, Clone, Copy)]
 struct Named {
     /// One of them is secret.
@@ -260,7 +260,7 @@ impl Named {
     }
 }
 
-/// What is known about the next word.
+/// The kind of the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// The value of a secret option.

@@ -129,7 +129,7 @@ fn subcommand<'p>(
     Ok((found, scanned.readings, at))
 }
 
-/// What each word is by this form.
+/// Returns the reading of each word by this form.
 fn match_form<'p>(
     level: &'p Level,
     form: &'p Form,

@@ -86,7 +86,7 @@ pub struct Rules {
     warnings: Vec<PolicyWarning>,
 }
 
-/// What describes a command.
+/// The source of a command's rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum DescribedBy {
     /// A policy file, the allow-list or the list of commands that a person approves.

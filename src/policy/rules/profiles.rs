@@ -72,7 +72,7 @@ impl Profile {
         PROFILES.iter().find(|profile| profile.place_of(command).is_some())
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -27,7 +27,7 @@ pub(super) const REPOSITORY: &str = ".git";
 /// A path of a call that lies where it must.
 #[derive(Debug, Clone)]
 pub struct HeldClaim {
-    /// What the program does with it.
+    /// The program's access to it.
     pub access: Access,
     /// Where it leads; `None` if the file system was not asked.
     pub reached: Option<Reached>,
@@ -71,7 +71,7 @@ pub enum PathError {
     TooLong,
     /// The system reported another error.
     Failed {
-        /// What the system says.
+        /// The system's error.
         why: String,
     },
 }
@@ -134,14 +134,14 @@ pub struct OnDisk<'a> {
     directory: &'a WorkingDirectory,
     /// The regions that paths must lie in, in each of them, by the `under` of their types.
     regions: BTreeMap<Vec<String>, Arc<Vec<Region>>>,
-    /// What the client's roots narrow the operator's directories to; `None` until a path is checked.
+    /// The part of the operator's directories that is left by the client's roots; `None` until a path is checked.
     of_client: Option<Arc<Option<Region>>>,
     /// The files that no call writes; `None` until a path to be written is checked.
     protected: Option<Arc<Region>>,
     /// Where the paths lead that were walked, since several forms and types look at the same one.
     reached: HashMap<String, Reached>,
-    /// What lies around the directories that were reached, since a call may name many files in one of them. They are held, so
-    /// that no other directory gets the identity of one meanwhile.
+    /// The ancestries of the directories that were reached, since a call may name many files in one of them. They are
+    /// held, so that no other directory gets the identity of one meanwhile.
     around: BTreeMap<Identity, (Arc<Held>, Arc<Ancestry>)>,
     /// The directories that paths name and leave again.
     left: HashMap<String, Arc<Vec<Arc<Held>>>>,
@@ -362,7 +362,7 @@ fn beneath(real: &Path, roots: &[&Arc<Held>]) -> PathBuf {
     rests.max_by_key(|rest| rest.components().count()).unwrap_or_else(|| real.to_owned())
 }
 
-/// What agents read as instructions to run: files and directories of these names.
+/// The names of files and directories that agents read as instructions to run.
 const AGENTS: [&str; 15] = [
     ".claude",
     ".codex",

@@ -137,7 +137,7 @@ fn way_to<'p>(root: &'p Level, level: &'p Level) -> Vec<&'p Level> {
     way
 }
 
-/// What to do about an option that is not taken, as the end of a sentence; empty if only the usage helps.
+/// Advises what to do about an option that is not taken, as the end of a sentence; empty if only the usage helps.
 fn instead_of(name: &str, failure: &Failure<'_>, way: &[&Level]) -> String {
     let has = |level: &Level, is_it: &dyn Fn(&str) -> bool| {
         level.all_options().flat_map(|option| &option.spellings).any(|spelling| is_it(spelling))
@@ -252,7 +252,7 @@ fn subcommands(level: &Level) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What a value may be, as part of a sentence.
+/// Describes a type of values, as part of a sentence.
 pub fn described(value: &ValueType) -> String {
     match value {
         ValueType::Integer { low, high } if low == high => format!("the number {low}"),

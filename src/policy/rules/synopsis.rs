@@ -1,5 +1,5 @@
-//! What a command takes, in one line that is made from its rule: for the descriptions of tools, for `list_commands` and for
-//! refusals.
+//! The synopsis of a command, in one line that is made from its rule: for the descriptions of tools, for
+//! `list_commands` and for refusals.
 
 use super::grammar::{
     Arguments, CommandRule, Effect, Form, Level, Operand, OptionRule, Options, Syntax, Takes, ValuePlace, ValueType,

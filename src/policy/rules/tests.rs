@@ -10,7 +10,7 @@ pub(super) fn load(text: &str) -> Result<Rules, PolicyError> {
     Rules::load(&[text], &[], &[])
 }
 
-/// What is decided for a line by the rules of `commands`, in the indentation of the test.
+/// Decides on a line by the rules of `commands`, in the indentation of the test.
 fn decide(rules: &Rules, line: &str) -> (Expected, String) {
     let words = CommandLine::parse(line).unwrap().into_words();
     let command = rules.get(&words[0]).unwrap_or_else(|| panic!("no rule for {line}"));

@@ -42,11 +42,11 @@ pub(super) struct Key {
     pub line: usize,
 }
 
-/// What is wrong: the line, and a sentence.
+/// A mistake: its line, and a sentence.
 pub(super) type Wrong = (usize, String);
 
 impl Node {
-    /// What it is, for messages.
+    /// Describes it, for messages.
     pub fn described(&self) -> String {
         match &self.kind {
             Kind::Scalar { .. } if self.is_null() => "nothing".to_owned(),
@@ -110,7 +110,7 @@ impl Sum {
 
 struct Reader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
-    /// What aliases stand for, and how much it is.
+    /// The nodes of anchors, and their sizes.
     anchors: HashMap<usize, (Node, Sum)>,
     sum: Sum,
     /// The line of the last event.

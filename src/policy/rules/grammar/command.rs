@@ -201,7 +201,7 @@ pub enum NetworkWord {
     None,
     /// A loopback interface of each call's own.
     Loopback,
-    /// What they would have without a sandbox.
+    /// The network that they would have without a sandbox.
     Full,
 }
 

@@ -11,7 +11,7 @@ pub struct Example {
     pub origin: Origin,
     /// The command line.
     pub line: ExampleLine,
-    /// What must be decided.
+    /// The expected decision.
     pub expected: Expected,
 }
 
@@ -54,7 +54,8 @@ impl Expected {
         }
     }
 
-    /// What is wrong where `came` was decided, and why it was. A line of another command is wrong though both are the same.
+    /// Describes the mismatch with the decision `came`, and why it was made. A line of another command is wrong though
+    /// both are the same.
     pub(crate) fn unmet(self, came: Self, why: &str) -> String {
         let reason = if why.is_empty() { String::new() } else { format!(": {why}") };
         if self == came { why.to_owned() } else { format!("expected {}, got {}{reason}", self.name(), came.name()) }

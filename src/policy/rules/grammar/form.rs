@@ -7,7 +7,7 @@ use super::{Effect, Options, Origin, Restriction, ValueType};
 pub struct Form {
     /// Where it is described.
     pub origin: Origin,
-    /// What is decided if it matches.
+    /// The decision if it matches.
     pub effect: Effect,
     /// Why, in the operator's words.
     pub reason: Option<String>,
@@ -29,7 +29,7 @@ impl Form {
 /// A word that is not an option, or several of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: Option<String>,
     /// Where it is described.
     pub origin: Origin,

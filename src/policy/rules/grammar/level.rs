@@ -2,7 +2,7 @@
 
 use super::{EnvRule, Form, OptionRule, Options, Origin, Restriction, Takes, ValueType};
 
-/// What is decided if a form matches. They are ordered by precedence: deny beats ask, and ask beats allow.
+/// The decision if a form matches. Decisions are ordered by precedence: deny beats ask, and ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Effect {
     /// The command runs.
@@ -45,7 +45,7 @@ pub struct Level {
     pub insert: Vec<String>,
     /// The environment of its calls, over that of the levels above it.
     pub env: EnvRule,
-    /// What may follow.
+    /// The words that may follow.
     pub arguments: Arguments,
     /// Words, and what else a model is told if a refusal is about that word.
     pub hints: Vec<(String, String)>,
@@ -110,12 +110,12 @@ impl Level {
     }
 }
 
-/// What may follow the name of a level.
+/// The words that may follow the name of a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arguments {
     /// Anything.
     Any {
-        /// What is decided.
+        /// The decision.
         effect: Effect,
         /// Why, in the operator's words.
         reason: Option<String>,

@@ -80,11 +80,11 @@ pub struct OptionRule {
     pub spellings: Vec<String>,
     /// Where it is described.
     pub origin: Origin,
-    /// What it takes.
+    /// Whether it takes a value, and which.
     pub takes: Takes,
     /// Values for which something stricter is decided.
     pub restrictions: Vec<Restriction>,
-    /// What its value is called in messages; `None` for a name that follows from its type.
+    /// The name of its value in messages; `None` for a name that follows from its type.
     pub value_name: Option<String>,
     /// Whether a form matches only if the option is there.
     pub is_required: bool,
@@ -94,7 +94,7 @@ pub struct OptionRule {
     pub is_secret: bool,
 }
 
-/// What an option takes.
+/// The value that an option takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing.

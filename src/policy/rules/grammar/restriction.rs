@@ -5,7 +5,7 @@ use super::{Effect, Origin, ValueType};
 /// Values for which a person is asked, or the call is refused, whichever form of the command matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
-    /// What is decided for them: [`Effect::Ask`] or [`Effect::Deny`].
+    /// The decision about them: [`Effect::Ask`] or [`Effect::Deny`].
     pub effect: Effect,
     /// Which values they are.
     pub value: ValueType,

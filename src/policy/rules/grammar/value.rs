@@ -1,4 +1,4 @@
-//! What a value may be.
+//! The types of values.
 
 /// The longest text in characters, if its type sets no other length, and the longest path in bytes.
 pub const DEFAULT_LENGTH: usize = 4096;
@@ -21,7 +21,7 @@ pub enum ValueType {
     Path(PathType),
 }
 
-/// What a text may be.
+/// The type of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextType {
     /// The characters that it may hold; `None` for any.
@@ -42,10 +42,10 @@ impl Default for TextType {
     }
 }
 
-/// What a path may be.
+/// The type of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathType {
-    /// What the program does with it.
+    /// The program's access to it.
     pub access: Access,
     /// The directories in one of which it must lie, relative to the project; empty for the allowed directories.
     pub under: Vec<String>,
@@ -57,7 +57,7 @@ pub struct PathType {
     pub chars: Option<CharSet>,
 }
 
-/// What a program does with a file that it is given.
+/// A program's access to a file that it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Reads it.

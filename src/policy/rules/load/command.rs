@@ -10,7 +10,7 @@ use super::keys::{self, Keys};
 use super::{Context, options, settings};
 use crate::policy::of_another_tool;
 
-/// What a subcommand inherits from its command if it does not set it itself.
+/// The settings that a subcommand inherits from its command if it does not set them itself.
 #[derive(Clone)]
 struct Inherited {
     effect: Effect,

@@ -10,7 +10,7 @@ use super::keys::Keys;
 use crate::policy::quoted;
 use crate::text::nearest;
 
-/// What a part of a policy is called in messages. The text is made only if there is a message.
+/// The name of a part of a policy in messages. The text is made only if there is a message.
 #[derive(Clone, Copy)]
 pub(super) enum What<'w> {
     /// These words.
@@ -36,7 +36,7 @@ impl fmt::Display for What<'_> {
 
 /// A mapping whose keys are all known.
 pub(super) struct Fields<'n, 'w> {
-    /// What the mapping describes, for messages.
+    /// The part that the mapping describes, for messages.
     pub of: What<'w>,
     pub line: usize,
     entries: &'n [(Key, Node)],
@@ -62,7 +62,7 @@ impl<'n, 'w> Fields<'n, 'w> {
         self.entries.iter().find(|(found, _)| found.text == key).map(|(_, node)| node)
     }
 
-    /// What `read` makes of the value of a key; `None` if the key is missing.
+    /// Applies `read` to the value of a key; returns `None` if the key is missing.
     pub fn read<T>(
         &self,
         key: &str,
@@ -88,7 +88,7 @@ impl<'n, 'w> Fields<'n, 'w> {
         self.entries.iter().find(|(found, _)| found.text == key).map_or(self.line, |(key, _)| key.line)
     }
 
-    /// What a message calls the value of a key.
+    /// Returns the name of a key's value in messages.
     pub fn what<'a>(&'a self, key: &'a str) -> What<'a> {
         What::Key(key, &self.of)
     }

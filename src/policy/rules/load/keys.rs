@@ -9,7 +9,7 @@ use super::super::grammar::{Effect, NetworkWord, Order, SandboxWord, Syntax};
 
 /// A mapping of a policy.
 pub(super) struct Keys {
-    /// What the schema calls it.
+    /// Its name in the schema.
     pub name: &'static str,
     /// Its keys. Mappings that share keys share the list of them.
     pub groups: &'static [&'static [Key]],
@@ -37,7 +37,7 @@ pub(super) enum Kinds {
     One,
 }
 
-/// What a key takes.
+/// The type of a key's value.
 pub(super) enum Takes {
     /// The text `1`, the only version.
     Version,
@@ -287,7 +287,7 @@ static SANDBOX_KEYS: &[Key] = &[
     key("write", Words(|| vec!["full", "none"]), "Whether it can write."),
 ];
 
-/// What a call may use of the machine.
+/// Limits on a call's use of the machine.
 pub(super) static LIMITS: Keys = Keys::new("limits", &[LIMITS_KEYS]);
 static LIMITS_KEYS: &[Key] = &[
     key("memory", Size, "Memory, such as `1GiB`."),

@@ -55,14 +55,14 @@ pub struct PolicyText {
 pub struct ListEntry {
     /// The entry as it was given.
     pub text: String,
-    /// What is decided for its calls.
+    /// The decision on its calls.
     pub effect: Effect,
 }
 
 /// The options of sets, by the name of the set and the syntax that it was read for.
 type KnownSets<'n> = HashMap<(&'n str, Syntax), Vec<Arc<OptionRule>>>;
 
-/// What all descriptions of one source share.
+/// The state that all descriptions of one source share.
 pub(super) struct Context<'n> {
     source: Arc<PolicySource>,
     types: &'n [(Key, Node)],
@@ -101,7 +101,7 @@ impl<'n> Context<'n> {
     }
 }
 
-/// What one source describes.
+/// The descriptions of one source.
 #[derive(Default)]
 pub(super) struct Described {
     commands: Vec<Arc<CommandRule>>,

@@ -194,7 +194,7 @@ const TAKES_WORDS: [&str; 2] = ["xargs", "parallel"];
 const RUNS_CODE: &str = "runs any code that it is given";
 const STARTS_PROGRAMS: &str = "starts the programs that it is told to";
 
-/// What the next word of a call chooses.
+/// The choice that the next word of a call makes.
 enum Runs {
     /// The code that this interpreter runs.
     Code(String),

@@ -129,7 +129,8 @@ pub(super) mod tests {
         Rules::load(&[text], &[], &[]).map_err(|error| error.problem)
     }
 
-    /// What a schema can't say, by the words of the loader's message: it depends on other parts of the policy, or is about a key.
+    /// Mistakes that a schema can't find, by the words of the loader's message: they depend on other parts of the
+    /// policy, or are about a key.
     const UNSAID: &[&str] = &[
         "a level that can enforce the rest",
         "a pattern of another tool",

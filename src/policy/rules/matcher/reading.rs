@@ -1,19 +1,19 @@
-//! What the matcher finds: what each word is, or which word is wrong and why.
+//! The results of the matcher: how it reads each word, or which word is wrong and why.
 
 use crate::policy::rules::grammar::{Form, Level, Operand, OptionRule, PathType, Restriction, ValueType};
 
-/// What a word is, or the rest of a word from some byte.
+/// The reading of a word, or of the rest of a word from some byte.
 #[derive(Debug, Clone)]
 pub struct Reading<'p> {
     /// The number of the word. The command is word 0.
     pub word: usize,
     /// The byte of the word from which this holds.
     pub from: usize,
-    /// What it is.
+    /// Its role.
     pub role: Role<'p>,
 }
 
-/// What a word can be.
+/// The role of a word.
 #[derive(Debug, Clone)]
 pub enum Role<'p> {
     /// The command, or the name of a subcommand.
@@ -37,7 +37,7 @@ pub struct Match<'p> {
     pub levels: Vec<(&'p Level, usize)>,
     /// The form; `None` for a level that takes anything.
     pub form: Option<&'p Form>,
-    /// What each word is.
+    /// The reading of each word.
     pub readings: Vec<Reading<'p>>,
 }
 
@@ -48,7 +48,7 @@ pub struct Claim<'p, 'w> {
     pub word: usize,
     /// The path, as the word has it.
     pub text: &'w str,
-    /// What it must be.
+    /// The type that it must have.
     pub path: &'p PathType,
 }
 
@@ -99,11 +99,11 @@ pub struct Failure<'p> {
     pub level: &'p Level,
     /// The form; `None` if the subcommand is wrong.
     pub form: Option<&'p Form>,
-    /// What is wrong.
+    /// The mistake.
     pub wrong: Mismatch<'p>,
 }
 
-/// What can be wrong with a word.
+/// A mistake in a word.
 #[derive(Debug, Clone)]
 pub enum Mismatch<'p> {
     /// There is no such option; the letter if it is one of a bundle.
