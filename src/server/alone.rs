@@ -46,7 +46,7 @@ pub(crate) struct Alone<'a> {
     pub stdin: Option<OwnedFd>,
     /// Standard output and standard error.
     pub output: [OwnedFd; 2],
-    /// Who is asked.
+    /// The channel by which a person is asked.
     pub channel: Channel,
     /// Asks a person to approve the call that this text shows; `None` shows that it can't be shown in full.
     pub ask: &'a mut dyn FnMut(Option<&str>) -> Answer,

@@ -1,4 +1,4 @@
-//! What a person is asked about one call, as text and as JSON, and the possible answers.
+//! The question to a person about one call, as text and as JSON, and the possible answers.
 //!
 //! [`Terms`] and [`Proposal`] hold everything of a call that changes what happens. All of [`Terms`] is compared,
 //! and [`CallToApprove::properties`] takes it apart in full, so that nothing is approved that was not shown.
@@ -30,7 +30,7 @@ const LONGEST_CLIENT: usize = 128;
 /// A call that a person is asked about.
 #[derive(Debug, Clone)]
 pub(super) struct CallToApprove {
-    /// What would run.
+    /// The command that would run.
     pub proposal: Proposed,
     /// How it would run.
     pub terms: Terms,
@@ -43,7 +43,7 @@ pub(super) struct CallToApprove {
 pub(super) struct Terms {
     /// The tool that was called.
     pub tool: String,
-    /// What the command would read on its standard input. It reads nothing else.
+    /// The standard input of the command. It reads nothing else.
     pub input: Option<String>,
     /// The timeout, if the call gives one or runs in the background.
     pub timeout: Option<Duration>,
@@ -75,7 +75,7 @@ impl CallToApprove {
         *terms == other.terms && *sandbox == other.sandbox && proposal.is_same(&other.proposal)
     }
 
-    /// What a person reads; `None` if it is too long to be shown in full.
+    /// Returns the text for a person; `None` if it is too long to be shown in full.
     ///
     /// Each word is in quotes. Characters that are invisible, end a line, change the direction of text or are written from
     /// right to left are escaped, and so is each blank after the third in a row. So no word can look like two words or
@@ -255,7 +255,7 @@ impl AnswerOf {
     }
 }
 
-/// Who asks the person.
+/// The channel by which a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     /// The client, by an elicitation.
@@ -269,7 +269,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// What the log calls it.
+    /// Returns its name in the log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -286,7 +286,7 @@ impl fmt::Display for Channel {
     }
 }
 
-/// What became of a question.
+/// The end of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Approved, for this call.
@@ -306,7 +306,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What the log calls it.
+    /// Returns its name in the log.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Once => "once",

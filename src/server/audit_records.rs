@@ -1,4 +1,4 @@
-//! What the audit log records of calls: decisions, starts, ends and names, made from what the server knows.
+//! Makes the audit log's records of calls from the state of the server: decisions, starts, ends and names.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::tools::signal_name;
 
 /// The longest name of a method or a tool that is recorded, in bytes. Real tools have names below a hundred.
 const LONGEST_NAME: usize = 256;
-/// What a request calls.
+/// Returns the method and the tool of a request.
 pub(super) fn called(request: &Request) -> Called {
     let named = request.params.get("name").filter(|_| request.method == "tools/call").and_then(Value::as_str);
     Called { method: name(&request.method).unwrap_or_default(), tool: named.and_then(name) }

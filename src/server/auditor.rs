@@ -80,7 +80,7 @@ impl Auditor {
         Some(not_opened(&self.file, error))
     }
 
-    /// What reads the log from another thread; `None` without a log.
+    /// Returns a reader of the log for another thread; `None` without a log.
     pub(super) fn reader(&self) -> Option<SharedReader> {
         self.log.as_ref()?.as_ref().ok().map(AuditLog::reader)
     }

@@ -14,9 +14,9 @@ use crate::policy::rules::HeldClaim;
 
 /// The size of the budget, in bytes: 64 MiB.
 pub(super) const MOST_HELD: usize = 64 * 1024 * 1024;
-/// What a request costs in addition to its own bytes: its entries in the loop's tables, its log line, a directory.
+/// The cost of a request in addition to its own bytes: its entries in the loop's tables, its log line, a directory.
 pub(super) const REQUEST: usize = 4 * 1024;
-/// What a word of a command costs in addition to its bytes: its place in the list, and its allocation.
+/// The cost of a word of a command in addition to its bytes: its place in the list, and its allocation.
 const WORD: usize = 64;
 
 /// The budget, which counts how much is held now.
@@ -74,10 +74,10 @@ impl Drop for Charge {
     }
 }
 
-/// What a path costs that a call holds until its turn: its handles, of which a process may have only some thousands.
+/// The cost of a path that a call holds until its turn: its handles, of which a process may have only some thousands.
 const CLAIM: usize = 8 * 1024;
 
-/// What the paths cost that a call holds until its turn.
+/// Returns the cost of the paths that a call holds until its turn.
 pub(super) fn cost_of_claims(claims: &[HeldClaim]) -> usize {
     let names = claims.iter().map(|claim| match &claim.reached {
         Some(Reached::Missing { names, .. }) => names.len(),
@@ -86,12 +86,12 @@ pub(super) fn cost_of_claims(claims: &[HeldClaim]) -> usize {
     claims.len() * CLAIM + names.sum::<usize>() * WORD
 }
 
-/// What the words of a command cost until it has ended. Starting it copies them once.
+/// Returns the cost of a command's words until it has ended. Starting it copies them once.
 pub(super) fn cost_of_words(words: &[String]) -> usize {
     words.iter().map(|word| 2 * (word.len() + WORD)).sum()
 }
 
-/// What a call's own directories cost.
+/// Returns the cost of a call's own directories.
 pub(super) fn cost_of_directories(directories: &[Arc<Held>]) -> usize {
     // Twice: the call holds them, and so does the thread that runs it.
     directories.iter().map(|directory| 2 * (directory.path().as_os_str().len() + WORD)).sum()

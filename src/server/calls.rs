@@ -23,9 +23,9 @@ use crate::jsonrpc::{ErrorObject, Request};
 use crate::policy::quoted;
 use crate::tools::{CallTool, Called, ToolKind};
 
-/// What a call brings that was served before: the answer to a question about it.
+/// The answer to a question about a call that is served again.
 struct Again {
-    /// What a person approved while the call waited.
+    /// The approval of a person while the call waited.
     approved: Option<Box<ApprovedCall>>,
     /// The question of an earlier result, whose answer the call may bring.
     resumed: Option<Closed>,
@@ -239,7 +239,7 @@ impl Server<'_> {
     }
 }
 
-/// What the log tells the operator if nobody can be asked.
+/// The log's advice for the operator if nobody can be asked.
 const HOW_TO_ASK: &str = "a call needs a person's approval, and its client shows no forms (elicitation); name a program that asks \
      with `--ask-with`";
 

@@ -19,7 +19,7 @@ use crate::sandbox::Level;
 use crate::text::escape;
 use crate::tools::DescribedCommand;
 
-/// What is demanded of programs; `None` if nothing is.
+/// Returns the guard of programs; `None` if nothing is demanded of them.
 pub(super) fn guard(config: &Config, paths: &CommandPaths) -> Option<Arc<Guard>> {
     let guard = || Guard::new(config.trust.value, paths.clone());
     match (&config.lock.value, config.trust.value) {
@@ -57,7 +57,7 @@ pub(super) fn unset_for_rules(config: &Config, allow: &AllowList) -> Vec<String>
     named.filter(|name| changes_reading(name.as_ref())).map(|name| format!("`{}`", escape(&name))).collect()
 }
 
-/// What models are told about the commands that policies describe: those of the operator's own policies first.
+/// Returns descriptions for models of the commands that policies describe: those of the operator's own policies first.
 pub(super) fn described(allow: &AllowList) -> Vec<DescribedCommand> {
     let rules = allow.rules();
     let mut names: Vec<&str> = rules.heads().filter(|rule| !rule.is_plain_any).map(|rule| rule.name).collect();

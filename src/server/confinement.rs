@@ -33,7 +33,7 @@ const MOST_PLACES: usize = 6;
 #[derive(Debug)]
 pub struct Confinement {
     level: Level,
-    /// What is enforced, or why the server must not start.
+    /// The enforcement of the sandbox, or why the server must not start.
     enforcement: Result<Enforcement, SandboxError>,
     /// Paths that the operator names but a command may have prepared; they are not granted.
     refused: Vec<SandboxError>,
@@ -42,9 +42,9 @@ pub struct Confinement {
     warnings: Vec<String>,
     problems: Vec<String>,
     confines_rules: bool,
-    /// What can't be enforced of the sandboxes of rules.
+    /// The errors of the sandboxes of rules that can't be enforced.
     of_rules: Vec<SandboxError>,
-    /// What each preset grants, as far as it exists.
+    /// The grants of each preset, as far as its paths exist.
     presets: Vec<Granted>,
     /// Where confined commands may write, apart from the temporary directory.
     writable: Vec<PathBuf>,
@@ -274,7 +274,7 @@ impl Confinement {
         self.temporary.as_ref().map_or(Ok(()), |temporary| temporary.as_ref().map(drop))
     }
 
-    /// What is enforced, as the end of a sentence; `None` with the level `off`.
+    /// Describes the enforcement, as the end of a sentence; `None` with the level `off`.
     pub fn describe(&self) -> Option<String> {
         let enforcement = self.enforcement.as_ref().ok().filter(|_| self.is_on())?;
         Some(enforcement.describe())
@@ -307,7 +307,7 @@ impl Confinement {
         format!("{}, as its rule says{}", level.name(), also.collect::<String>())
     }
 
-    /// What a model has to know of the sandbox: where commands can write, and whether they have a network.
+    /// Describes the sandbox for models: where commands can write, and whether they have a network.
     pub(super) fn describe_for_models(&self) -> Option<String> {
         let enforced = self.enforcement.as_ref().ok().filter(|enforcement| enforcement.is_any() && self.is_on())?;
         let mut places: Vec<String> =
@@ -365,7 +365,7 @@ impl Confinement {
         described.collect()
     }
 
-    /// What the operator should know.
+    /// Returns warnings for the operator.
     pub(super) fn warnings(&self) -> Vec<String> {
         let missing = self.enforcement.as_ref().map(Enforcement::missing).unwrap_or_default();
         let missing = (!missing.is_empty())
@@ -373,7 +373,7 @@ impl Confinement {
         missing.into_iter().chain(self.warnings.clone()).collect()
     }
 
-    /// What keeps the sandbox from being as the operator asked.
+    /// Returns the problems that keep the sandbox from being as the operator asked.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut stops: Vec<String> = self.refused.iter().map(ToString::to_string).collect();
         let first = self.check().err().map(ToString::to_string);

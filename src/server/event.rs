@@ -40,7 +40,7 @@ pub(crate) enum Event {
     News,
     /// The thread has looked at an output for the read of this number.
     Seen { key: u64, seen: Seen },
-    /// What the call of this number has printed so far, as an encoded result.
+    /// The output so far of the call of this number, as an encoded result.
     SoFar { key: u64, result: Vec<u8> },
     /// The operator's program has not kept the head of the audit log.
     NotAnchored(String),
@@ -104,18 +104,18 @@ pub(crate) struct CallEnded {
     pub how: HowEnded,
     /// The state of the shell after a call of the persistent shell.
     pub shell: Option<ShellState>,
-    /// What is recorded about it, if there is an audit log.
+    /// The facts for its record, if there is an audit log.
     pub facts: Option<Box<EndOfCommand>>,
 }
 
-/// What is recorded about a command that has ended, in addition to how it ended.
+/// The facts for the record of a command's end, in addition to how it ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndOfCommand {
     /// Its start, if the loop has not been told about it.
     pub started: Option<StartedCommand>,
     /// The limit that it hit.
     pub limit: Option<Limit>,
-    /// What it wrote; `None` if it never ran.
+    /// Its output; `None` if it never ran.
     pub stdout: Option<Stream>,
     pub stderr: Option<Stream>,
 }

@@ -1,4 +1,4 @@
-//! What a client hears about its call before the answer: progress if it gave a token, messages if it gave a level.
+//! The messages to a client about its call before the answer: progress if it gave a token, messages if it gave a level.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::mcp::{
     LoggingLevel, ProgressToken, Revision, message_params, progress_params, related_task_meta, takes_tasks,
 };
 
-/// What a request asked to be told, kept with its call.
+/// The messages that a request asked for, kept with its call.
 #[derive(Debug)]
 pub(super) struct Feedback {
     request: RequestId,

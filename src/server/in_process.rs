@@ -48,7 +48,7 @@ pub enum CallError {
     /// The system has no pipe left, which is needed to end the command.
     #[error("cannot create a pipe: {source}")]
     NoPipe {
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The command could not be started, or was lost.

@@ -19,7 +19,7 @@ use crate::config::LogLevel;
 use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, Request};
 use crate::mcp::{Approval, approval_params};
 
-/// What a call brings that comes again after a question.
+/// The person's answer in a call that comes again after a question.
 pub(super) enum Brought {
     /// No answer, so the person has to be asked again.
     Nothing,

@@ -25,7 +25,7 @@ use crate::tools::{ConfinedBy, NetworkGrant, ReportSettings, execute_hint, execu
 pub(super) struct Job {
     /// The number of the call.
     pub key: u64,
-    /// What to run.
+    /// The command to run.
     pub command: AllowedCommand,
     /// Its standard input.
     pub input: Option<Vec<u8>>,
@@ -45,7 +45,7 @@ pub(super) struct Job {
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
-    /// What it reads after `input`.
+    /// Its further input after `input`.
     pub feed: Option<Arc<Feed>>,
     /// Whether its start and end are recorded.
     pub is_audited: bool,
@@ -70,17 +70,17 @@ pub(super) fn heartbeat(key: u64, events: EventSender) -> Heartbeat {
     Heartbeat { every: HEARTBEAT, tell: Box::new(tell) }
 }
 
-/// What is needed to run commands: the executor of all or of one rule, and the other parts of the server.
+/// The executor of all commands or of one rule, and the other parts of the server.
 pub(super) struct RunsWith {
     pub executor: Arc<dyn Executor>,
     pub parts: Arc<Parts>,
 }
 
-/// What is needed to report the end of a command.
+/// The facts that are needed to report the end of a command.
 pub(super) struct Ending {
     /// The number of the call.
     pub key: u64,
-    /// What the client calls the program.
+    /// The client's name for the program.
     word: String,
     literal_pattern: Option<&'static str>,
     revision: Revision,
@@ -191,7 +191,7 @@ pub(super) fn tell_start(key: u64, events: EventSender, untold: Untold) -> OnSta
     }))
 }
 
-/// What is recorded about a command that ran.
+/// Returns the facts for the record of a command that ran.
 pub(super) fn end_of(output: &Output) -> EndOfCommand {
     let (stdout, stderr) = (Some(stream(&output.stdout)), Some(stream(&output.stderr)));
     EndOfCommand { started: None, limit: output.limit, stdout, stderr }

@@ -12,7 +12,7 @@ const LAST_LOOK: Duration = Duration::from_millis(600);
 /// The same, if the process trees of commands have had their time already.
 const LAST_LOOK_LATE: Duration = Duration::from_millis(150);
 
-/// What the loop knows of the processes that commands left behind.
+/// The processes that commands left behind, as far as the loop knows them.
 #[derive(Default)]
 pub(super) struct Leftovers {
     /// `None` if the server does not end orphans.

@@ -72,7 +72,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// What the log says about a call: fields of the form `key=value`, separated by blanks.
+/// The fields of a log line about a call: `key=value`, separated by blanks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields(String);
 

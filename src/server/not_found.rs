@@ -4,7 +4,7 @@ use super::parts::Parts;
 use crate::policy::is_path;
 use crate::policy::rules::{CommandRule, profile_describing};
 
-/// What was not found.
+/// A program that was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotFound {
     /// In one sentence.
@@ -14,7 +14,8 @@ pub struct NotFound {
 }
 
 impl Parts {
-    /// What was not found, in the order of the list. The default commands of the persistent shell don't count.
+    /// Returns the programs that were not found, in the order of the list. The default commands of the persistent shell
+    /// don't count.
     pub fn not_found(&self) -> Vec<NotFound> {
         if self.allows_by_default {
             return Vec::new();

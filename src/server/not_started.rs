@@ -23,7 +23,7 @@ pub(crate) enum NotStarted {
     Audit {
         /// As the operator named it.
         file: String,
-        /// What is in the way.
+        /// The reason.
         why: String,
     },
 }

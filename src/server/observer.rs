@@ -33,7 +33,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// What was decided on a call.
+/// A decision on a call.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Decided<'a> {
@@ -41,7 +41,7 @@ pub struct Decided<'a> {
     pub call: u64,
     /// The tool that was called.
     pub tool: &'a str,
-    /// What the decision is based on.
+    /// The explanation of the decision.
     pub explanation: &'a Explanation,
     /// Why the command does not run; `None` if it does.
     pub refusal: Option<&'a Refusal>,
@@ -55,19 +55,19 @@ pub struct QuestionAsked<'a> {
     pub call: u64,
     /// The tool that was called.
     pub tool: &'a str,
-    /// What would run.
+    /// The command that would run.
     pub proposal: &'a Proposed,
-    /// Who asks.
+    /// The channel of the question.
     pub channel: Channel,
 }
 
-/// What became of a question.
+/// The end of a question.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct QuestionAnswered<'a> {
     /// The number of the call.
     pub call: u64,
-    /// Who has asked.
+    /// The channel of the question.
     pub channel: Channel,
     /// The answer, or why there is none.
     pub answer: &'a Answer,

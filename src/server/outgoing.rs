@@ -19,7 +19,7 @@ use crate::random;
 
 /// The most states that are kept; a new one replaces the oldest.
 const MOST_STATES: usize = 64;
-/// What a state costs in addition to the call that it is bound to. The text that a person was shown is bounded.
+/// The cost of a state in addition to the call that it is bound to. The text that a person was shown is bounded.
 const STATE: usize = 16 * 1024;
 
 /// A question for the client.
@@ -53,8 +53,8 @@ impl Question {
     }
 }
 
-/// What a question is bound to: the parameters of the call; what the person was asked, which the decision on the request
-/// that brings the answer has to match; and the number of the call.
+/// The call that a question is bound to: its parameters; the question, which the decision on the request that brings
+/// the answer has to match; and its number.
 type Bound<'a> = (&'a Map<String, Value>, Arc<CallToApprove>, u64);
 
 /// The tool and the arguments of a call, as JSON with sorted members.

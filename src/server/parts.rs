@@ -35,7 +35,7 @@ pub struct Parts {
     pub policy: Policy,
     /// Where commands look up the interpreters of scripts.
     pub(crate) paths: CommandPaths,
-    /// What runs.
+    /// Runs the commands.
     pub executor: Arc<dyn Executor>,
     /// The tools that clients see.
     pub toolbox: Toolbox,
@@ -57,7 +57,7 @@ pub struct Parts {
     pub log_level: LogLevel,
     /// How commands are confined.
     pub confinement: Confinement,
-    /// What sets the kernel's limits on commands, if there are limits; an error if that is impossible, and then nothing
+    /// Sets the kernel's limits on commands, if there are limits; an error if that is impossible, and then nothing
     /// runs.
     pub launcher: Result<Option<Launcher>, Arc<LimitsError>>,
     /// How the client's roots are used.
@@ -76,7 +76,7 @@ pub struct Parts {
     pub(super) unset_for_rules: Vec<String>,
     /// Warnings about variables that other servers read.
     pub(super) settings_of_others: Vec<String>,
-    /// What keeps the output of calls, for the tools that read it; `None` without them.
+    /// Keeps the output of calls, for the tools that read it; `None` without them.
     keeper: Option<Keeper>,
     /// How many calls were made without a client.
     pub(super) calls: AtomicU64,
@@ -219,7 +219,8 @@ impl Parts {
         }
     }
 
-    /// What keeps the output of calls. Confined threads can't make its file, so the file is made before they write to it.
+    /// Returns the keeper of calls' output. Confined threads can't make its file, so the file is made before they write
+    /// to it.
     pub(super) fn keeper(&self) -> Option<&Keeper> {
         let keeper = self.keeper.as_ref()?;
         if self.confinement.is_on() || self.confinement.confines_rules() {
@@ -258,7 +259,7 @@ impl Parts {
         Ok(())
     }
 
-    /// What the available tools would decide about a command in `directory`; runs nothing.
+    /// Decides about a command in `directory` as the available tools would; runs nothing.
     pub fn examine(&self, asked: Asked, directory: Option<&str>) -> Verdict {
         self.examined(asked, directory, false)
     }

@@ -1,4 +1,4 @@
-//! What the policy decides about a call, and the work that follows from it.
+//! The policy's decision on a call, and the work that follows from it.
 
 #[cfg(unix)]
 mod line;
@@ -37,7 +37,7 @@ pub(super) struct Planned {
     /// The first word of the command, and the rule that allowed it.
     pub allowed: (String, String),
     pub description: Fields,
-    /// What it costs the budget.
+    /// Its cost to the budget.
     pub cost: usize,
 }
 
@@ -80,25 +80,25 @@ impl CommandCall {
     }
 }
 
-/// What a decision needs besides the call, and what it tells.
+/// The state that a decision needs besides the call, and its description for the log.
 pub(super) struct Deciding<'a> {
     pub parts: &'a Parts,
     pub tool_call: ToolCall<'a>,
     /// The number of the call, and the id of its request.
     pub key: u64,
     pub id: &'a RequestId,
-    /// What was approved until the session ends.
+    /// The questions, with the approvals that hold until the session ends.
     pub questions: &'a Questions,
-    /// What a person approved for this very call.
+    /// The person's approval of this very call.
     pub approved: Option<&'a CallToApprove>,
     pub shell: &'a ShellRunner,
     pub audit: &'a mut Auditor,
-    /// What the log says about the decision.
+    /// The fields of the log line about the decision.
     pub described: Fields,
 }
 
 impl Deciding<'_> {
-    /// Has the policy decide on the call, in these directories or else in the operator's own.
+    /// Decides the call in `directories`, or in the operator's if `None`.
     ///
     /// # Errors
     /// [`Stopped`].
@@ -293,7 +293,7 @@ impl Deciding<'_> {
         }
     }
 
-    /// What a person approved for this very call, if it still comes on the terms that were shown.
+    /// Returns the person's approval of this very call, if the call still comes on the terms that were shown.
     pub(super) fn approved_on(&self, terms: &Terms) -> Option<&Proposed> {
         self.approved.filter(|asked| asked.terms == *terms).map(|asked| &asked.proposal)
     }

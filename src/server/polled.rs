@@ -43,7 +43,7 @@ impl Bell {
 pub(crate) struct Gate {
     descriptor: OwnedFd,
     is_open: Arc<AtomicBool>,
-    /// What the server writes to, as long as the loop watches for its closing.
+    /// The stream that the server writes to, as long as the loop watches for its closing.
     output: Option<OwnedFd>,
 }
 

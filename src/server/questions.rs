@@ -49,7 +49,7 @@ pub(super) struct Open {
     pub since: Since,
 }
 
-/// Who asks.
+/// The asker, with the place of the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The client, by the request of this number.

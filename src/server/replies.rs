@@ -14,7 +14,7 @@ use crate::jsonrpc::{ErrorObject, INTERNAL_ERROR, RequestId, encode};
 
 /// The longest answer to a batch, in bytes: clients close the connection if a message exceeds 10 MiB.
 const LONGEST_BATCH: usize = 10 * 1024 * 1024 - 64 * 1024;
-/// What an element of a batch costs the budget.
+/// The cost of an element of a batch to the budget.
 const PLACE: usize = 256;
 
 /// Where an answer goes.
@@ -58,7 +58,7 @@ impl Reply {
         &self.id
     }
 
-    /// What the request calls.
+    /// Returns the method and the tool of the request.
     pub(super) fn called(&self) -> &Called {
         &self.called
     }

@@ -1,4 +1,4 @@
-//! What the server knows of its client's roots.
+//! The client's roots, as the server knows them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::outgoing::Outgoing;
 use crate::config::RootsMode;
 use crate::policy::Directories;
 
-/// What is known of the client's roots.
+/// The state of the client's roots.
 #[derive(Debug)]
 pub(super) struct Roots {
     pub(super) mode: RootsMode,

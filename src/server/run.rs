@@ -49,7 +49,7 @@ pub struct Server<'o> {
     pub(super) session: Session,
     /// The requests that have no answer yet.
     pub(super) requests: Requests,
-    /// What the server has asked its client.
+    /// The server's open questions to its client.
     pub(super) outgoing: Outgoing,
     pub(super) roots: Roots,
     pub(super) tools: ListedTools,
@@ -63,7 +63,7 @@ pub struct Server<'o> {
     pub(super) shell: ShellRunner,
     pub(super) leftovers: Leftovers,
     pub(super) asker: Asker,
-    /// What keeps the head of the audit log elsewhere, if the operator has a program for that.
+    /// Keeps the head of the audit log elsewhere, if the operator has a program for that.
     pub(super) anchor: Option<Anchor>,
     pub(super) replies: Replies,
     pub(super) log: Log,

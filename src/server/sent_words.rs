@@ -1,4 +1,4 @@
-//! What a call asks to run, as its client sent it, for the log lines of calls without a decision.
+//! The words of a call, as its client sent them, for the log lines of calls without a decision.
 
 use serde_json::{Map, Value};
 

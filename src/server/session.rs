@@ -8,7 +8,7 @@ use crate::jsonrpc::{ErrorObject, INVALID_PARAMS, METHOD_NOT_FOUND, Request};
 use crate::mcp::{Implementation, InitializeParams, LoggingLevel, ProgressToken, RequestMeta, Revision, TraceContext};
 use crate::policy::quoted;
 
-/// What a handler knows about a request in addition to its parameters, in either era.
+/// The properties of a request in addition to its parameters, in either era.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestContext {
     /// The revision in which the answer must be valid.
@@ -25,7 +25,7 @@ pub struct RequestContext {
     pub trace: TraceContext,
 }
 
-/// What is known about the client between requests: nothing, or what its handshake said.
+/// The state of the client between requests: nothing, or its handshake.
 #[derive(Debug, Default)]
 pub struct Session {
     handshake: Option<Handshake>,
@@ -64,7 +64,7 @@ impl Session {
         }
     }
 
-    /// What the client declared in the handshake; `None` before it.
+    /// Returns the capabilities that the client declared in the handshake; `None` before it.
     pub fn client_capabilities(&self) -> Option<&Map<String, Value>> {
         self.handshake.as_ref().map(|handshake| &*handshake.capabilities)
     }

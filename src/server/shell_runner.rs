@@ -38,7 +38,7 @@ pub(super) struct ShellTurn {
 }
 
 impl ShellTurn {
-    /// What is recorded of its start; `None` if it runs no command.
+    /// Returns the facts for the record of its start; `None` if it runs no command.
     pub(super) fn started(&self) -> Option<StartedCommand> {
         let (TurnOf::Run(command) | TurnOf::Change(_, command)) = &self.request else { return None };
         // The program of a builtin is the shell itself.
@@ -48,7 +48,7 @@ impl ShellTurn {
     }
 }
 
-/// What a call asks the shell to do.
+/// A request of a call to the shell.
 #[derive(Debug)]
 pub(super) enum TurnOf {
     Run(ShellCommand),
@@ -56,7 +56,7 @@ pub(super) enum TurnOf {
     Restart,
 }
 
-/// What is needed to report the end of a call.
+/// The facts that are needed to report the end of a call.
 #[derive(Debug)]
 pub(super) struct CallContext {
     /// The number of the call.
@@ -300,7 +300,7 @@ impl ShellRunner {
         self.shell.as_ref().is_some_and(Shell::give_up)
     }
 
-    /// Has the shell end; returns whether it has, or never started.
+    /// Lets the shell end; returns whether it has, or never started.
     pub(super) fn close(&mut self) -> bool {
         self.shell.as_mut().is_none_or(Shell::close)
     }

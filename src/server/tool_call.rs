@@ -1,4 +1,4 @@
-//! What is known about a tool call in addition to its arguments, and how it is answered if it does not run.
+//! The properties of a tool call in addition to its arguments, and its answer if it does not run.
 
 use super::feedback::Feedback;
 use super::log::Fields;
@@ -11,7 +11,7 @@ use crate::jsonrpc::RequestId;
 use crate::mcp::CallToolResult;
 use crate::policy::{CommandLineError, Lines, Refusal};
 
-/// What the operator is told.
+/// The hint for the operator.
 const READ: &str = "a call was refused for an operator of shells; with `--lines on` such lines are read, each command is decided by its rule, and no \
     shell runs";
 
@@ -27,7 +27,7 @@ pub(super) struct ToolCall<'a> {
 }
 
 impl ToolCall<'_> {
-    /// What the log says about a call with a decision: its number, which the observer also gets, and its words.
+    /// Returns the log's fields for a call with a decision: its number, which the observer also gets, and its words.
     pub(super) fn decided(self, key: u64, words: &[String]) -> Fields {
         if !self.is_told {
             return Fields::default();
@@ -36,14 +36,14 @@ impl ToolCall<'_> {
         if words.is_empty() { fields } else { fields.command(words) }
     }
 
-    /// What the client hears about the call before its answer.
+    /// Returns the messages to the client about the call before its answer.
     pub(super) fn feedback(self, request: &RequestId) -> Feedback {
         let mut feedback = Feedback::new(request, self.tool, self.context);
         self.task.into_iter().for_each(|task| feedback.become_task(task));
         feedback
     }
 
-    /// What the log says about the call, if it reports calls.
+    /// Returns the log's fields for the call, if it reports calls.
     pub(super) fn describe(self, fields: impl FnOnce() -> Fields) -> Fields {
         if self.is_told { fields().followed_by(&self.context.trace) } else { Fields::default() }
     }

@@ -1,4 +1,4 @@
-//! What the parts of a server report before anything runs: warnings, and problems that keep calls from being served.
+//! The reports of a server's parts before anything runs: warnings, and problems that keep calls from being served.
 
 use super::parts::{NOTHING_ALLOWED, Parts};
 use crate::config::RootsMode;
@@ -9,7 +9,7 @@ use crate::policy::{DirectoryError, Settable};
 use crate::shell::dialect::current as dialect;
 
 impl Parts {
-    /// What the operator should know before anything runs, one sentence each.
+    /// Returns the warnings for the operator before anything runs, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let allow = self.policy.allow_list();
         let mut warnings = Vec::new();
@@ -125,7 +125,7 @@ impl Parts {
         warnings
     }
 
-    /// What keeps calls from being served, one sentence each.
+    /// Returns the problems that keep calls from being served, one sentence each.
     pub fn problems(&self) -> Vec<String> {
         // Problems of programs that take long to find are reported by the first call, and by `doctor`.
         self.problems_with(self.untrusted_by(Guard::glance))

@@ -1,11 +1,11 @@
-//! What the operator grants, by presets and by naming paths.
+//! The operator's grants, by presets and by naming paths.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::sandbox::{Named, NamedPlaces, Preset};
 
-/// What a preset grants on this machine.
+/// The grants of a preset on this machine.
 #[derive(Debug, Clone)]
 pub(super) struct Granted {
     pub preset: Preset,
@@ -18,7 +18,7 @@ pub(super) fn home(config: &Config) -> Option<&Path> {
     config.surroundings.variable("HOME").map(Path::new).filter(|home| home.is_absolute())
 }
 
-/// What the presets grant of the home directory; paths that don't exist are silently left out.
+/// Returns the grants of the presets in the home directory; paths that don't exist are silently left out.
 pub(super) fn granted_by_presets(config: &Config) -> Vec<Granted> {
     let there = |paths: &[&str]| -> Vec<Named> {
         let paths = home(config).into_iter().flat_map(|home| paths.iter().map(|path| home.join(path)));
@@ -28,7 +28,7 @@ pub(super) fn granted_by_presets(config: &Config) -> Vec<Granted> {
     config.grant.value.iter().map(granted).collect()
 }
 
-/// What the operator names, as absolute paths, and whether some root is read-only because `--read` names it too.
+/// Returns the operator's paths as absolute ones, and whether some root is read-only because `--read` names it too.
 pub(super) fn named_places(config: &Config, presets: &[Granted]) -> (NamedPlaces, bool) {
     let server = &config.surroundings.directory;
     let named = |setting, paths: &[PathBuf]| -> Vec<Named> {

@@ -10,7 +10,7 @@ use crate::policy::AllowList;
 use crate::policy::rules::{LimitsRule, NetworkWord, RuleHead, SandboxRule, SandboxWord};
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
-/// What enforces resource limits, `None` without limits, or why they can't be enforced.
+/// The launcher that sets resource limits, `None` without limits, or why they can't be enforced.
 pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
 
 /// The executions by the name of the command. `all` is the sandbox of the other commands; `own` makes that of a rule.

@@ -1,4 +1,4 @@
-//! What the operator should know about the sandbox that a configuration asks for.
+//! Warnings and problems of the sandbox that a configuration asks for.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::policy::{AllowList, Directories};
 use crate::sandbox::{Level, OpenedPlaces, is_read_anyway};
 
-/// What is set for a sandbox that there is not.
+/// Warns of settings for a sandbox that is off.
 pub(super) fn without_effect(config: &Config) -> Vec<String> {
     let granted = [
         ("read", config.read.value.is_empty()),
@@ -100,7 +100,7 @@ pub(super) fn prepared(config: &Config, search_path: &[PathBuf], opened: &Opened
     all.filter_map(warning).chain(logs).chain(locked).collect()
 }
 
-/// What keeps the sandbox from being as the operator asked.
+/// Returns the problems that keep the sandbox from being as the operator asked.
 pub(super) fn problems(level: Level, allow: &AllowList, opened: &OpenedPlaces) -> Vec<String> {
     let mut problems = Vec::new();
     if level == Level::Strict && allow.allows_any() {

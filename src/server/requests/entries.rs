@@ -23,9 +23,9 @@ use crate::tools::ReadOutput;
 pub(in crate::server) struct Pending {
     /// The right to answer it, and the charge for what it holds.
     pub reply: Reply,
-    /// What the log says about it.
+    /// The fields of its log lines.
     pub description: Fields,
-    /// What its client hears before the answer.
+    /// The messages to its client before the answer.
     pub feedback: Box<Feedback>,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::server) struct Pending {
 pub(in crate::server) struct HeldCall {
     pub request: Request,
     pub reply: Reply,
-    /// What a person has approved, if one was asked.
+    /// The approval of a person, if one was asked.
     pub approved: Option<Box<ApprovedCall>>,
     /// Its record for the audit log, if it runs nothing.
     pub received: Option<Box<Received>>,
@@ -52,13 +52,13 @@ pub(in crate::server) struct AskedCall {
     pub question: u64,
 }
 
-/// What a person has approved, for a call that is served again.
+/// The approval of a person, for a call that is served again.
 #[derive(Debug)]
 pub(in crate::server) struct ApprovedCall {
     pub asked: Arc<CallToApprove>,
     /// The number of the call.
     pub key: u64,
-    /// What its client has been told about it so far.
+    /// The messages to its client about it so far.
     pub feedback: Box<Feedback>,
 }
 
@@ -77,7 +77,7 @@ pub(in crate::server) struct Reading {
     pub is_due: bool,
 }
 
-/// What answers a read.
+/// The kind of the answer to a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Answers {
     /// The output.
@@ -92,12 +92,12 @@ pub(in crate::server) struct Cancelled {
     /// Its number in the table.
     pub key: u64,
     pub reply: Reply,
-    /// What the log says about it, if it is a call.
+    /// The fields of its log line, if it is a call.
     pub call: Option<Fields>,
     pub was: CancelledAs,
 }
 
-/// What kind of request was cancelled.
+/// The kind of a cancelled request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum CancelledAs {
     /// A call without a decision.
@@ -108,7 +108,7 @@ pub(in crate::server) enum CancelledAs {
     Other,
 }
 
-/// What becomes of a call whose task is cancelled.
+/// The fate of a call whose task is cancelled.
 #[derive(Debug)]
 pub(in crate::server) enum CancelledTask {
     /// It never starts.
@@ -117,7 +117,7 @@ pub(in crate::server) enum CancelledTask {
     Ends,
 }
 
-/// What runs when it is a call's turn.
+/// The work of a call, which runs at its turn.
 #[derive(Debug)]
 pub(in crate::server) enum Work {
     /// A process of its own.
@@ -174,7 +174,7 @@ pub(in crate::server) enum LaneName {
     Background,
 }
 
-/// What a request waits for.
+/// A pending request, by what it waits for.
 #[derive(Debug)]
 pub(super) enum Entry {
     Held(Box<HeldCall>),

@@ -160,7 +160,7 @@ impl Requests {
         if let Entry::Running { pending, .. } = self.entries.get_mut(&key)? { Some(pending) } else { None }
     }
 
-    /// What the client hears about a running call: until the answer, or for a task until its end.
+    /// Returns the messages to the client about a running call: until the answer, or for a task until its end.
     pub(in crate::server) fn feedback(&mut self, key: u64) -> Option<&mut Feedback> {
         match self.entries.get_mut(&key)? {
             Entry::Running { pending, .. } => Some(&mut *pending.feedback),
