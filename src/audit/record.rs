@@ -95,7 +95,7 @@ pub(crate) struct Decided {
     /// The words that run; for a refused call, the client's words.
     pub argv: Vec<String>,
     pub cwd: Option<String>,
-    /// The standard input of the command.
+    /// The digest of the command's standard input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Digest>,
     /// The timeout that the client asks for.

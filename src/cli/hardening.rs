@@ -1,6 +1,5 @@
-//! The first thing that the process does: it protects itself, so that no command can access it or inherit what is not
-//! meant for commands. It changes the whole process, so a program that embeds the crate decides itself whether to do
-//! it.
+//! Protects this process before anything else: no command can access it, or inherit what is not meant for commands. It
+//! changes the whole process, so a program that embeds the crate decides itself whether to do it.
 
 use std::io;
 

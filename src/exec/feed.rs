@@ -42,8 +42,8 @@ pub enum NotFed {
 }
 
 impl Feed {
-    /// Gives the command more to read, and closes its input behind that if `closes`. Returns whether whoever empties it has
-    /// to be told: one who was told before, and has not looked since, finds this too.
+    /// Gives the command more to read, and then closes its input if `closes`. Returns whether the reader must be
+    /// notified; one that was notified before, and has not looked since, finds this too.
     ///
     /// # Errors
     /// [`NotFed`], and then nothing was given.
@@ -69,7 +69,7 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// Takes what was given since the last time; says whether the input is closed behind it.
+    /// Takes the bytes that were given since the last time; returns whether the input ends after them.
     #[cfg(unix)]
     pub(super) fn take(&self) -> (Vec<u8>, bool) {
         let mut state = self.lock();
@@ -85,7 +85,7 @@ impl Feed {
         (std::mem::take(&mut state.bytes), state.is_closed)
     }
 
-    /// So many bytes were written to the command.
+    /// Makes room for the bytes that were written to the command.
     pub(super) fn read(&self, bytes: usize) {
         let mut state = self.lock();
         state.unread = state.unread.saturating_sub(bytes);

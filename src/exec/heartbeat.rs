@@ -37,8 +37,8 @@ impl Beats {
         Self { next: started + heartbeat.every, heartbeat, started }
     }
 
-    /// Beats if it is time, with the last line that `last_line` returns, of at most so many bytes. Returns the time
-    /// until the next beat.
+    /// Beats if it is time, with the last line, of at most as many bytes as `last_line` is told. Returns the time until
+    /// the next beat.
     pub(crate) fn beat(&mut self, last_line: impl FnOnce(usize) -> Vec<u8>) -> Duration {
         let now = Instant::now();
         if now >= self.next {

@@ -85,7 +85,7 @@ pub struct StartedCommand {
     pub sha256: Option<[u8; 32]>,
 }
 
-/// When commands were started, and who hears of them while they run.
+/// The start of commands, and their observers while they run.
 #[derive(Debug)]
 pub(crate) struct Told {
     /// From when their time runs.

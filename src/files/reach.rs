@@ -61,7 +61,7 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// So many, as far as as many are left in `shared`.
+    /// Allows `most` steps, as far as `shared` has as many left.
     pub fn new(most: usize, shared: &'a AtomicUsize) -> Self {
         Self { left: most, shared }
     }

@@ -25,13 +25,13 @@ const HEAD: u64 = if cfg!(target_os = "linux") { 256 } else { 512 };
 #[cfg(target_os = "linux")]
 const SHELL: &str = "/bin/sh";
 
-/// Programs of many names: the first word behind their own says which one they are.
+/// Programs of many names: the first word after their own says which one they are.
 const OF_MANY_NAMES: [&str; 3] = ["busybox", "coreutils", "toybox"];
 
 /// Programs that start others, and for which a script is a file in their own language all the same.
 const WITH_A_LANGUAGE: [&str; 4] = ["cmake", "just", "make", "rake"];
 
-/// Interpreters that take a script behind the word `run`.
+/// Interpreters that take a script after the word `run`.
 const WITH_RUN: [&str; 2] = ["bun", "deno"];
 
 /// A file that is executed with another one.

@@ -150,7 +150,7 @@ impl Expansion<'_> {
         Ok(choices)
     }
 
-    /// `1..9`, `a..e`, and a step behind them.
+    /// Reads `1..9` or `a..e`, and the step after them.
     fn sequence(&self, atoms: &[Atom]) -> Result<Vec<Vec<Atom>>, Reason> {
         let refused = || Reason::Braces("a range that is not `{1..9}` or `{a..e}`");
         let text: String = atoms.iter().map(bare).collect::<Option<_>>().ok_or_else(refused)?;

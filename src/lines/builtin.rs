@@ -27,7 +27,7 @@ pub enum BuiltinError {
     Refused {
         /// Its name.
         name: &'static str,
-        /// The alternative to it.
+        /// The advice, as a clause.
         advice: &'static str,
     },
     /// `cd` without exactly one word, or with one that bash reads as something else.
@@ -116,7 +116,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("wait", "a call with `background: true` is waited for by `read_output`"),
 ];
 
-/// Returns a builtin of shells and the advice what to do instead of calling it.
+/// Returns the name of a builtin of shells, and the advice what to do instead of calling it; `None` for any other name.
 pub fn advice_for(name: &str) -> Option<(&'static str, &'static str)> {
     REFUSED.iter().find(|(refused, _)| *refused == name).copied()
 }
@@ -165,7 +165,7 @@ pub(super) fn check(simple: &Simple) -> Result<(), Unreadable> {
     }
 }
 
-/// Refuses what has no effect between pipes.
+/// Refuses builtins that have no effect between pipes.
 pub(super) fn check_stage(simple: &Simple) -> Result<(), Unreadable> {
     match name(simple).filter(|name| name == "cd" || name == "exit") {
         Some(name) => Err(Unreadable { at: simple.at, reason: Reason::Builtin(BuiltinError::Stage { name }) }),

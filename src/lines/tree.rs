@@ -108,7 +108,7 @@ impl Pipeline {
 pub struct Group {
     /// The shell that it was the line of, if it was not in parentheses.
     pub shell: Option<String>,
-    /// The line between its parentheses.
+    /// The line.
     pub line: Line,
     /// In the order in which they apply.
     pub redirections: Vec<Redirection>,

@@ -310,7 +310,7 @@ impl Parts {
     }
 }
 
-/// The stop signal, the timeout, the streams, and who hears of the process that reads.
+/// The stop signal, the timeout, the streams, and the observer of the process that reads.
 type How = (StopSignal, Option<Duration>, (Option<OwnedFd>, [OwnedFd; 2]), Option<Box<dyn Fn(u32) + Send + Sync>>);
 
 /// Hears of the process that reads the standard input.
@@ -324,7 +324,7 @@ fn id() -> RequestId {
     RequestId::from(CALL)
 }
 
-/// Records a start, and tells of the process.
+/// Records a start, and notifies `reads` of the process.
 fn started(auditor: &Arc<Mutex<Auditor>>, part: Option<usize>, reads: Reads) -> OnStart {
     let auditor = Arc::clone(auditor);
     OnStart(Box::new(move |started| {

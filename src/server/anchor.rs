@@ -110,7 +110,7 @@ fn run(
 /// How many bytes of the log one read takes.
 const PIECE: usize = 256 * 1024;
 
-/// A file that can be read for so long.
+/// A file that can be read until a deadline.
 struct TimedFile<F> {
     file: F,
     since: Since,

@@ -26,7 +26,7 @@ use temporary::{moved, temporary};
 pub(super) use warnings::directory_of_operators_programs;
 use warnings::{prepared, problems, unusable, without_effect};
 
-/// How many directories a model is told of.
+/// The most directories that a model is told.
 const MOST_PLACES: usize = 6;
 
 /// How commands are confined.

@@ -126,7 +126,7 @@ impl Server<'_> {
         }
     }
 
-    /// Records the ends of calls that come too late to be served, for so long, and as long as they are waited for.
+    /// Records the ends of calls that come too late to be served, within this time, and as long as they are waited for.
     fn hear_ends(&mut self, within: Duration, are_waited_for: impl Fn(&Auditor) -> bool) {
         self.inbox.forget(Deadline::Ended);
         self.inbox.after(within, Deadline::Ended);

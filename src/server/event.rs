@@ -64,7 +64,7 @@ impl From<io::Result<Option<Line>>> for Event {
 /// The deadlines that the loop keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deadline {
-    /// The time is over that calls have to finish after the end of the input.
+    /// The time that calls have to finish after the end of the input is over.
     Drained,
     /// The time is over that ended calls have to go.
     Ended,

@@ -45,7 +45,7 @@ pub(super) struct Job {
     pub shown: Vec<String>,
     /// Where its whole output is kept.
     pub spool: Option<Arc<Spool>>,
-    /// Its further input after `input`.
+    /// Further input after `input`.
     pub feed: Option<Arc<Feed>>,
     /// Whether its start and end are recorded.
     pub is_audited: bool,

@@ -40,7 +40,7 @@ pub(super) use entries::{
 pub(super) const MOST_QUEUED: usize = 10_000;
 /// The most reads that are pending at the same time, and the most requests that wait for the ends of tasks.
 pub(super) const MOST_READS: usize = 1_000;
-/// The numbers of what is no call are larger, so that calls are numbered one after another.
+/// The first key of a request that is not a call. Calls have smaller ones, so that they are numbered one after another.
 const FIRST_OTHER: u64 = 1 << 62;
 /// How many subscriptions may be open at once.
 pub(super) const MOST_SUBSCRIPTIONS: usize = 1_000;
@@ -92,7 +92,7 @@ impl Requests {
         self.last = self.last.max(key);
     }
 
-    /// A number for what is no call, or waits to become one.
+    /// Allocates a key for a request that is not (yet) a call.
     fn other_number(&mut self) -> u64 {
         self.last_other += 1;
         FIRST_OTHER + self.last_other

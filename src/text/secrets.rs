@@ -11,7 +11,7 @@ use super::{escape, quote, quote_to_judge, write_json_string};
 /// A shorter value is not searched for: to replace it wherever it stands would make texts unreadable. Nor is the beginning of a
 /// value that is shorter.
 pub(crate) const SHORTEST: usize = 4;
-/// So many values of one text are replaced by what the caller wants. Those behind them become [`SHORT`], so that no text
+/// The most values of one text that are replaced as the caller wants. Further ones become [`SHORT`], so that no text
 /// becomes much longer.
 const MOST: usize = 1000;
 const SHORT: &str = "***";
@@ -163,7 +163,7 @@ impl<'s> Occurrences<'s> {
         found
     }
 
-    /// Moves on to the place behind this one.
+    /// Moves on to the next place.
     fn advance(&mut self) {
         self.next = self.find();
     }
@@ -188,7 +188,7 @@ impl<'s> Occurrences<'s> {
     }
 }
 
-/// How much of the beginning of a spelling stands at the end of what was read: the search of Knuth, Morris and Pratt, which
+/// The length of a spelling's beginning at the end of the text so far: the search of Knuth, Morris and Pratt, which
 /// reads each byte once.
 struct Beginning<'s> {
     spelling: &'s [u8],

@@ -134,7 +134,7 @@ fn hint_of(output: &str, surroundings: &impl Surroundings) -> Option<String> {
     })
 }
 
-/// A refusal that a program tells of.
+/// A refusal that a program reports.
 struct Denial<'a> {
     /// The path or the name that was refused.
     path: Option<&'a str>,

@@ -133,7 +133,7 @@ const MOST_NAMES: usize = 1500;
 /// The same for the other tools.
 const MOST_NAMES_AGAIN: usize = 300;
 
-/// A list of names with commas between them, cut behind a name where it is longer than that.
+/// Returns a list of names with commas between them, cut after a name if it is longer than `most`.
 pub fn shortened_list(list: &str, most: usize, rest: &str) -> String {
     if list.len() <= most {
         return list.to_owned();

@@ -8,8 +8,8 @@ use super::yaml::{write_text, write_value};
 use crate::exec::Output;
 use crate::mcp::CallToolResult;
 
-/// Makes the result of a line. `failed` are the commands whose failure its status does not tell of; `error` is why it ended before
-/// its end.
+/// Makes the result of a line. `failed` are the commands whose failure its status does not show; `error` is why it
+/// ended before its end.
 pub(crate) fn line_result(
     output: Output,
     failed: &[(String, i32)],

@@ -180,7 +180,7 @@ fn lines(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// A line of a diff up to so many characters.
+/// Cuts a line of a diff to `most` characters.
 pub(super) fn shortened(line: &str, most: usize) -> String {
     let mut characters = line.chars();
     let start: String = characters.by_ref().take(most).collect();

@@ -126,7 +126,7 @@ fn pairs(steps: &[String], name: &str, recorded: &Value, came: &Value, found: &m
 /// Texts with their replacements. Each place of a line is looked at once, however many there are.
 #[derive(Debug, Default)]
 struct Table {
-    /// As they stand in JSON: long ones without their quotes, short ones with theirs and the name of the member.
+    /// As they are in JSON: long ones without their quotes, short ones with theirs and the name of the member.
     texts: HashMap<String, String>,
     /// The lengths of those that begin with these bytes.
     lengths: HashMap<[u8; START], BTreeSet<usize>>,
@@ -195,7 +195,7 @@ impl Table {
     }
 }
 
-/// Whether a word can begin behind this text: after an escape of JSON, too.
+/// Whether a word can begin after this text: after an escape of JSON, too.
 fn begins_word(text: &str) -> bool {
     ["\\n", "\\r", "\\t"].iter().any(|escape| text.ends_with(escape)) || !text.ends_with(is_in_word)
 }

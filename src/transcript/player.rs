@@ -21,13 +21,13 @@ const MOST_OTHERS: usize = 1000;
 /// After a wait for which nothing came, the next ones are this much shorter, until something comes or the input is closed. Otherwise a
 /// server that is silent for good would be waited for once a line.
 const SHORTER: u32 = 20;
-/// So many bytes of them do too.
+/// The most bytes that are read of a server; more of them end a wait, too.
 const MOST_BYTES: usize = 48 * 1024 * 1024;
 
 /// The method that asks about the state of a task, in both eras, and the state of one that has not ended.
 const TASKS_GET: &str = "tasks/get";
 const WORKING: &str = "working";
-/// So long after an answer that says so a task is asked about again.
+/// The time after which a task that is still working is asked about again.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
 
 /// How transcripts are played.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// So many digits a double holds exactly.
+/// The digits that a double holds exactly.
 const DIGITS: usize = 17;
 
 /// The whole numbers beyond 64 bits and the longer fractions, as they are written, and each object in which a name comes

@@ -14,7 +14,7 @@ pub(in crate::cli) enum Agent {
     Opencode,
 }
 
-/// The relation of a tool to a shell.
+/// The use that a tool makes of a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     /// Runs the line in its argument `command`.
@@ -65,7 +65,7 @@ impl Agent {
         }
     }
 
-    /// Returns the relation of a tool of this name to a shell. Names are compared as they are, but any name of a
+    /// Returns the use that a tool of this name makes of a shell. Names are compared as they are, but any name of a
     /// PowerShell is a shell.
     pub(super) fn tool(self, name: &str) -> Tool {
         let (commands, shells): (&[&str], &[&str]) = match self {

@@ -1,6 +1,6 @@
 //! The commands of a line whose failure its status does not tell.
 
-/// The status of a command, with the failure that it tells of.
+/// The status of a command, with the failure that it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Status {
     pub code: i32,
@@ -9,7 +9,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// A status that tells of no failure of a command.
+    /// Makes a status that shows no failure of a command.
     pub(super) fn of_code(code: i32) -> Self {
         Self { code, of: None }
     }
@@ -20,14 +20,14 @@ impl Status {
 pub(super) struct Failures(Vec<(String, i32)>);
 
 impl Failures {
-    /// Takes the status of a command. `name` is `None` where nobody has to be told of its failure.
+    /// Takes the status of a command. `name` is `None` if its failure needs no mention.
     pub(super) fn status(&mut self, code: i32, name: Option<String>) -> Status {
         let Some(name) = name.filter(|_| code != 0) else { return Status::of_code(code) };
         self.0.push((name, code));
         Status { code, of: Some(self.0.len() - 1) }
     }
 
-    /// The failures that the status of the whole line does not tell of.
+    /// Returns the failures that the status of the whole line does not show.
     pub(super) fn without(self, last: Status) -> Vec<(String, i32)> {
         let failures = self.0.into_iter().enumerate();
         failures.filter(|(number, _)| Some(*number) != last.of).map(|(_, failure)| failure).collect()

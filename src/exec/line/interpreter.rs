@@ -106,8 +106,8 @@ impl<'l> Interpreter<'l> {
         }
     }
 
-    /// The failures that the status of the line does not tell of, and why it ended before its end; and what has started its
-    /// commands.
+    /// Returns the failures that the status of the line does not show, and why it ended before its end; and the
+    /// starters of its commands.
     pub(super) fn finish(self) -> (Vec<(String, i32)>, Option<LineError>, Starters<'l>) {
         (self.failures.without(self.status), self.error, self.starters)
     }

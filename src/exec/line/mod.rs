@@ -59,7 +59,7 @@ impl Decides for Unrecorded<'_> {
 
 /// Hears of the processes of a line, by the numbers of their commands; by default of nothing.
 pub trait Observes {
-    /// Returns what is to be told of a start.
+    /// Returns the function that is notified of a start.
     fn on_start(&self, number: usize) -> Option<OnStart> {
         let _ = number;
         None

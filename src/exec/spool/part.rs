@@ -31,7 +31,7 @@ impl Part {
         self.length
     }
 
-    /// How many bytes came behind these that were not kept.
+    /// The number of bytes that came after these and were not kept.
     pub fn not_kept(&self) -> u64 {
         self.not_kept
     }
@@ -78,8 +78,8 @@ impl Part {
         Ok(Captured { head, tail, left_out: self.length - bound + self.not_kept, sha256: None })
     }
 
-    /// Where the line begins that has this many lines before it; `None` if there are not so many. Behind the last line
-    /// end a line begins, too, even if nothing is in it yet.
+    /// Returns where the line begins that has this many lines before it; `None` if there are fewer. A line begins after
+    /// the last line end, too, even if nothing is in it yet.
     ///
     /// # Errors
     /// The system's error, if the file can't be read.

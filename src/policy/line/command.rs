@@ -22,7 +22,7 @@ pub(super) struct Here<'a> {
     pub is_certain: bool,
 }
 
-/// Where a command stands in its pipeline.
+/// The place of a command in its pipeline.
 #[derive(Clone, Copy)]
 pub(super) struct Stage {
     /// Whether other stages run beside it.

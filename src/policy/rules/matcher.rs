@@ -280,7 +280,7 @@ fn read_option<'p>(
     }
 }
 
-/// When so many words and letters were read, no more letters are: each takes a hundred times its byte in memory.
+/// The most words and letters that are read: each takes a hundred times its byte in memory.
 const MOST_READINGS: usize = MOST_WORDS;
 
 /// Reads `-5`, or a bundle of letters of which the last may have a value.

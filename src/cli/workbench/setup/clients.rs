@@ -31,7 +31,7 @@ pub(super) enum Command {
     Json(&'static [&'static str]),
 }
 
-/// How a client is told of a server.
+/// The form in which a client takes a server.
 pub(super) struct Form {
     pub command: Option<Command>,
     pub snippet: Snippet,

@@ -11,7 +11,7 @@ use crate::config::Config;
 /// How long an agent waits for the answer, in seconds. The hook answers within two.
 const SECONDS: u64 = 10;
 
-/// How an agent is told of its hook.
+/// The form in which an agent takes its hook.
 struct Form {
     /// Whether it runs another command in place of the line.
     takes_rewriting: bool,

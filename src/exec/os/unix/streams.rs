@@ -118,7 +118,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Makes a pipe for `bytes` and what the `feed` brings behind them; returns the end to read from, too.
+    /// Makes a pipe for `bytes`, and then for the bytes of `feed`; returns the end to read from, too.
     pub fn new(bytes: Vec<u8>, feed: Option<Arc<Feed>>) -> io::Result<(Self, OwnedFd)> {
         let (theirs, ours) = pipe()?;
         // Only our end: the other end is another file description, and stays as programs expect it.

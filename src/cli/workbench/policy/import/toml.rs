@@ -34,7 +34,7 @@ impl Table {
 /// The most levels of lists in each other.
 const DEEPEST: usize = 16;
 
-/// Reads the tables of a file. What stands before the first header is a table without one.
+/// Reads the tables of a file. Entries before the first header belong to a table without one.
 ///
 /// # Errors
 /// The first thing that is not read.
