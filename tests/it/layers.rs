@@ -127,6 +127,12 @@ struct Source {
 }
 
 fn sources() -> Vec<Source> {
+    let code = files().into_iter().filter(|(path, _)| !is_test(path));
+    code.map(|(path, text)| Source { path, code: without_tests(&text) }).collect()
+}
+
+/// The files of `src/` with their texts, by their path relative to it, with `/`.
+pub fn files() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
     let mut directories = vec![root.clone()];
@@ -137,10 +143,7 @@ fn sources() -> Vec<Source> {
                 directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let relative = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-                if !is_test(&relative) {
-                    let code = without_tests(&fs::read_to_string(&path).unwrap());
-                    found.push(Source { path: relative, code });
-                }
+                found.push((relative, fs::read_to_string(&path).unwrap()));
             }
         }
     }

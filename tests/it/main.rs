@@ -26,6 +26,7 @@ mod clients;
 mod decisions;
 mod dependencies;
 mod directories;
+mod doc_comments;
 mod doctor;
 mod embedding;
 mod ends;
