@@ -241,7 +241,7 @@ impl Parts {
         if self.keeper.is_some() { TaskSupport::Optional } else { TaskSupport::Forbidden }
     }
 
-    /// What a handshake tells the model.
+    /// Returns the instructions for the model that a handshake carries.
     pub(super) fn instructions(&self) -> String {
         prompts::instructions(self.policy.allow_list(), self.toolbox.which())
     }

@@ -96,7 +96,7 @@ enum DescribedBy {
 }
 
 impl DescribedBy {
-    /// What is known without reading a profile.
+    /// Returns all but the arguments. Reads no profile.
     fn head(&self) -> Option<RuleHead<'_>> {
         match self {
             Self::Source(rule) => Some(rule.head()),
@@ -140,12 +140,12 @@ impl Rules {
         self.by_name.contains_key(name)
     }
 
-    /// What is known of the rule for the command of exactly this name without reading it.
+    /// Returns all but the arguments of the rule for the command of exactly this name. Reads no profile.
     pub fn head(&self, name: &str) -> Option<RuleHead<'_>> {
         self.described(name)?.head()
     }
 
-    /// What is known of all rules without reading them, in the order of the files.
+    /// Returns all but the arguments of each rule, in the order of the files. Reads no profile.
     pub fn heads(&self) -> impl Iterator<Item = RuleHead<'_>> {
         self.commands.iter().filter_map(DescribedBy::head)
     }
@@ -161,7 +161,7 @@ impl Rules {
         }
     }
 
-    /// What the command of exactly this name takes, in one line. Reads no profile.
+    /// Returns the arguments of the command of exactly this name in one line. Reads no profile.
     pub fn synopsis(&self, name: &str) -> Option<String> {
         match self.described(name)? {
             DescribedBy::Source(rule) => Some(synopsis(rule)),

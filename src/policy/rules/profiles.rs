@@ -44,7 +44,7 @@ const fn profile(name: &'static str, text: &'static str, commands: &'static [Shi
 static NO_LIMITS: LazyLock<LimitsRule> = LazyLock::new(LimitsRule::default);
 
 impl Shipped {
-    /// What is known of the rule.
+    /// Returns all of the rule but its arguments.
     pub fn head(&'static self) -> RuleHead<'static> {
         let Self { name, sandbox, read_only, asks, has_paths, synopsis: _ } = self;
         RuleHead {

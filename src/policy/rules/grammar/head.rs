@@ -1,8 +1,8 @@
-//! What is known of a rule before its arguments are read.
+//! The part of a rule that is known before its arguments are read.
 
 use super::{CommandRule, LimitsRule, SandboxRule};
 
-/// All that a start needs of a rule. That of a shipped profile is in a table, so that a start reads no profile.
+/// The part of a rule that a start needs. That of a shipped profile is in a table, so that a start reads no profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleHead<'r> {
     /// The first word of a call.
@@ -26,7 +26,7 @@ pub struct RuleHead<'r> {
 }
 
 impl CommandRule {
-    /// What is known of it without its arguments.
+    /// Returns all but its arguments.
     pub fn head(&self) -> RuleHead<'_> {
         RuleHead {
             name: &self.name,

@@ -4,7 +4,7 @@
 //! level describes its arguments by one or more [`Form`]s, each with options and operands of a [`ValueType`].
 //!
 //! - `command`: the rule for a command, with the settings for its calls
-//! - `head`: what is known of a rule before its arguments are read
+//! - `head`: the part of a rule that is known before its arguments are read
 //! - `level`: a command or a subcommand
 //! - `form`: one way to call it
 //! - `option`: options by their spelling

@@ -1,4 +1,4 @@
-//! What each shipped profile says of its commands before it is read: their outlines, and their arguments in one line.
+//! The shipped profiles, with the heads of their rules and their arguments in one line, so that a start reads none of them.
 //!
 //! A test compares all of it with the profiles and writes what the table should say. The order is that in which profiles are listed.
 
