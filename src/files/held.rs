@@ -179,6 +179,15 @@ impl Held {
         return !self.path.exists();
     }
 
+    /// Whether the file has other names (hard links), so that writing it changes what they name. Always `false` outside Linux, where
+    /// files are not held.
+    pub(crate) fn has_other_names(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.is_regular() && rustix::fs::fstat(&self.handle).is_ok_and(|stat| stat.st_nlink > 1);
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
     /// Opens the directory that `path` leads to from this one, following links; an absolute path starts at the root.
     ///
     /// # Errors

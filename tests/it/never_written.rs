@@ -157,3 +157,44 @@ fn an_entry_for_the_file_of_a_described_command_is_decided_by_its_rule() {
         assert!(said.contains(expected), "{flags:?}, {line}: {said}");
     }
 }
+
+#[test]
+fn a_copied_directory_brings_no_instructions_to_another_one() {
+    let place = Place::new();
+    for directory in ["evil/.opencode", "nested/.git", "harmless/src"] {
+        fs::create_dir_all(place.at(&format!("in/{directory}"))).unwrap();
+    }
+    let policy = "commands: {cp: {options: {'-r': flag}, operands: [{path: read}, {path: write}]}}";
+    fs::write(place.at("conf/copies.yaml"), policy).unwrap();
+    let check = |line: &str| place.check(&["--policy", "conf/copies.yaml"], line);
+    for line in [
+        "cp -r in/evil sub",
+        "cp -r in/evil/. sub",
+        "cp -r in/evil/.opencode sub",
+        "cp -r in/nested sub",
+        "cp -r in/nested/. sub",
+        "cp -r in/nested/.git sub",
+        "cp plain sub/.opencode/x.js",
+    ] {
+        assert!(!check(line).starts_with("allowed"), "{line}: {}", check(line));
+    }
+    // The project itself holds a repository, and can't be copied into itself.
+    fs::create_dir(place.at(".git")).unwrap();
+    for line in ["cp -r in/harmless sub", "cp -r . sub"] {
+        assert!(check(line).starts_with("allowed"), "{line}: {}", check(line));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_with_other_names_is_not_written() {
+    let place = Place::new();
+    fs::hard_link(place.at("fix/.claude/settings.json"), place.at("sub/linked")).unwrap();
+    let said = place.check(&["--policy", "etc/pol.yaml"], "cp plain sub/linked");
+    assert!(said.contains("`sub/linked` can't be written: the file has other names (hard links)"), "{said}");
+    let said = place.check(&["--policy", "etc/pol.yaml", "--allow", "echo", "--lines", "files"], "echo x > sub/linked");
+    assert!(said.contains("the file has other names (hard links)"), "{said}");
+    fs::remove_file(place.at("fix/.claude/settings.json")).unwrap();
+    let said = place.check(&["--policy", "etc/pol.yaml"], "cp plain sub/linked");
+    assert!(said.starts_with("allowed"), "{said}");
+}

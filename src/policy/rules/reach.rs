@@ -63,6 +63,8 @@ pub enum PathError {
     Root,
     /// It is to be written, and the server or an agent takes instructions from it.
     Protected,
+    /// It is to be written, and is a file that has other names.
+    Linked,
     /// It must exist, but does not.
     Missing,
     /// It is to be written, and its directory does not exist.
@@ -87,7 +89,7 @@ impl PathError {
             // To move or remove a directory is to change all that lies in it.
             Self::Root | Self::Protected | Self::PerhapsOutside { .. } => false,
             Self::Unmeasured | Self::NoProject => false,
-            Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
+            Self::Linked | Self::Missing | Self::NoDirectory | Self::TooLong | Self::Failed { .. } => false,
         }
     }
 
@@ -116,6 +118,10 @@ impl PathError {
             Self::Protected => {
                 format!("{text} can't be {done}: the server or an agent reads from it what to run, or runs it")
             }
+            Self::Linked => format!(
+                "{text} can't be {done}: the file has other names (hard links), which may lie where nothing is {done}; to change only this \
+                 one, make a copy under another name and move it here"
+            ),
             Self::Missing => format!("{text} does not exist"),
             Self::NoDirectory => format!("{text} can't be {done}: the directory that it lies in does not exist"),
             Self::TooLong => format!(
@@ -317,9 +323,20 @@ impl OnDisk<'_> {
         if path.access == Access::Write && !is_whole && self.is_protected(&reached, &ancestry, &roots) {
             return Err(PathError::Protected);
         }
-        // Who copies such a file to a directory makes another one.
-        let is_instruction = |path: &Path| path.file_name().is_some_and(|name| instructs_agents(Path::new(name)));
-        self.named.0 |= is_instruction(Path::new(text)) || is_instruction(&reached.path());
+        if path.access == Access::Write && matches!(&reached, Reached::There { held, .. } if held.has_other_names()) {
+            return Err(PathError::Linked);
+        }
+        // Whoever copies such a file to a directory makes another one, and so does a copy of a directory that holds it. An allowed
+        // directory can't be copied into itself.
+        let is_instruction =
+            |path: &Path| path.file_name().is_some_and(|name| name == REPOSITORY || instructs_agents(Path::new(name)));
+        let holds_one = |reached: &Reached| {
+            let is_directory = matches!(reached, Reached::There { is_directory: true, .. });
+            is_directory
+                && (holds_instructions(&reached.path()) || reached.path().join(REPOSITORY).symlink_metadata().is_ok())
+        };
+        self.named.0 |=
+            is_instruction(Path::new(text)) || is_instruction(&reached.path()) || !is_whole && holds_one(&reached);
         self.named.1 |= path.access == Access::Write && matches!(reached, Reached::There { is_directory: true, .. });
         if self.named == (true, true) {
             return Err(PathError::Protected);
@@ -363,7 +380,7 @@ fn beneath(real: &Path, roots: &[&Arc<Held>]) -> PathBuf {
 }
 
 /// The names of files and directories that agents read as instructions to run.
-const AGENTS: [&str; 15] = [
+const AGENTS: [&str; 24] = [
     ".claude",
     ".codex",
     ".cursor",
@@ -372,6 +389,15 @@ const AGENTS: [&str; 15] = [
     ".mcp.json",
     "opencode.json",
     "opencode.jsonc",
+    ".opencode",
+    ".copilot",
+    ".qwen",
+    ".kiro",
+    ".amazonq",
+    ".roo",
+    ".clinerules",
+    ".continue",
+    ".pre-commit-config.yaml",
     ".devcontainer",
     ".devcontainer.json",
     ".husky",
