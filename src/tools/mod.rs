@@ -85,9 +85,9 @@ impl ToolSettings {
         self.read_only.iter().any(|name| name == entry)
     }
 
-    /// Whether every command that can be called only reads.
+    /// Whether every call only reads. Where lines may write files, a command that only reads is part of a line that does not.
     fn only_reads(&self) -> bool {
-        let allows_others = self.allows_any || self.allows_project;
+        let allows_others = self.allows_any || self.allows_project || self.lines == Lines::Files;
         !allows_others && !self.entries.is_empty() && self.entries.iter().all(|entry| self.is_read_only(entry))
     }
 

@@ -194,6 +194,37 @@ fn what_replaces_a_line_runs_what_was_decided() {
 }
 
 #[test]
+fn a_hook_and_what_replaces_a_line_measure_paths_by_the_same_directory() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().canonicalize().unwrap();
+    let (here, other) = (root.join("project"), root.join("other"));
+    fs::create_dir(&here).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("secret"), "secret\n").unwrap();
+    fs::write(here.join("p.yaml"), "commands: {true: any, cat: {stdin: true, operands: [{path: read}]}}\n").unwrap();
+    let line = "true; cat secret";
+    // The directory is one that the model has chosen.
+    let mut asked = event("gemini", line, &here);
+    asked["tool_input"]["dir_path"] = other.to_str().unwrap().into();
+    let (_, answer, said) = hook(&here, "gemini --rewrite --policy p.yaml --lines files", &asked);
+    let (decision, _, _) = read("gemini", &answer);
+    assert_eq!(decision, "deny", "{answer} {said}");
+    // The line was decided where the hook was started; run elsewhere it finds nothing.
+    let (_, answer, said) =
+        hook(&here, "gemini --rewrite --policy p.yaml --lines files", &event("gemini", line, &here));
+    let (_, _, rewritten) = read("gemini", &answer);
+    let rewritten = rewritten.unwrap_or_else(|| panic!("{answer} {said}"));
+    let (status, out, said) = in_shell("sh", &other, &rewritten);
+    assert!(status != Some(0) && !out.contains("secret"), "{status:?} {out} {said}");
+    // Nothing is measured by the root of the file system.
+    let mut at_root = event("gemini", "cat /etc/hostname", &here);
+    at_root["cwd"] = "/".into();
+    let policy = here.join("p.yaml");
+    let (_, answer, said) = hook(Path::new("/"), &format!("gemini --rewrite --policy {}", policy.display()), &at_root);
+    assert!(format!("{answer} {said}").contains("the hook was started in `/`"), "{answer} {said}");
+}
+
+#[test]
 fn what_a_person_approved_runs_once_in_its_directory() {
     let here = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(here.path()).unwrap();

@@ -65,6 +65,15 @@ impl Agent {
         }
     }
 
+    /// The arguments by which the agent's tool for commands chooses the directory of one.
+    pub(super) fn directories(self) -> &'static [&'static str] {
+        match self {
+            Self::Codex | Self::Opencode => &["workdir"],
+            Self::Gemini => &["dir_path", "directory"],
+            Self::ClaudeCode | Self::Vscode | Self::Copilot | Self::Cursor => &[],
+        }
+    }
+
     /// Returns the use that a tool of this name makes of a shell. Names are compared as they are, but any name of a
     /// PowerShell is a shell.
     pub(super) fn tool(self, name: &str) -> Tool {

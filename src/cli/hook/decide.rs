@@ -26,10 +26,17 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
     if config.lines.value == Lines::Off {
         config.lines.value = Lines::On;
     }
+    let measured = measured_by_hook(&config);
+    if measured {
+        if here.directory.parent().is_none() {
+            return Err(NO_DIRECTORY.to_owned());
+        }
+        config.cwd_root.value = Some(vec![here.directory.clone()]);
+    }
     let Some(directory) = event.cwd.as_ref().and_then(|cwd| cwd.to_str()) else {
         return Ok(options.unknown.undescribed("the event does not say in which directory the line runs".to_owned()));
     };
-    let rewriting = if options.rewrites { Some(rewriting(&config, flags, &here, shell)?) } else { None };
+    let rewriting = if options.rewrites { Some(rewriting(&config, flags, (&here, measured), shell)?) } else { None };
     // Codex asks again about the command that replaced the line.
     let own = rewriting.as_ref().filter(|_| event.kind == Kind::PermissionRequest);
     let own = own.and_then(|rewriting| rewriting.line_of(&event.line));
@@ -74,6 +81,20 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
     }
 }
 
+/// The problem if paths can't be measured.
+const NO_DIRECTORY: &str = "the hook was started in `/`, and no setting names a directory, so the paths of lines can't be measured; name one with \
+                            `--project-dir`";
+
+/// Whether paths are measured by the directory in which the hook was started, since no setting names one. The agent's shell may run the
+/// line in another one, which the model chooses, so what replaces the line gets this one as its bound.
+fn measured_by_hook(config: &Config) -> bool {
+    let named = config.cwd_root.value.is_some()
+        || config.project_dir.value.is_some()
+        || config.workspace_dir.value.is_some()
+        || config.cwd.value.as_ref().is_some_and(|cwd| cwd.is_absolute());
+    !named && (config.lines.value == Lines::Files || config.rules.heads().any(|rule| rule.has_paths))
+}
+
 /// Nothing describes a part of the line; another part may have to be asked about.
 fn undescribed(unknown: Unknown, why: String, asks: bool) -> Verdict {
     match (unknown, asks) {
@@ -83,11 +104,20 @@ fn undescribed(unknown: Unknown, why: String, asks: bool) -> Verdict {
 }
 
 /// The command that replaces lines: this program with the settings of the hook.
-fn rewriting(config: &Config, flags: &Flags, here: &Surroundings, shell: Shell) -> Result<Rewriting, String> {
+fn rewriting(
+    config: &Config,
+    flags: &Flags,
+    (here, is_bound): (&Surroundings, bool),
+    shell: Shell,
+) -> Result<Rewriting, String> {
     let program =
         std::env::current_exe().map_err(|error| format!("the path of this program can't be found: {error}"))?;
     let program = program.to_str().ok_or("the path of this program is not UTF-8")?.to_owned();
-    let arguments = absolute_arguments(config, flags, here).map_err(|error| with_causes(&error))?;
+    let mut arguments = absolute_arguments(config, flags, here).map_err(|error| with_causes(&error))?;
+    if is_bound {
+        let bound = here.directory.to_str().ok_or("the path of the hook's directory is not UTF-8")?;
+        arguments.extend(["--cwd-root".to_owned(), bound.to_owned()]);
+    }
     let quoting = match shell {
         Shell::Bash | Shell::Zsh | Shell::Sh => Quoting::Posix,
         Shell::Other => Quoting::Hex,

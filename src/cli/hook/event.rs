@@ -116,7 +116,7 @@ impl Event {
             }
         };
         let line = line(&mut fields)?;
-        let cwd = directory(event.get("cwd"), Some(&fields));
+        let cwd = directory(event.get("cwd"), Some((agent, &fields)));
         Ok(Incoming::Command(Self { kind, tool, line, cwd, fields }))
     }
 }
@@ -130,9 +130,15 @@ fn line(fields: &mut Map<String, Value>) -> Result<String, EventError> {
 }
 
 /// The directory of the event, and beneath it the one that the tool's arguments choose.
-fn directory(of_event: Option<&Value>, fields: Option<&Map<String, Value>>) -> Option<PathBuf> {
+///
+/// An argument that the agent's own tool does not have may count or not, so nobody knows the directory then.
+fn directory(of_event: Option<&Value>, tool: Option<(Agent, &Map<String, Value>)>) -> Option<PathBuf> {
     let of_event = of_event.and_then(Value::as_str).map(Path::new).filter(|path| path.is_absolute());
-    let given = |name: &&str| fields.and_then(|fields| fields.get(*name)).filter(|value| !value.is_null());
+    let given = |name: &&str| tool.and_then(|(_, fields)| fields.get(*name)).filter(|value| !value.is_null());
+    let is_strange = |name: &&str| !tool.is_some_and(|(agent, _)| agent.directories().contains(name));
+    if DIRECTORIES.iter().any(|name| given(name).is_some() && is_strange(name)) {
+        return None;
+    }
     let mut chosen = DIRECTORIES.iter().filter_map(given);
     let path = match (chosen.next(), chosen.next()) {
         (None, _) => of_event?.to_owned(),

@@ -93,7 +93,7 @@ fn the_directory_is_the_one_that_the_line_runs_in_or_is_not_known() {
     };
     let below = std::path::Path::new(DIRECTORY).join("sub");
     assert_eq!(of(DIRECTORY.into(), json!({"dir_path": "sub"})), Some(below.clone()));
-    assert_eq!(of(json!(null), json!({"workdir": below})), Some(below.clone()));
+    assert_eq!(of(json!(null), json!({"directory": below})), Some(below.clone()));
     assert_eq!(of(DIRECTORY.into(), json!({"directory": null})), Some(DIRECTORY.into()));
     for (cwd, input) in [
         (json!(""), json!({})),
@@ -101,9 +101,26 @@ fn the_directory_is_the_one_that_the_line_runs_in_or_is_not_known() {
         (json!(1), json!({})),
         (json!(null), json!({"dir_path": "sub"})),
         (json!(DIRECTORY), json!({"dir_path": 1})),
-        (json!(DIRECTORY), json!({"dir_path": "a", "workdir": "b"})),
+        (json!(DIRECTORY), json!({"dir_path": "a", "directory": "b"})),
+        // Gemini CLI has no such argument.
+        (json!(DIRECTORY), json!({"workdir": "sub"})),
+        (json!(DIRECTORY), json!({"cwd": "sub"})),
     ] {
         assert_eq!(of(cwd.clone(), input.clone()), None, "{cwd} {input}");
+    }
+}
+
+#[test]
+fn only_an_argument_of_the_agents_own_tool_chooses_the_directory() {
+    for agent in Agent::ALL.into_iter().filter(|agent| *agent != Agent::Cursor) {
+        for name in ["workdir", "dir_path", "directory", "cwd"] {
+            let mut event = event_of(agent, "ls");
+            let fields =
+                ["tool_input", "toolArgs", "args"].into_iter().find(|field| event.get(*field).is_some()).unwrap();
+            event[fields][name] = "sub".into();
+            let chosen = agent.directories().contains(&name).then(|| std::path::Path::new(DIRECTORY).join("sub"));
+            assert_eq!(command(agent, &event).cwd, chosen, "{agent:?} {name}");
+        }
     }
 }
 

@@ -28,6 +28,9 @@ impl Inherited {
     }
 }
 
+/// The keys by which a rule that extends a profile allows more calls.
+const ADDITIONS: [&str; 7] = ["options", "use", "operands", "after_double_dash", "forms", "subcommands", "insert"];
+
 /// Reads a command. If it extends a profile, `base` is the profile's rule.
 pub(super) fn read(
     key: &Key,
@@ -53,10 +56,14 @@ pub(super) fn read(
         Inherited { effect: Effect::Allow, reason: None, syntax: Syntax::Gnu, order: None, refuses_double_dash: false };
     let inherited = base.as_ref().map_or_else(|| nothing.clone(), |base| nothing.with_words_of(&base.level));
     let base_level = base.as_ref().map(|base| &base.level);
+    let adds = |key: &str| ADDITIONS.contains(&key);
+    let is_wider = matches!(&node.kind, Kind::Map(entries) if entries.iter().any(|(key, _)| adds(&key.text)));
     let base_only_reads = base.as_ref().is_some_and(|base| base.read_only && base.sandbox.writes_nothing());
     let level = level(vec![name.clone()], key, node, &keys::COMMAND, &inherited, base_level, context, warnings)?;
     let base = base.unwrap_or_else(|| CommandRule::new(name.clone(), context.origin(key.line), level.clone()));
     let mut command = CommandRule { level, origin: context.origin(key.line), examples: Vec::new(), ..base };
+    // The profile says so of its own calls only.
+    command.read_only &= !is_wider;
     match node.kind {
         // The same as `--allow`, which allows input too.
         Kind::Scalar { .. } => command.stdin = true,
