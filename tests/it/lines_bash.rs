@@ -26,6 +26,10 @@ use allowexec::policy::line::RequestedLine;
 use allowexec::policy::{AllowList, DirectorySettings, LineRules, Lines, Policy, Programs, Roots, SearchPath};
 use allowexec::server::Parts;
 
+#[path = "lines_bash/contract.rs"]
+mod contract;
+#[path = "lines_bash/everyday.rs"]
+mod everyday;
 #[path = "lines_bash/fixed.rs"]
 mod fixed;
 #[path = "lines_bash/generate.rs"]
@@ -60,6 +64,11 @@ impl Outcome {
             *text = without(text);
         }
         self
+    }
+
+    /// Whether this was written anywhere.
+    fn says(&self, text: &str) -> bool {
+        self.files.values().flatten().chain([&self.stdout]).any(|written| written.contains(text))
     }
 
     /// The same without the order of characters.
@@ -195,9 +204,8 @@ impl World {
         Outcome { status, stdout: read(&mut stdout), files: self.files() }
     }
 
-    /// The outcome of the product; `None` if it is refused.
-    fn ours(&self, line: Line, text: &str) -> Option<(Outcome, Failed)> {
-        self.prepare();
+    /// Decides by the names that may be called, within the directory.
+    fn policy(&self) -> Policy {
         let settings = DirectorySettings {
             server: self.work(),
             project: Some(self.work()),
@@ -205,15 +213,34 @@ impl World {
             ..DirectorySettings::default()
         };
         let search = SearchPath::new(Some(self.bin().as_os_str()));
+        let path = ("PATH".to_owned(), self.bin().to_str().unwrap().to_owned());
         let variables = Self::variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
         let policy = Policy::new(
             AllowList::new(self.names.iter().cloned()),
             allowexec::policy::Directories::new(settings),
             Programs::new(search, self.work()),
         );
-        let policy = policy
-            .with_line_env(["A", "X", "A1_", "NAME"].map(str::to_owned).to_vec())
-            .with_lines(LineRules { lines: Lines::Files, variables: variables.into() });
+        policy
+            .with_line_env(["A", "X", "A1_", "NAME", "RUST_BACKTRACE", "CI"].map(str::to_owned).to_vec())
+            .with_lines(LineRules { lines: Lines::Files, variables: variables.into_iter().chain([path]).collect() })
+    }
+
+    /// Why a text does not run, as the model is told; `None` if it may.
+    fn refusal(&self, text: &str) -> Option<String> {
+        let line = match Line::read(text).and_then(|line| line.open_shells(&|_| false)) {
+            Ok(line) => line,
+            Err(unreadable) => return Some(unreadable.to_string()),
+        };
+        self.prepare();
+        let policy = self.policy();
+        let asked = RequestedLine { line, text, cwd: None, has_input: false, approved: None, before: &[] };
+        policy.plan(policy.directories(), asked).outcome.err().map(|refusal| refusal.to_string())
+    }
+
+    /// The outcome of the product; `None` if it is refused.
+    fn ours(&self, line: Line, text: &str) -> Option<(Outcome, Failed)> {
+        self.prepare();
+        let policy = self.policy();
         let asked = RequestedLine { line, text, cwd: None, has_input: false, approved: None, before: &[] };
         let planned = policy.plan(policy.directories(), asked).outcome.ok()?;
         let (_stop, signal) = stop().unwrap();
@@ -295,8 +322,10 @@ impl World {
             of_bash = self.bash(text).without_lines();
         }
         let is_unordered = text.contains('|') && text.contains('&') && own.sorted() == of_bash.sorted();
+        // A login shell of bash reads its profile, which finds no program here; a line reads none.
+        let has_profile = of_bash.says("/etc/profile: ");
         // Commands may meet a pipe that nobody reads any more, or not.
-        if own != of_bash && (is_unordered || is_unsteady) {
+        if own != of_bash && (is_unordered || is_unsteady || has_profile) {
             return None;
         }
         let same = own.files.iter().filter(|(name, text)| of_bash.files.get(*name) == Some(text));
