@@ -19,6 +19,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// How many line breaks were read since this byte offset.
+    pub fn breaks_since(&self, at: usize) -> usize {
+        self.text.get(at..self.at).unwrap_or_default().matches('\n').count()
+    }
+
     /// The text that was not read yet.
     pub fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()

@@ -65,7 +65,12 @@ fn open(line: &mut Line, is_allowed: &dyn Fn(&str) -> bool) -> Result<(), Unread
                     return Err(refused(Reason::ShellInShell));
                 }
                 let redirections = std::mem::take(&mut simple.redirections);
-                stage.command = Command::Group(Group { shell: Some(shell.word), line, redirections });
+                stage.command = Command::Group(Group {
+                    shell: Some(shell.word),
+                    line,
+                    line_number: simple.line_number,
+                    redirections,
+                });
             }
         }
     }

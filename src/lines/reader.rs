@@ -174,13 +174,14 @@ impl Reader<'_> {
             _ => return Err(misplaced(&close)),
         }
         self.levels -= 1;
+        let line_number = self.tokens.line_number();
         let mut redirections = Vec::new();
         while let Some(redirection) = self.redirection()? {
             redirections.push(redirection);
         }
         match self.tokens.peek()? {
             Token { at, kind: Kind::Word(_) } => Err(Unreadable { at: *at, reason: Reason::AfterGroup }),
-            _ => Ok(Group { shell: None, line, redirections }),
+            _ => Ok(Group { shell: None, line, line_number, redirections }),
         }
     }
 
@@ -190,13 +191,22 @@ impl Reader<'_> {
         if self.commands > MOST_COMMANDS {
             return Err(Unreadable { at, reason: Reason::TooManyCommands });
         }
-        let mut simple = Simple { number: 0, at, assignments: Vec::new(), words: Vec::new(), redirections: Vec::new() };
+        let mut simple = Simple {
+            number: 0,
+            at,
+            line_number: 0,
+            assignments: Vec::new(),
+            words: Vec::new(),
+            redirections: Vec::new(),
+        };
         while let Some(redirection) = self.redirection()? {
             simple.redirections.push(redirection);
+            self.number_line(&mut simple);
         }
         while let Some((name, value, at)) = self.assignment()? {
             self.take_word(at)?;
             simple.assignments.push(Assignment { name, value });
+            self.number_line(&mut simple);
         }
         let first = self.tokens.peek()?;
         match &first.kind {
@@ -216,6 +226,9 @@ impl Reader<'_> {
             if let Kind::Word(atoms) = token.kind {
                 self.words(token.at, atoms, &mut simple.words)?;
             }
+            // bash reads one more token, as `(` after the word would make it a function.
+            self.tokens.peek()?;
+            self.number_line(&mut simple);
         }
         // Braces can make no word at all.
         if simple.words.first().is_none_or(|word| word.parts.is_empty()) {
@@ -223,6 +236,13 @@ impl Reader<'_> {
         }
         builtin::check(&simple)?;
         Ok(simple)
+    }
+
+    /// Gives a command the number of the line that was reached, if it has none yet.
+    fn number_line(&mut self, simple: &mut Simple) {
+        if simple.line_number == 0 {
+            simple.line_number = self.tokens.line_number();
+        }
     }
 
     /// Reads `NAME=value`, if it is next.

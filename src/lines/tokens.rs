@@ -95,6 +95,8 @@ pub struct Tokens<'a> {
     cursor: Cursor<'a>,
     dialect: Dialect,
     peeked: Option<Token>,
+    /// A byte offset, and how many line breaks are in front of it.
+    counted: (usize, usize),
     /// Here-documents whose texts follow the next line break.
     waiting: Vec<Delimiter>,
     /// Their texts, in the order in which they were announced.
@@ -103,7 +105,14 @@ pub struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     pub fn new(text: &'a str, dialect: Dialect) -> Self {
-        Self { cursor: Cursor::new(text), dialect, peeked: None, waiting: Vec::new(), documents: Vec::new() }
+        Self {
+            cursor: Cursor::new(text),
+            dialect,
+            peeked: None,
+            counted: (0, 0),
+            waiting: Vec::new(),
+            documents: Vec::new(),
+        }
     }
 
     /// Announces a here-document, and returns its place in [`documents`](Self::documents).
@@ -123,6 +132,15 @@ impl<'a> Tokens<'a> {
     /// Whether this character follows directly on what was read.
     pub fn is_next(&mut self, character: char) -> bool {
         self.peeked.is_none() && self.cursor.peek() == Some(character)
+    }
+
+    /// The number of the line, from 1, that has been read up to now. A line break that was only peeked at is not counted; the
+    /// here-documents after it are, as in bash.
+    pub fn line_number(&mut self) -> usize {
+        let (at, breaks) = self.counted;
+        self.counted = (self.cursor.at(), breaks + self.cursor.breaks_since(at));
+        let is_break = matches!(&self.peeked, Some(Token { kind: Kind::Newline, .. }));
+        self.counted.1 + 1 - usize::from(is_break)
     }
 
     pub fn peek(&mut self) -> Result<&Token, Unreadable> {

@@ -58,6 +58,14 @@ pub enum Command {
 }
 
 impl Command {
+    /// The number of the line of the text that bash names in messages about it, from 1.
+    pub fn line_number(&self) -> usize {
+        match self {
+            Self::Simple(simple) => simple.line_number,
+            Self::Group(group) => group.line_number,
+        }
+    }
+
     /// The simple command, if it is one.
     pub fn simple(&self) -> Option<&Simple> {
         match self {
@@ -74,6 +82,8 @@ pub struct Simple {
     pub number: usize,
     /// The byte offset of its begin in the text that was read.
     pub at: usize,
+    /// The number of the line of the text that bash names in messages about it, from 1.
+    pub line_number: usize,
     /// `NAME=value` in front of it. Empty if there are no words.
     pub assignments: Vec<Assignment>,
     /// Its words, the first of which names it. Empty if there are only redirections.
@@ -110,6 +120,8 @@ pub struct Group {
     pub shell: Option<String>,
     /// The line.
     pub line: Line,
+    /// The number of the line of the text that bash names in messages about its redirections, from 1.
+    pub line_number: usize,
     /// In the order in which they apply.
     pub redirections: Vec<Redirection>,
 }

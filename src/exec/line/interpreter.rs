@@ -14,6 +14,8 @@ use crate::policy::line::Position;
 
 /// The status of a line in which something was refused at its turn, as that of a shell that can't execute a command.
 const REFUSED: i32 = 126;
+/// The shell that says the messages of a line, as people and models know them.
+const SHELL: &str = "bash";
 /// The signal of the terminal's interrupt key.
 const SIGINT: i32 = 2;
 
@@ -31,6 +33,8 @@ pub(super) struct Sequence<'l> {
     streams: Option<Streams>,
     /// Whether its failures are told.
     pub is_told: bool,
+    /// The shell that says its messages.
+    pub shell: &'l str,
     /// The stage that it is, if it is that of a group.
     of: Option<Place>,
 }
@@ -89,7 +93,7 @@ impl<'l> Interpreter<'l> {
         observes: &'l dyn Observes,
         starters: Starters<'l>,
     ) -> Self {
-        let whole = Sequence::new(line, (begin, streams), Status::default(), true, None);
+        let whole = Sequence::new((line, SHELL), (begin, streams), Status::default(), true, None);
         Self {
             decides,
             observes,
@@ -178,10 +182,10 @@ impl<'l> Interpreter<'l> {
         self.sequences.get_mut(number).and_then(Option::as_mut)
     }
 
-    /// Adds the line of a group, which is the stage at this place.
+    /// Adds the line of a group, whose messages this shell says; the group is the stage at this place.
     pub(super) fn add_group(
         &mut self,
-        line: &'l Line,
+        line: (&'l Line, &'l str),
         position: Position,
         streams: Streams,
         (status, is_told, of): (Status, bool, Place),
@@ -232,14 +236,14 @@ impl Script for Interpreter<'_> {
 
 impl<'l> Sequence<'l> {
     fn new(
-        line: &'l Line,
+        (line, shell): (&'l Line, &'l str),
         (position, streams): (Position, Streams),
         status: Status,
         is_told: bool,
         of: Option<Place>,
     ) -> Self {
         let steps = line.lists.iter().flat_map(steps_of).collect();
-        Self { steps, next: 0, status, position, streams: Some(streams), is_told, of }
+        Self { steps, next: 0, status, position, streams: Some(streams), is_told, shell, of }
     }
 
     /// Takes the next pipeline that is to run, and the streams for it.

@@ -15,8 +15,6 @@ use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedRedirection, DecidedStage, Position, StageWork};
 use crate::policy::rules::CommandRule;
 
-/// The beginning of a shell's messages, as people and models know them.
-const SAYS: &str = "bash: line 1: ";
 /// The status of a command that there is no program for, of one that can't be executed, and of one whose redirection fails.
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTED: i32 = 126;
@@ -64,6 +62,8 @@ pub(super) struct Child {
     pub place: Place,
     /// The word of its command, for messages.
     word: String,
+    /// The beginning of messages about it.
+    says: String,
     /// Its name where its failure is told; `None` if that is not told.
     name: Option<String>,
     /// The codes that are no failure.
@@ -93,7 +93,7 @@ impl Child {
             Some(failure) => return Err(LineError::Failed(failed(failure, Path::new(&self.word)))),
         };
         let (code, why) = not_executed(&source);
-        let text = format!("{SAYS}{}: {why}\n", self.word);
+        let text = format!("{}{}: {why}\n", self.says, self.word);
         watch.say(StreamName::Stderr, text.as_bytes()).map_err(lost)?;
         Ok(code)
     }
@@ -112,10 +112,12 @@ fn not_executed(source: &io::Error) -> (i32, String) {
     }
 }
 
-/// A stage, its streams, and whether its redirections could be done.
+/// A stage whose streams are connected, and whether its redirections could be done.
 struct Prepared {
     stage: DecidedStage,
     streams: Streams,
+    /// The beginning of messages about it.
+    says: String,
     is_redirected: bool,
 }
 
@@ -129,11 +131,10 @@ impl<'l> Interpreter<'l> {
         streams: Streams,
         watch: &mut Watch,
     ) -> Result<Vec<Next>, LineError> {
-        let Some(position) = self.sequence(sequence).map(|sequence| sequence.position.clone()) else {
-            return Ok(Vec::new());
-        };
+        let around = self.sequence(sequence).map(|sequence| (sequence.position.clone(), sequence.shell));
+        let Some((position, shell)) = around else { return Ok(Vec::new()) };
         let stages = self.decides.decide(pipeline, &position)?;
-        let prepared = self.prepare(pipeline, stages, streams, watch)?;
+        let prepared = self.prepare((pipeline, shell), stages, streams, watch)?;
         let number = self.pipelines.len();
         let is_redirected = prepared.last().is_none_or(|last| last.is_redirected);
         let stages = vec![None; pipeline.stages.len()];
@@ -151,7 +152,7 @@ impl<'l> Interpreter<'l> {
     /// Connects the stages, and opens their files from left to right.
     fn prepare(
         &mut self,
-        pipeline: &Pipeline,
+        (pipeline, shell): (&Pipeline, &str),
         stages: Vec<DecidedStage>,
         streams: Streams,
         watch: &mut Watch,
@@ -173,13 +174,14 @@ impl<'l> Interpreter<'l> {
                 _ => None,
             };
             let redirected = self.redirect(&mut streams, redirections, rule, (&mut created, watch))?;
+            let says = begin_of_messages(shell, &written.command);
             if let Err(why) = &redirected {
-                streams.say(&format!("{SAYS}{why}\n"), watch).map_err(lost)?;
+                streams.say(&format!("{says}{why}\n"), watch).map_err(lost)?;
             }
             if written.pipes_stderr {
                 streams.stderr = Rc::clone(&streams.stdout);
             }
-            prepared.push(Prepared { stage, streams, is_redirected: redirected.is_ok() });
+            prepared.push(Prepared { stage, streams, says, is_redirected: redirected.is_ok() });
         }
         Ok(prepared)
     }
@@ -240,7 +242,7 @@ impl<'l> Interpreter<'l> {
         prepared: Prepared,
         watch: &mut Watch,
     ) -> Result<Option<Next>, LineError> {
-        let Prepared { stage: DecidedStage { number, work, .. }, streams, is_redirected } = prepared;
+        let Prepared { stage: DecidedStage { number, work, .. }, streams, says, is_redirected } = prepared;
         if !is_redirected {
             let name = name_of(&work).filter(|_| is_told);
             let status = self.failures.status(NOT_REDIRECTED, name);
@@ -248,7 +250,7 @@ impl<'l> Interpreter<'l> {
         }
         let code = match work {
             StageWork::Program(command) => {
-                return self.begin_program((number, is_told, is_read), command, place, streams, watch);
+                return self.begin_program((number, is_told, is_read), (command, says), place, streams, watch);
             }
             StageWork::Group => {
                 let Command::Group(group) = command else { return Ok(None) };
@@ -257,10 +259,11 @@ impl<'l> Interpreter<'l> {
                 let position = Position { inherits_input, ..around.position.clone() };
                 // A shell of its own knows nothing of the status before it.
                 let status = Status::of_code(if group.shell.is_some() { 0 } else { around.status.code });
-                return Ok(Some(self.add_group(&group.line, position, streams, (status, is_told, place))));
+                let shell = group.shell.as_deref().filter(|word| word.ends_with("bash")).unwrap_or(around.shell);
+                return Ok(Some(self.add_group((&group.line, shell), position, streams, (status, is_told, place))));
             }
             StageWork::NotFound { word, status: (code, why) } => {
-                streams.say(&format!("{SAYS}{word}: {why}\n"), watch).map_err(lost)?;
+                streams.say(&format!("{says}{word}: {why}\n"), watch).map_err(lost)?;
                 let status = self.failures.status(code, Some(word).filter(|_| is_told));
                 return Ok(Some(Next::Ended(place, status)));
             }
@@ -284,7 +287,7 @@ impl<'l> Interpreter<'l> {
                 0
             }
             StageWork::Cd(Err(why)) => {
-                streams.say(&format!("{SAYS}{why}\n"), watch).map_err(lost)?;
+                streams.say(&format!("{says}{why}\n"), watch).map_err(lost)?;
                 let status = self.failures.status(1, Some("cd".to_owned()).filter(|_| is_told));
                 return Ok(Some(Next::Ended(place, status)));
             }
@@ -296,7 +299,7 @@ impl<'l> Interpreter<'l> {
     fn begin_program(
         &mut self,
         (number, is_told, is_read): (usize, bool, bool),
-        command: Box<AllowedCommand>,
+        (command, says): (Box<AllowedCommand>, String),
         place: Place,
         mut streams: Streams,
         watch: &mut Watch,
@@ -315,6 +318,7 @@ impl<'l> Interpreter<'l> {
             name: Some(command.name().to_owned()).filter(|_| is_told),
             success: command.success_exit_codes().to_vec(),
             word,
+            says,
             is_read,
         };
         let stderr = Streams { stdin: None, ..streams.clone() };
@@ -332,10 +336,15 @@ impl<'l> Interpreter<'l> {
             Err(error) => return Err(LineError::Failed(error)),
         };
         let (code, why) = not_executed(&source);
-        stderr.say(&format!("{SAYS}{}: {why}\n", child.word), watch).map_err(lost)?;
+        stderr.say(&format!("{}{}: {why}\n", child.says, child.word), watch).map_err(lost)?;
         let name = child.name_to_tell(code);
         Ok(Some(Next::Ended(place, self.failures.status(code, name))))
     }
+}
+
+/// The beginning of a shell's messages about a command.
+fn begin_of_messages(shell: &str, command: &Command) -> String {
+    format!("{shell}: line {}: ", command.line_number())
 }
 
 /// The name of a stage where its failure is told.

@@ -307,6 +307,42 @@ fn every_form_that_is_read_does_what_bash_does() {
     }
 }
 
+/// Messages of a text of several lines: each has the number that bash gives it. `NONE` is no program.
+const MESSAGES: &[&str] = &[
+    "NONE",
+    "\n\nNONE",
+    "echo a\nNONE b",
+    "echo a\nNONE \\\n b",
+    "NONE b \\\n c",
+    "NONE 'b\nc'",
+    "> f NONE \\\n b",
+    "A=1 \\\n NONE \\\n b",
+    "echo 'a\nb'; NONE\nNONE",
+    "NONE |\nNONE\nNONE",
+    "NONE; NONE\nNONE &&\necho a ||\nNONE",
+    "(echo a\nNONE\n)",
+    "(\nNONE)\nNONE",
+    "cat <<E\na\nE\nNONE",
+    "NONE <<E\na\nE\nNONE",
+    "cat <<E; NONE a\na\nE\nNONE",
+    "NONE \"$(cat <<'E'\na\nE\n)\"; NONE\nNONE",
+    "true\ncat \\\n < missing",
+    "true\n(cat\n) < missing",
+    "true\ncd missing\ncd \\\n missing",
+    "true\nbash -c '\n\nNONE'",
+    "true\n/bin/bash -c NONE",
+    "true\n/bin/bash -c '(NONE)' < missing",
+];
+
+#[test]
+fn messages_have_the_number_of_their_line() {
+    let world = World::with(&["NONE"]);
+    for line in MESSAGES {
+        let line = format!("( {line}\n) 2>&1");
+        assert!(world.compare(&line).is_some(), "{line:?}: {:?}", world.refusal(&line));
+    }
+}
+
 #[test]
 fn every_form_that_is_refused_says_what_to_do_instead() {
     let world = World::with(MORE);
