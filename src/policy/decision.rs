@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::proposal::{Approved, Proposal};
-use super::rules::{CommandRule, EnvRule, Expected, HeldClaim, Origin};
-use super::{AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, Rule, WorkingDirectory};
+use super::rules::{Arguments, CommandRule, EnvRule, Expected, HeldClaim, Origin};
+use super::{
+    AllowList, CommandLine, CommandLineError, DirectoryError, Program, Refusal, Rule, WorkingDirectory, subcommands,
+};
 use crate::files::FileState;
 use crate::integrity::{Checked, Untrusted};
 
@@ -16,7 +18,7 @@ use crate::integrity::{Checked, Untrusted};
 /// [`Policy::evaluate`](super::Policy::evaluate) make one, and running it consumes it.
 #[derive(Debug)]
 pub struct AllowedCommand {
-    /// The command and its subcommands, if a rule describes it.
+    /// The command and its subcommands, if a rule describes them.
     level: Option<String>,
     program: PathBuf,
     words: Vec<String>,
@@ -40,10 +42,13 @@ impl AllowedCommand {
         &self.words
     }
 
-    /// The command, with its subcommand if a rule describes it: what a failure in a line is called by.
-    pub fn name(&self) -> &str {
-        let word = || self.words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-        self.level.as_deref().unwrap_or_else(word)
+    /// The command, with its subcommand if a rule describes it or its program is known to begin with one: what a failure in a
+    /// line is called by.
+    pub fn name(&self) -> String {
+        let Some((word, arguments)) = self.words.split_first().filter(|_| self.level.is_none()) else {
+            return self.level.clone().unwrap_or_default();
+        };
+        subcommands::named(word.rsplit('/').next().unwrap_or_default(), arguments)
     }
 
     /// Where it runs.
@@ -255,7 +260,8 @@ fn decide_in_order(
             if !is_in_rule {
                 return Err(Refusal::OutsideOfRule { word, under: rule.cwd_under.clone() });
             }
-            let level = Some(judged.described.level);
+            let is_any = matches!(rule.level.arguments, Arguments::Any { .. });
+            let level = Some(judged.described.level).filter(|_| !is_any);
             (Some(rule), level, judged.words, judged.shown_inserted, judged.claims, judged.env)
         }
     };

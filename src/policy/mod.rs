@@ -39,6 +39,7 @@ mod refusal;
 mod region;
 pub mod rules;
 mod shell_command;
+mod subcommands;
 mod syntax;
 mod windows_line;
 mod windows_name;

@@ -315,7 +315,7 @@ impl<'l> Interpreter<'l> {
         let child = Child {
             number,
             place,
-            name: Some(command.name().to_owned()).filter(|_| is_told),
+            name: is_told.then(|| command.name()),
             success: command.success_exit_codes().to_vec(),
             word,
             says,
@@ -350,7 +350,7 @@ fn begin_of_messages(shell: &str, command: &Command) -> String {
 /// The name of a stage where its failure is told.
 fn name_of(work: &StageWork) -> Option<String> {
     match work {
-        StageWork::Program(command) => Some(command.name().to_owned()),
+        StageWork::Program(command) => Some(command.name()),
         StageWork::NotFound { word, .. } => Some(word.clone()),
         StageWork::Cd(_) | StageWork::Builtin(Builtin::Cd(_)) => Some("cd".to_owned()),
         StageWork::Builtin(Builtin::True | Builtin::False | Builtin::Exit(_))

@@ -153,11 +153,21 @@ pub fn text(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::policy::rules::{examples, synopsis};
+    use crate::policy::subcommands;
 
     /// All rules of a profile, read together.
     fn read(profile: &Profile) -> load::Described {
         let source = Arc::new(PolicySource::Profile(profile.name.to_owned()));
         load::describe(profile.text, &source, &mut Vec::new()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn commands_that_are_described_by_subcommands_are_known_to_begin_with_one() {
+        // The first word of tar is a bundle of options.
+        let has_subcommands = |rule: &Arc<CommandRule>| rule.level.levels().len() > 1 && rule.name != "tar";
+        for rule in PROFILES.iter().flat_map(|profile| read(profile).into_rules()).filter(has_subcommands) {
+            assert_eq!(subcommands::named(&rule.name, &["x".to_owned()]), format!("{} x", rule.name));
+        }
     }
 
     #[test]
