@@ -47,10 +47,10 @@ pub(crate) use environment::{Environment, EnvironmentSettings, Variable};
 pub(crate) use feed::Feed;
 pub(crate) use heartbeat::Beats;
 pub use heartbeat::Heartbeat;
-pub(crate) use launcher::Launcher;
 pub use launcher::launched;
 #[cfg(unix)]
 use launcher::processor_times;
+pub(crate) use launcher::{CallNetwork, Launcher};
 pub(crate) use launcher::{Failure, Launch};
 #[cfg(unix)]
 pub(crate) use os::ProcessTree;

@@ -14,6 +14,10 @@ use crate::sandbox::{Sandbox, SandboxError};
 #[derive(Debug, Clone)]
 pub struct Launcher(Infallible);
 
+/// The network of one call: none of its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallNetwork;
+
 impl Launcher {
     /// Returns `None` if nothing is limited.
     ///
@@ -27,7 +31,11 @@ impl Launcher {
     ///
     /// # Errors
     /// None.
-    pub(crate) fn for_sandbox(launcher: Option<Self>, _sandbox: &Sandbox) -> Result<Option<Self>, SandboxError> {
+    pub(crate) fn for_sandbox(
+        launcher: Option<Self>,
+        _sandbox: &Sandbox,
+        _network: &CallNetwork,
+    ) -> Result<Option<Self>, SandboxError> {
         Ok(launcher)
     }
 

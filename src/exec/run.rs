@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 #[cfg(target_os = "linux")]
 use super::new_files::NewFiles;
 use super::{
-    Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launcher, LimitsError, Output, Spool,
-    StopSignal, failed, os, spawn_error,
+    CallNetwork, Capture, Captured, End, Environment, ExecError, Failure, Feed, Heartbeat, Launcher, LimitsError,
+    Output, Spool, StopSignal, failed, os, spawn_error,
 };
 use crate::files::{FileState, Held, Reached};
 use crate::integrity::Guard;
@@ -284,11 +284,11 @@ impl Processes {
         self.limits.clone().map_err(|error| ExecError::Limits { source: io::Error::other(error.to_string()) })
     }
 
-    /// Confines the calling thread for a command with these claims, for good.
+    /// Confines the calling thread for a command with these claims, for good. It has the network of the call, if it has one.
     ///
     /// # Errors
     /// [`ExecError::Confine`] and [`ExecError::Limits`].
-    pub(crate) fn confine(&self, claims: &[HeldClaim]) -> Result<Ready, ExecError> {
+    pub(crate) fn confine(&self, claims: &[HeldClaim], network: &CallNetwork) -> Result<Ready, ExecError> {
         #[cfg(target_os = "linux")]
         let new_files = if self.is_claimed { NewFiles::of(claims) } else { Ok(NewFiles::default()) }
             .map_err(|source| ExecError::Lost { source })?;
@@ -299,7 +299,7 @@ impl Processes {
         let sandbox = self.sandbox_for(claims, new);
         let mut launcher = self.launcher()?;
         if let Some(sandbox) = sandbox {
-            let made = Launcher::for_sandbox(launcher, &sandbox);
+            let made = Launcher::for_sandbox(launcher, &sandbox, network);
             launcher = made.map_err(|source| ExecError::Confine { source })?;
             sandbox.confine_thread().map_err(|source| ExecError::Confine { source })?;
         }
@@ -366,7 +366,7 @@ impl Processes {
     pub(crate) fn run_with(&self, invocation: Invocation, streams: Streams) -> Result<Output, ExecError> {
         let Invocation { command: allowed, input, limits, stop, heartbeat, spool, feed, on_start } = invocation;
         let program = allowed.program().to_owned();
-        let ready = self.confine(allowed.claims())?;
+        let ready = self.confine(allowed.claims(), &CallNetwork::default())?;
         // Making the rules of the sandbox may have taken until after the end of the server.
         if self.sandbox.is_some() && stop.wait(Duration::ZERO).map_err(|source| ExecError::Lost { source })?.is_some() {
             let [stdout, stderr] = [Captured::default(), Captured::default()];

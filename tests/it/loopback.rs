@@ -351,6 +351,38 @@ fn a_rule_gives_its_calls_alone_a_loopback() {
 }
 
 #[test]
+fn the_commands_of_a_line_share_one() {
+    if !has_python() {
+        return;
+    }
+    for user in User::all() {
+        for level in ["workspace", "strict"] {
+            let world = world();
+            let project = world.base.join("project");
+            let which = "import os\nnetwork = os.readlink('/proc/self/ns/net')\nprint(network)\nopen('network', 'w').write(network)\n";
+            fs::write(project.join("which.py"), which).unwrap();
+            fs::write(project.join("once.py"), SERVER_PY.replace("while True:", "for _ in range(1):")).unwrap();
+            let mut server = server(&world, user, level, "loopback", &["--lines", "on"]);
+            // The network of this line lasts until the end, so no other gets its number.
+            let lasting = json!({"command": "python3 which.py; python3 server.py 8000", "background": true});
+            server.call("execute_command", lasting);
+            wait_until("the server listens", || project.join("pid").exists());
+            let of_another_call = fs::read_to_string(project.join("network")).unwrap();
+            let of_server = fs::read_link("/proc/self/ns/net").unwrap();
+            let mut line = |line: &str| text(&server.call("execute_command", json!({"command": line})));
+            let said = line("python3 which.py; (python3 which.py) | python3 -c 'print(input())' && python3 which.py");
+            let found: Vec<&str> = said.lines().map(str::trim).filter(|line| line.starts_with("net:[")).collect();
+            assert!(found.len() == 3 && found.iter().all(|one| *one == found[0]), "{user:?}, {level}: {said}");
+            assert!(found[0] != of_another_call && Path::new(found[0]) != of_server, "{user:?}, {level}: {said}");
+            let said = line("python3 client.py 8000 1");
+            assert!(said.contains("refused"), "{user:?}, {level}: {said}");
+            let said = line("python3 once.py 8000 | python3 client.py 8000 400");
+            assert!(said.contains("it-worked"), "{user:?}, {level}: {said}");
+        }
+    }
+}
+
+#[test]
 fn the_persistent_shell_has_one_for_all_its_commands() {
     if !has_python() {
         return;

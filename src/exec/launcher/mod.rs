@@ -33,7 +33,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{
@@ -56,7 +56,25 @@ use crate::sandbox::{Level, Sandbox, SandboxError};
 pub struct Launcher {
     limits: ResourceLimits,
     groups: Option<Arc<Groups>>,
-    network: Option<Arc<OwnNetwork>>,
+    /// The network of the call, and the level of the command in it.
+    network: Option<(Arc<OwnNetwork>, Level)>,
+}
+
+/// The network of one call, which is made for the first of its commands that has one, and which all of them share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallNetwork(Arc<Mutex<Option<Arc<OwnNetwork>>>>);
+
+impl CallNetwork {
+    /// Returns it. Call it on a thread that no sandbox confines.
+    fn share(&self) -> Result<Arc<OwnNetwork>, SandboxError> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(network) = &*made {
+            return Ok(Arc::clone(network));
+        }
+        let network = Arc::new(OwnNetwork::make()?);
+        *made = Some(Arc::clone(&network));
+        Ok(network)
+    }
 }
 
 impl Launcher {
@@ -88,18 +106,22 @@ impl Launcher {
         }
     }
 
-    /// Returns what starts the commands of the sandbox: one with a network of their own, if they have one, and else the same
+    /// Returns what starts the commands of the sandbox: in the network of their call, if they have one, and else the same
     /// launcher. Call it on the thread that the sandbox confines, and before.
     ///
     /// # Errors
     /// [`SandboxError::NoOwnNetwork`].
-    pub(crate) fn for_sandbox(launcher: Option<Self>, sandbox: &Sandbox) -> Result<Option<Self>, SandboxError> {
+    pub(crate) fn for_sandbox(
+        launcher: Option<Self>,
+        sandbox: &Sandbox,
+        network: &CallNetwork,
+    ) -> Result<Option<Self>, SandboxError> {
         let has_one = launcher.as_ref().is_some_and(|launcher| launcher.network.is_some());
         if has_one || !sandbox.has_own_network() {
             return Ok(launcher);
         }
-        let network = OwnNetwork::make(sandbox.level())?;
-        Ok(Some(Self { network: Some(Arc::new(network)), ..launcher.unwrap_or_default() }))
+        let network = Some((network.share()?, sandbox.level()));
+        Ok(Some(Self { network, ..launcher.unwrap_or_default() }))
     }
 
     /// Makes a network of a call's own, and drops it.
@@ -107,7 +129,7 @@ impl Launcher {
     /// # Errors
     /// [`SandboxError::NoOwnNetwork`] if this system has none.
     pub(crate) fn try_own_network() -> Result<(), SandboxError> {
-        OwnNetwork::make(Level::Strict).map(drop)
+        OwnNetwork::make().map(drop)
     }
 
     /// How each limit that is set is enforced, by its flag.
@@ -157,9 +179,9 @@ impl Launcher {
             cpu: self.limits.cpu.map(whole_seconds),
             open_files: self.limits.open_files,
             is_by_handle: program.is_some(),
-            own_network: self.network.as_deref().map(OwnNetwork::level_number),
+            own_network: self.network.as_ref().map(|(_, level)| own_network::level_number(*level)),
         };
-        let namespaces = self.network.iter().flat_map(|network| network.descriptors());
+        let namespaces = self.network.iter().flat_map(|(network, _)| network.descriptors());
         let entries = group.iter().flat_map(Group::entries);
         let descriptors: Vec<BorrowedFd<'_>> =
             std::iter::once(command_stdin.as_fd()).chain(program).chain(namespaces).chain(entries).collect();

@@ -4,7 +4,7 @@
 //! the thread of the call starts this program's binary as a helper before it confines itself. The helper makes a user
 //! and a network namespace, brings `lo` up, hands both over and ends; the thread maps the user. The launcher, which
 //! the confined thread starts, enters them, gives up what it got there, and becomes the command. The namespaces last
-//! as long as somebody is in them or holds them.
+//! as long as somebody is in them or holds them. The commands of a line share them.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice};
@@ -42,8 +42,6 @@ const NO_LOOPBACK: u8 = b'l';
 pub(super) struct OwnNetwork {
     user: OwnedFd,
     network: OwnedFd,
-    /// The level of the commands in it.
-    level: Level,
 }
 
 impl OwnNetwork {
@@ -51,7 +49,7 @@ impl OwnNetwork {
     ///
     /// # Errors
     /// [`SandboxError::NoOwnNetwork`], with what would have to change.
-    pub(super) fn make(level: Level) -> Result<Self, SandboxError> {
+    pub(super) fn make() -> Result<Self, SandboxError> {
         let unavailable = |(what, source)| SandboxError::NoOwnNetwork { what, source, mend: mend() };
         if !ANSWERS.load(Ordering::Relaxed) {
             let source = io::Error::other("the program that embeds the server does not act as its launcher");
@@ -59,7 +57,7 @@ impl OwnNetwork {
             return Err(SandboxError::NoOwnNetwork { what: "the helper", source, mend });
         }
         let [user, network] = Self::namespaces().map_err(unavailable)?;
-        Ok(Self { user, network, level })
+        Ok(Self { user, network })
     }
 
     fn namespaces() -> Result<[OwnedFd; 2], (&'static str, io::Error)> {
@@ -87,11 +85,11 @@ impl OwnNetwork {
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.user.as_fd(), self.network.as_fd()]
     }
+}
 
-    /// Returns the number for the launcher's message.
-    pub(super) fn level_number(&self) -> u64 {
-        u64::from(self.level == Level::Strict)
-    }
+/// Returns the number for a command's level in the launcher's message.
+pub(super) fn level_number(level: Level) -> u64 {
+    u64::from(level == Level::Strict)
 }
 
 /// Receives the helper's message.

@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use crate::exec::os::{self, Ends};
 use crate::exec::run::Ready;
-use crate::exec::{ExecError, Launcher, OnStart, Processes, Started, own_children};
+use crate::exec::{CallNetwork, ExecError, Launcher, OnStart, Processes, Started, own_children};
 use crate::policy::AllowedCommand;
 use crate::policy::line::{CreatedFiles, DecidedFile};
 use crate::policy::rules::{CommandRule, HeldClaim};
@@ -67,11 +67,13 @@ impl Idle {
 pub(super) struct Starters<'p> {
     processes: &'p Processes,
     domains: Vec<Domain>,
+    /// The network that the commands share which have one.
+    network: CallNetwork,
 }
 
 impl<'p> Starters<'p> {
     pub(super) fn new(processes: &'p Processes) -> Self {
-        Self { processes, domains: Vec::new() }
+        Self { processes, domains: Vec::new(), network: CallNetwork::default() }
     }
 
     /// Starts a command in its sandbox, and blocks until then.
@@ -128,7 +130,8 @@ impl<'p> Starters<'p> {
             Some(place) => place,
             None => {
                 let idle = if is_shared { self.processes.idle().take(sandbox) } else { None };
-                let domain = idle.map_or_else(|| Domain::new(Arc::clone(sandbox), processes.clone()), Ok)?;
+                let domain =
+                    idle.map_or_else(|| Domain::new(Arc::clone(sandbox), processes.clone(), self.network.clone()), Ok)?;
                 self.domains.push(domain);
                 self.domains.len() - 1
             }
@@ -161,7 +164,7 @@ fn lost() -> ExecError {
 
 impl Domain {
     /// Starts the thread. `first` has its sandbox; later orders may be for others that have the same one.
-    fn new(sandbox: Arc<Sandbox>, first: Processes) -> Result<Self, ExecError> {
+    fn new(sandbox: Arc<Sandbox>, first: Processes, network: CallNetwork) -> Result<Self, ExecError> {
         let (orders, received) = channel::<Order>();
         let work = move || {
             own_children();
@@ -170,12 +173,12 @@ impl Domain {
                 // If nobody waits for an answer any more, the line has failed, and its end comes next.
                 match order {
                     Order::Start { processes, command, ends, on_start, answer } => {
-                        let started = launcher(&mut ready, &processes, command.claims())
+                        let started = launcher(&mut ready, &processes, (command.claims(), &network))
                             .and_then(|launcher| processes.start(launcher.as_ref(), &command, ends, on_start));
                         let _ = answer.send(started);
                     }
                     Order::Open { file, mut created, answer } => {
-                        let confined = launcher(&mut ready, &first, &[]);
+                        let confined = launcher(&mut ready, &first, (&[], &network));
                         let opened = confined.map(|_| file.open(&mut created));
                         let _ = answer.send((opened, created));
                     }
@@ -205,11 +208,11 @@ impl Domain {
 fn launcher(
     ready: &mut Option<Ready>,
     processes: &Processes,
-    claims: &[HeldClaim],
+    (claims, network): (&[HeldClaim], &CallNetwork),
 ) -> Result<Option<Launcher>, ExecError> {
     if ready.is_some() {
         return processes.launcher();
     }
-    let confined = processes.confine(claims)?;
+    let confined = processes.confine(claims, network)?;
     Ok(ready.insert(confined).launcher().cloned())
 }
