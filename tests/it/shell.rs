@@ -164,7 +164,7 @@ fn syntax_and_control_characters_are_refused_and_nothing_runs() {
             assert!(said.is_error && said.text.contains("outside quotes is shell syntax"), "{line}: {}", said.text);
         }
     }
-    for character in ['\0', '\n', '\r', '\t', '\x07', '\x1b', '\x7f', '\u{85}'] {
+    for character in ['\0', '\r', '\x07', '\x1b', '\x7f', '\u{85}'] {
         let said = session.call("echo", &format!("'a{character}b'"));
         assert!(said.is_error && said.text.contains("can't be given to the shell"), "{}", said.text);
     }
@@ -569,6 +569,33 @@ fn a_command_that_is_not_there_is_told() {
 }
 
 #[test]
+fn line_breaks_and_tabs_in_quotes_reach_the_command() {
+    for shell in shells() {
+        let mut session = session(&shell, "echo,printf,export,printenv,cat", &[]);
+        let message = "first\n\n\tit\'s second; exit 3\n# `id` $(id)\nexit 4\n";
+        for arguments in
+            ["'%s|' 'a\nb\tc' \"d\n\te\" ''", "\t'%s|'\t'a\nb\tc'\t\"d\n\te\"\t''", "'%s|' a'\n'b'\t'c d\"\n\te\" ''"]
+        {
+            let said = session.call("printf", arguments);
+            assert_eq!((said.code, said.output.as_str()), (Some(0), "a\nb\tc|d\n\te||"), "{shell:?}, {arguments:?}");
+        }
+        let quoted = format!("'{}'", message.replace('\'', r"'\''"));
+        assert_eq!(session.call("echo", &quoted).output, format!("{message}\n"), "{shell:?}");
+        assert_eq!(session.call("export", &format!("MESSAGE={quoted}")).code, Some(0), "{shell:?}");
+        assert_eq!(session.call("printenv", "MESSAGE").output, format!("{message}\n"), "{shell:?}");
+        // Nothing is left for the command or the next line to read.
+        assert_eq!(session.call("cat", "").output, "", "{shell:?}");
+        for (arguments, why) in
+            [("a\necho b", "a line break outside quotes"), ("'a\rb'", "the control character U+000D")]
+        {
+            let said = session.call("echo", arguments);
+            assert!(said.is_error && said.text.contains(why), "{shell:?}: {}", said.text);
+        }
+        assert_eq!(session.call("echo", "a").output, "a\n", "{shell:?}");
+    }
+}
+
+#[test]
 fn a_check_and_the_prompt_decide_as_a_call_would() {
     let dir = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(dir.path()).unwrap();
@@ -588,7 +615,9 @@ fn a_check_and_the_prompt_decide_as_a_call_would() {
         ("export PATH=/x", Err("decides which code runs")),
         ("export 'a[1]=x'", Err("is not one of them")),
         ("set -x", Err("changes how the shell reads its lines")),
-        ("printf 'a\tb'", Err("hold a tab")),
+        ("printf 'a\tb\nc'", Ok(())),
+        ("printf a\nrm", Err("a line break outside quotes is shell syntax")),
+        ("printf 'a\u{7}b'", Err("hold the control character U+0007")),
         ("ls && ls", Err("outside quotes is shell syntax")),
         ("no-such-program", Err("found in the directories of")),
         ("rm x", Err("is not allowed")),

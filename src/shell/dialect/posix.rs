@@ -66,9 +66,11 @@ pub fn opening_line(marker: &Marker) -> Vec<u8> {
 /// Splits the arguments of a call into words, by the rules of a POSIX shell and without any of its expansions.
 ///
 /// # Errors
-/// [`Refused`] for a control character, even within quotes, for syntax outside quotes, or for unclosed quotes.
+/// [`Refused`] for a control character, even within quotes, except for tabs and line breaks, which mean nothing in single quotes;
+/// for syntax outside quotes, which line breaks are there; and for unclosed quotes.
 pub fn words(arguments: &str) -> Result<Vec<String>, Refused> {
-    if let Some(character) = arguments.chars().find(|character| character.is_control()) {
+    let is_refused = |character: &char| character.is_control() && !matches!(character, '\t' | '\n');
+    if let Some(character) = arguments.chars().find(is_refused) {
         return Err(Refused::Character { character, shell: "the shell" });
     }
     if let Some((_, syntax)) = find_syntax(arguments) {
@@ -156,7 +158,7 @@ pub fn runs_alone(words: &[String]) -> bool {
     words.first().is_some_and(|word| is_builtin(word))
 }
 
-/// The one line of a command: its words, quoted, with an empty standard input if it could read one, followed by the
+/// The line of a command, which goes on where a word holds a line break: its words, quoted, with an empty standard input if it could read one, followed by the
 /// marker: on both streams, or only on the standard output if the shell itself runs the command. What the shell has
 /// printed itself is in both streams before the marker.
 ///
