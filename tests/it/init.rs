@@ -332,6 +332,19 @@ fn the_person_who_commits_is_written_into_the_rule() {
     assert_eq!((&set["GIT_AUTHOR_EMAIL"], &set["GIT_COMMITTER_EMAIL"]), (&json!("a@b.example"), &json!("a@b.example")));
     assert!(set["GIT_AUTHOR_NAME"].as_str().unwrap().starts_with("A "), "{set}");
     is_sound(&root, "allowexec.yaml");
+    // What the repository says counts more.
+    fs::write(root.join(".git/config"), "[user]\n\tname = D\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_allowexec"))
+        .args(["init", "--to", "elsewhere"])
+        .current_dir(&root)
+        .env_clear()
+        .env("HOME", &home)
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .output()
+        .unwrap();
+    let policy =
+        fs::read_to_string(root.join("elsewhere/allowexec-policy.yaml")).unwrap_or_else(|_| panic!("{output:?}"));
+    assert!(policy.contains("GIT_AUTHOR_NAME: \"D\", GIT_AUTHOR_EMAIL: \"a@b.example\""), "{policy}");
 }
 
 #[test]

@@ -631,6 +631,28 @@ fn git_commits_in_a_hostile_repository_without_starting_what_it_names() {
     server.wait_exit();
 }
 
+/// The words behind the name of a tool are the tool's: npm reads none of them, since some would start another program.
+#[test]
+fn npx_hands_all_words_behind_the_name_of_a_tool_on_to_it() {
+    if !have(&["npx", "node"]) {
+        return;
+    }
+    let hostile = Hostile::new();
+    hostile.write("project/package.json", "{\"name\": \"x\", \"version\": \"1.0.0\"}");
+    hostile.write(
+        "project/node_modules/.bin/prettier",
+        "#!/usr/bin/env node\nconsole.log(process.argv.slice(2).join('|'))\n",
+    );
+    hostile.make("project", &["chmod", "+x", "node_modules/.bin/prettier"]);
+    let inserted = &profile("node-develop").get("npx").unwrap().level.insert.clone();
+    for words in [&["--check", "."][..], &["--script-shell=/bin/false", "--package=other", "x"], &["--version"]] {
+        let line = ["prettier"].iter().chain(words).copied();
+        let line: Vec<&str> = inserted.iter().map(String::as_str).chain(line).collect();
+        let output = hostile.command("npx", &line).current_dir(hostile.path("project")).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), words.join("|") + "\n", "{output:?}");
+    }
+}
+
 #[test]
 fn coreutils_change_nothing() {
     let hostile = Hostile::new();

@@ -16,8 +16,7 @@ pub(super) fn outside(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Some(own) = git_directory(root) else { return found };
     found.push(own.clone());
-    // A linked worktree shares all but its HEAD and its index.
-    let common = text(&own.join("commondir")).map(|path| own.join(path)).and_then(canonical).unwrap_or(own);
+    let common = common_directory(&own);
     found.push(common.clone());
     let mut objects = vec![common.join("objects")];
     for _ in 0..DEEPEST {
@@ -48,9 +47,18 @@ fn git_directory(root: &Path) -> Option<PathBuf> {
     canonical(root.join(named.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The name and the address of the person, as git's own settings of the user have them.
-pub(super) fn person(home: Option<&Path>, settings: Option<&Path>) -> (Option<String>, Option<String>) {
-    let files = [home.map(|home| home.join(".gitconfig")), settings.map(|settings| settings.join("git/config"))];
+/// The directory of a repository that its linked worktrees share: all but their HEAD and their index.
+fn common_directory(own: &Path) -> PathBuf {
+    text(&own.join("commondir")).map(|path| own.join(path)).and_then(canonical).unwrap_or_else(|| own.to_owned())
+}
+
+/// The name and the address of the person who commits: those in the settings of the repository, then those in the user's.
+pub(super) fn person(root: &Path, home: Option<&Path>, settings: Option<&Path>) -> (Option<String>, Option<String>) {
+    let files = [
+        git_directory(root).map(|git| common_directory(&git).join("config")),
+        home.map(|home| home.join(".gitconfig")),
+        settings.map(|settings| settings.join("git/config")),
+    ];
     let (mut name, mut email) = (None, None);
     for file in files.into_iter().flatten() {
         let mut is_user = false;

@@ -32,7 +32,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings) -> String {
     }
     let mut commands = String::new();
     if project.has_git {
-        commands.push_str(&git(surroundings));
+        commands.push_str(&git(project, surroundings));
     }
     if project.is(Kind::Python) {
         commands.push_str(&python(project));
@@ -101,10 +101,10 @@ fn toolchain(surroundings: &Surroundings) -> Option<String> {
 }
 
 /// The person's name and address, since git does not read the person's own settings here.
-fn git(surroundings: &Surroundings) -> String {
+fn git(project: &Project, surroundings: &Surroundings) -> String {
     let home = home_of(surroundings, "HOME", "");
     let settings = home_of(surroundings, "XDG_CONFIG_HOME", ".config");
-    let (name, email) = crate::cli::workbench::git::person(home.as_deref(), settings.as_deref());
+    let (name, email) = crate::cli::workbench::git::person(&project.root, home.as_deref(), settings.as_deref());
     let (Some(name), Some(email)) = (name, email) else { return String::new() };
     let (name, email) = (super::configuration::yaml(&name), super::configuration::yaml(&email));
     format!(
