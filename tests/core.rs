@@ -139,6 +139,49 @@ fn a_sandbox_keeps_a_command_out_of_what_is_not_granted() {
     assert!(!stdout.contains("kept out") && stdout.contains("Permission denied"), "{stdout}{stderr}");
 }
 
+/// Makes sure that no server starts with any of these settings, and that it says what is missing, by this name.
+#[cfg(not(feature = "workbench"))]
+fn settings_are_missing(feature: &str, settings: &[(&str, &[&str])]) {
+    for (name, setting) in settings {
+        let (status, _, stderr) = said(program(&["serve", "--allow", "ls"]).args(*setting));
+        let expected = format!("this build has no `{name}`; it was built without `{feature}`");
+        assert_eq!((status, stderr.contains(&expected)), (Some(2), true), "{setting:?}: {stderr}");
+    }
+}
+
+#[cfg(not(feature = "limits"))]
+#[test]
+fn limits_that_were_left_out_say_so_by_name() {
+    settings_are_missing(
+        "limits",
+        &[
+            ("--max-memory", &["--max-memory", "1GiB"]),
+            ("--max-cpu", &["--max-cpu", "5s"]),
+            ("--max-processes", &["--max-processes", "5"]),
+            ("--max-file-size", &["--max-file-size", "1KiB"]),
+            ("--max-open-files", &["--max-open-files", "20"]),
+            ("--network loopback", &["--network", "loopback", "--sandbox", "strict"]),
+        ],
+    );
+    assert!(!said(&mut program(&["--help"])).1.contains("--max-memory"));
+    let missing = "it was built without `limits`";
+    let (status, _, stderr) = said(program(&["serve", "--allow", "ls"]).env("ALLOWEXEC_MAX_CPU", "5s"));
+    assert_eq!((status, stderr.contains(missing)), (Some(2), true), "{stderr}");
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let config = file("config.yaml", "allow: [ls]\nmax_open_files: 20\n");
+    let (status, _, stderr) = said(&mut program(&["serve", "--config", &config]));
+    assert_eq!((status, stderr.contains(missing)), (Some(2), true), "{stderr}");
+    let policy = file("policy.yaml", "commands:\n  ls:\n    limits: {cpu: 5s}\n");
+    let call = ["call", "execute_command", r#"{"command":"ls"}"#, "--policy", &policy];
+    let (status, stdout, _) = said(&mut program(&call));
+    assert_eq!((status, stdout.contains(missing)), (Some(1), true), "{stdout}");
+}
+
 #[cfg(not(feature = "evidence"))]
 #[test]
 fn evidence_that_was_left_out_says_so_by_name() {
@@ -148,12 +191,7 @@ fn evidence_that_was_left_out_says_so_by_name() {
         assert_eq!(status, Some(2));
         assert!(stderr.contains(&format!("this build has no `{subcommand}`; {without}")), "{stderr}");
     }
-    let (status, _, stderr) = said(&mut program(&["serve", "--allow", "ls", "--audit", "x"]));
-    assert_eq!(
-        (status, stderr.contains(&format!("this build has no `--audit`; {without}"))),
-        (Some(2), true),
-        "{stderr}"
-    );
+    settings_are_missing("evidence", &[("--audit", &["--audit", "x"])]);
     assert!(!std::path::Path::new("x").exists());
 }
 
@@ -168,11 +206,6 @@ fn a_workbench_that_was_left_out_says_so_by_name() {
         assert_eq!(status, Some(2));
         assert!(stderr.contains(&format!("this build has no `{subcommand}`; {without}")), "{stderr}");
     }
-    let (status, _, stderr) = said(&mut program(&["serve", "--allow", "ls", "--record", "x"]));
-    assert_eq!(
-        (status, stderr.contains(&format!("this build has no `--record`; {without}"))),
-        (Some(2), true),
-        "{stderr}"
-    );
+    settings_are_missing("workbench", &[("--record", &["--record", "x"])]);
     assert!(!said(&mut program(&["-h"])).1.contains("replay"));
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Feature};
 use crate::files::PlaceError;
 use crate::integrity::LockError;
 use crate::server::NotStarted;
@@ -31,14 +31,6 @@ pub(super) enum CliError {
         found: String,
         /// The argument that is expected, or was probably meant.
         help: String,
-    },
-    /// A subcommand or flag of a feature that this build was made without.
-    #[error("this build has no `{what}`; it was built without `{feature}`")]
-    NotBuilt {
-        /// The subcommand or the flag.
-        what: String,
-        /// The feature.
-        feature: &'static str,
     },
     /// No subcommand, action, client, shell or short flag has this name.
     #[error("unknown {kind} `{found}`{help}")]
@@ -249,6 +241,11 @@ pub(super) enum CliError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+/// The error for a subcommand that the build was made without.
+pub(super) fn not_built(subcommand: &str, feature: Feature) -> CliError {
+    ConfigError::NotBuilt { what: subcommand.to_owned(), feature: feature.name() }.into()
 }
 
 impl CliError {

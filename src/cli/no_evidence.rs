@@ -1,10 +1,10 @@
 //! Stands where the subcommands about evidence would, in a build without them: they say that they are missing.
 
 use super::Outcome;
-use super::error::CliError;
+use super::error::{CliError, not_built};
 use super::name::Name;
 use super::own_flags::{Given, OwnFlag};
-use crate::config::Flags;
+use crate::config::{Feature, Flags};
 
 /// There is none.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Subcommand {}
 
 impl Subcommand {
     pub(super) fn read(name: Name, _: &mut impl Iterator<Item = String>, _: &Given) -> Result<Self, CliError> {
-        Err(CliError::NotBuilt { what: name.text().to_owned(), feature: "evidence" })
+        Err(not_built(name.text(), Feature::Evidence))
     }
 }
 

@@ -3,22 +3,18 @@
 use std::io::{BufRead, Write};
 
 use super::Outcome;
-use super::error::CliError;
+use super::error::{CliError, not_built};
 use super::name::Name;
 use super::own_flags::{Given, OwnFlag};
-use crate::config::{Config, Flags};
+use crate::config::{Config, Feature, Flags};
 
 /// There is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subcommand {}
 
-fn missing(what: impl Into<String>) -> CliError {
-    CliError::NotBuilt { what: what.into(), feature: "workbench" }
-}
-
 impl Subcommand {
     pub(super) fn read(name: Name, _: &mut impl Iterator<Item = String>, _: &Given) -> Result<Self, CliError> {
-        Err(missing(name.text()))
+        Err(not_built(name.text(), Feature::Workbench))
     }
 }
 
@@ -46,8 +42,8 @@ impl Recorder {
     }
 }
 
-pub(super) fn start_recording(config: &Config, _: &Flags) -> Result<Option<Recorder>, CliError> {
-    if config.record.value.is_some() { Err(missing("--record")) } else { Ok(None) }
+pub(super) fn start_recording(_: &Config, _: &Flags) -> Result<Option<Recorder>, CliError> {
+    Ok(None)
 }
 
 pub(super) fn finish_recording(recorder: &Recorder, _: &Config) -> Result<(), CliError> {

@@ -178,7 +178,7 @@ impl ConfigBuilder {
         }
         let mut config = Config::defaults(self.surroundings);
         for given in &self.given {
-            (given.spec.set)(&mut config, given)?;
+            given.apply(&mut config)?;
         }
         config.check()?;
         config.read_rules(FileFrom::Anywhere)?;

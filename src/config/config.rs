@@ -239,7 +239,7 @@ impl Config {
     pub fn from_text(text: &str, file: &Path, surroundings: Surroundings) -> Result<Self, ConfigError> {
         let mut config = Self::defaults(surroundings);
         for given in &file::parse(text, file)? {
-            (given.spec.set)(&mut config, given)?;
+            given.apply(&mut config)?;
         }
         config.bound_timeout()?;
         config.read_rules(FileFrom::Anywhere)?;
@@ -269,11 +269,11 @@ impl Config {
         let variables = surroundings.given()?;
         let mut config = Self::defaults(surroundings);
         for given in variables.iter().chain(flags.given()).filter(|given| given.spec.flag == CONFIG) {
-            (given.spec.set)(&mut config, given)?;
+            given.apply(&mut config)?;
         }
         let file = file::given(&config.file, &config.surroundings.directory, from)?;
         for given in file.iter().chain(&variables).chain(flags.given()) {
-            (given.spec.set)(&mut config, given)?;
+            given.apply(&mut config)?;
         }
         config.check()?;
         file::check_lock(&config.lock, from)?;

@@ -1,6 +1,7 @@
 //! The settings in words: their part of `--help`, and what `doctor` says about each.
 
 use super::config::Config;
+use super::feature::Feature;
 use super::setting::Source;
 use super::spec::{Group, Spec};
 use super::table::SETTINGS;
@@ -30,13 +31,15 @@ pub fn rows(config: &Config) -> Vec<Row> {
     SETTINGS.iter().map(row).collect()
 }
 
-/// The settings' part of `--help`: in groups, each with its variable and its default, in lines of less than 100 columns.
+/// The settings' part of `--help`, without those that this build has not: in groups, each with its variable and its default, in lines of less than 100 columns.
 pub fn help() -> String {
+    let is_built = |spec: &&Spec| Feature::of_setting(spec.flag).is_none_or(Feature::is_built);
     let group = |group: Group| {
-        let specs = SETTINGS.iter().filter(|spec| spec.group == group);
-        format!("{}:\n{}", group.heading(), specs.map(explained).collect::<String>())
+        let specs = SETTINGS.iter().filter(is_built).filter(|spec| spec.group == group);
+        let explained = specs.map(explained).collect::<String>();
+        (!explained.is_empty()).then(|| format!("{}:\n{explained}", group.heading()))
     };
-    Group::ALL.map(group).join("\n")
+    Group::ALL.into_iter().filter_map(group).collect::<Vec<_>>().join("\n")
 }
 
 fn explained(spec: &Spec) -> String {

@@ -29,6 +29,14 @@ pub enum ConfigError {
         /// The flag that was probably meant, without its dashes.
         nearest: Option<String>,
     },
+    /// What a feature brings that this build was made without.
+    #[error("this build has no `{what}`; it was built without `{feature}`")]
+    NotBuilt {
+        /// The flag, with its value if only that is missing.
+        what: String,
+        /// The feature.
+        feature: &'static str,
+    },
     /// A variable that begins with `ALLOWEXEC_` and is no setting.
     #[error(
         "unknown variable `{given}`{}",

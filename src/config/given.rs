@@ -1,7 +1,9 @@
 //! The text of one setting from one source, and how it becomes a value.
 
+use super::config::Config;
 use super::entry::entries;
 use super::error::ConfigError;
+use super::feature::Feature;
 use super::setting::{Setting, SettingPlace};
 use super::spec::{Spec, Takes};
 use super::wrong::Wrong;
@@ -30,6 +32,15 @@ impl Given {
             Takes::Switch | Takes::Text | Takes::Number => vec![text],
         };
         Self { spec, place, texts }
+    }
+
+    /// Replaces the setting in the configuration.
+    ///
+    /// # Errors
+    /// A setting or a value that the build was made without, or a value that is wrong.
+    pub fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
+        Feature::check(self)?;
+        (self.spec.set)(config, self)
     }
 
     /// Sets a setting to the last of the values; the ones before it are checked too.

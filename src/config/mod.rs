@@ -16,6 +16,7 @@
 //! - `replayable`: the settings as a replay of the session needs them
 //! - `absolute`: the flags, rewritten to mean the same from any directory
 //! - `given`: the text of one setting from one source, and how it becomes a `Setting`
+//! - `feature`: the rooms that a build may leave out, and their settings
 //! - `setting`: `Setting`, `Source` and `SettingPlace`
 //! - `amount`, `entry`, `env_entry`, `log_level`, `words`: what a value may be, and how it is written out
 //! - `schema`: the JSON schema of the file
@@ -31,6 +32,7 @@ mod describe;
 mod entry;
 mod env_entry;
 mod error;
+mod feature;
 mod file;
 mod flags;
 mod given;
@@ -45,6 +47,7 @@ mod words;
 mod wrong;
 
 #[cfg(test)]
+#[cfg(feature = "workbench")]
 mod tests;
 
 pub use builder::ConfigBuilder;
@@ -64,5 +67,6 @@ pub use wrong::Wrong;
 
 pub(crate) use absolute::{absolute_arguments, given_arguments};
 pub(crate) use error::meant;
+pub(crate) use feature::Feature;
 pub(crate) use flags::repeated;
 pub(crate) use schema::schema;

@@ -18,9 +18,9 @@ mod capture;
 mod environment;
 mod feed;
 mod heartbeat;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "limits"))]
 mod launcher;
-#[cfg(not(unix))]
+#[cfg(not(all(unix, feature = "limits")))]
 #[path = "no_launcher.rs"]
 mod launcher;
 #[cfg(unix)]

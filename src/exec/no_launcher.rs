@@ -1,12 +1,15 @@
-//! Resource limits on platforms that do not support them: asking for one is an error.
+//! Stands where the launcher would, on platforms without it and in a build without it: asking for a limit or for a network of a
+//! call's own is an error.
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
 
-use super::resources::{LimitsError, ResourceLimits};
+use super::End;
+use super::resources::{Limit, LimitsError, ResourceLimits};
 use crate::integrity::Checked;
 use crate::sandbox::{Sandbox, SandboxError};
 
@@ -22,12 +25,16 @@ impl Launcher {
     /// Returns `None` if nothing is limited.
     ///
     /// # Errors
-    /// [`LimitsError::Platform`] if something is.
+    /// [`LimitsError::Platform`] or [`LimitsError::NotBuilt`] if something is.
     pub fn new(limits: ResourceLimits) -> Result<Option<Self>, LimitsError> {
-        if limits.is_none() { Ok(None) } else { Err(LimitsError::Platform { platform: std::env::consts::OS }) }
+        match limits.is_none() {
+            true => Ok(None),
+            false if cfg!(unix) => Err(LimitsError::NotBuilt),
+            false => Err(LimitsError::Platform { platform: std::env::consts::OS }),
+        }
     }
 
-    /// Returns the same launcher, since nothing is confined here.
+    /// Returns the same launcher: no sandbox has a network of its own here.
     ///
     /// # Errors
     /// None.
@@ -45,22 +52,22 @@ impl Launcher {
     /// [`SandboxError::NoOwnNetwork`].
     pub(crate) fn try_own_network() -> Result<(), SandboxError> {
         let source = io::Error::from(io::ErrorKind::Unsupported);
-        Err(SandboxError::NoOwnNetwork { what: "a namespace", source, mend: "run the server on Linux".to_owned() })
+        let mend =
+            if cfg!(target_os = "linux") { "use a build with the feature `limits`" } else { "run the server on Linux" };
+        Err(SandboxError::NoOwnNetwork { what: "a namespace", source, mend: mend.to_owned() })
     }
 
     /// How each of the limits is enforced, by its flag.
     pub fn describe(&self) -> Vec<(&'static str, &'static str)> {
         match self.0 {}
     }
-}
 
-impl Launcher {
     /// Whether the end of a tree is certain.
     pub fn ends_trees(&self) -> bool {
         match self.0 {}
     }
 
-    pub(crate) fn begin(&self, _stdin: &mut Option<Infallible>, _program: Option<&Checked>) -> io::Result<Launch> {
+    pub(crate) fn begin<T>(&self, _stdin: &mut Option<T>, _program: Option<&Checked>) -> io::Result<Launch> {
         match self.0 {}
     }
 }
@@ -85,6 +92,23 @@ impl Launch {
     ) -> Vec<OsString> {
         Vec::new()
     }
+
+    pub(crate) fn end_tree(&mut self) {
+        match self.0 {}
+    }
+
+    pub(crate) fn failure(&self, _end: End) -> Option<Failure> {
+        match self.0 {}
+    }
+
+    pub(crate) fn hit(&mut self, _end: ExitStatus, _times: Option<[Duration; 2]>) -> Option<Limit> {
+        match self.0 {}
+    }
+}
+
+/// Nobody needs it here.
+pub(crate) fn processor_times(_pid: u32) -> Option<[Duration; 2]> {
+    None
 }
 
 /// Acts as the launcher if the arguments say so: never here.

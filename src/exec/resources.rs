@@ -110,6 +110,9 @@ pub enum LimitsError {
         /// Its name.
         platform: &'static str,
     },
+    /// The build has none.
+    #[error("this build has no limits by the kernel; it was built without `limits`")]
+    NotBuilt,
     /// The kernel of the platform does not enforce this one.
     #[error("`--{flag}` can't be enforced on {platform}: {why}; leave it out here")]
     NotEnforced {

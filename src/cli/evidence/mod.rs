@@ -7,10 +7,10 @@ pub(super) mod audit;
 mod lock;
 
 use super::Outcome;
-use super::error::CliError;
+use super::error::{CliError, not_built};
 use super::name::Name;
 use super::own_flags::{Given, OwnFlag, Value, flag};
-use crate::config::{Config, Flags, Surroundings};
+use crate::config::{Config, Feature, Flags, Surroundings};
 
 /// A subcommand about evidence with its own words and flags.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Subcommand {
                 Self::Lock { options }
             }
             Name::Audit => Self::Audit { action: audit::Action::parse(words, given)?, json },
-            name => return Err(CliError::NotBuilt { what: name.text().to_owned(), feature: "evidence" }),
+            name => return Err(not_built(name.text(), Feature::Evidence)),
         })
     }
 }

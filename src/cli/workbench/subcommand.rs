@@ -7,10 +7,11 @@ use super::faults::Faults;
 use super::policy::Action;
 use super::schema::Schema;
 use super::{mock, record, replay, report, review, setup};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, not_built};
 use crate::cli::name::Name;
 use crate::cli::own_flags::Given;
 use crate::cli::words::{named, some, word, wrong};
+use crate::config::Feature;
 use crate::text::read_duration;
 
 /// A subcommand of the workbench with its own words and flags.
@@ -135,7 +136,7 @@ impl Subcommand {
             | Name::Tools
             | Name::Lock
             | Name::Audit => {
-                return Err(CliError::NotBuilt { what: name.text().to_owned(), feature: "workbench" });
+                return Err(not_built(name.text(), Feature::Workbench));
             }
         })
     }

@@ -1,0 +1,78 @@
+//! The rooms that a build may leave out, as Cargo.toml names them, and the settings that each brings.
+
+use super::error::ConfigError;
+use super::given::Given;
+
+/// A room that a build may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    Evidence,
+    Limits,
+    Workbench,
+}
+
+impl Feature {
+    pub(crate) const fn is_built(self) -> bool {
+        match self {
+            Self::Evidence => cfg!(feature = "evidence"),
+            Self::Limits => cfg!(feature = "limits"),
+            Self::Workbench => cfg!(feature = "workbench"),
+        }
+    }
+
+    /// Its name in Cargo.toml.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Limits => "limits",
+            Self::Workbench => "workbench",
+        }
+    }
+
+    /// The room that brings the setting with this flag; `None` if every build has it.
+    pub(crate) fn of_setting(flag: &str) -> Option<Self> {
+        match flag {
+            "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" => Some(Self::Evidence),
+            "max-memory" | "max-cpu" | "max-processes" | "max-file-size" | "max-open-files" => Some(Self::Limits),
+            "record" | "record-force" | "record-required" => Some(Self::Workbench),
+            _ => None,
+        }
+    }
+
+    /// The room that brings this value of a setting that every build has.
+    fn of_value(flag: &str, text: &str) -> Option<Self> {
+        match (flag, text) {
+            ("network", "loopback") => Some(Self::Limits),
+            _ => None,
+        }
+    }
+
+    /// Makes sure that the build has the room that a setting, or its value, belongs to.
+    ///
+    /// # Errors
+    /// [`ConfigError::NotBuilt`].
+    pub(super) fn check(given: &Given) -> Result<(), ConfigError> {
+        let flag = given.spec.flag;
+        let missing = |feature: Option<Self>| feature.filter(|feature| !feature.is_built()).map(Self::name);
+        if let Some(feature) = missing(Self::of_setting(flag)) {
+            return Err(ConfigError::NotBuilt { what: format!("--{flag}"), feature });
+        }
+        let words = given.texts.iter().map(|text| text.trim().to_ascii_lowercase());
+        match words.filter_map(|word| Some((missing(Self::of_value(flag, &word))?, word))).next() {
+            Some((feature, word)) => Err(ConfigError::NotBuilt { what: format!("--{flag} {word}"), feature }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SETTINGS;
+
+    #[test]
+    fn each_setting_of_a_room_exists() {
+        let of = |feature| SETTINGS.iter().filter(move |spec| Feature::of_setting(spec.flag) == Some(feature)).count();
+        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Workbench].map(of), [4, 5, 3]);
+    }
+}
