@@ -143,19 +143,4 @@ impl Policy {
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
-
-    /// Decides on a command for the persistent shell, which has checked the words itself before. `finder` says whether the
-    /// shell or the policy finds the program.
-    pub(crate) fn allow_in_shell(
-        &self,
-        entry: &str,
-        arguments: Vec<String>,
-        finder: Finder,
-    ) -> Result<ShellCommand, Refusal> {
-        let command = shell_command::allow_in_shell(&self.allow, &self.programs, entry, arguments, finder)?;
-        match self.guard.as_ref().zip(command.program()).map(|(guard, program)| guard.glance(program)) {
-            Some(Err(source)) => Err(Refusal::Untrusted { word: entry.to_owned(), source }),
-            Some(Ok(())) | None => Ok(command),
-        }
-    }
 }

@@ -9,7 +9,7 @@ use super::proposal::{Proposal, ShellChange};
 use super::rules::{
     Claim, CommandRule, EnvRule, Expected, HeldClaim, Judgement, OnDisk, PathError, PathJudge, matcher,
 };
-use super::{AllowList, Directories, Programs, Refusal, WorkingDirectory};
+use super::{AllowList, Directories, Policy, Programs, Refusal, WorkingDirectory};
 use crate::files::FileState;
 
 /// A command that the persistent shell may run, once, if [`check_in`](Self::check_in) passes when its turn comes.
@@ -42,6 +42,23 @@ pub(crate) enum Finder {
     Shell,
     /// The policy.
     Policy,
+}
+
+impl Policy {
+    /// Decides on a command for the persistent shell, which has checked the words itself before. `finder` says whether the
+    /// shell or the policy finds the program.
+    pub(crate) fn allow_in_shell(
+        &self,
+        entry: &str,
+        arguments: Vec<String>,
+        finder: Finder,
+    ) -> Result<ShellCommand, Refusal> {
+        let command = allow_in_shell(&self.allow, &self.programs, entry, arguments, finder)?;
+        match self.guard.as_ref().zip(command.program()).map(|(guard, program)| guard.glance(program)) {
+            Some(Err(source)) => Err(Refusal::Untrusted { word: entry.to_owned(), source }),
+            Some(Ok(())) | None => Ok(command),
+        }
+    }
 }
 
 impl ShellCommand {

@@ -14,6 +14,7 @@ use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session};
+use super::shell::ShellDirectories;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
@@ -22,7 +23,6 @@ use crate::mcp::{
     complete_result, discover_result, initialize_result, listen_result, prompt_result, seal, wanted_tasks,
 };
 use crate::prompts::{self, PROMPTS};
-use crate::shell::ShellDirectories;
 
 impl Server<'_> {
     /// Handles a request from the client.

@@ -5,10 +5,10 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::approval::Answer;
+use super::shell::ShellState;
 use crate::audit::{Decided, Stream};
-use crate::exec::{End, Host, Limit, Looked, StartedCommand};
+use crate::exec::{End, Limit, Looked, StartedCommand};
 use crate::jsonrpc::Line;
-use crate::shell::ShellDirectory;
 
 /// Something that the loop handles.
 #[derive(Debug)]
@@ -127,19 +127,6 @@ pub(crate) enum HowEnded {
     Ran { end: End, elapsed: Duration, hint: Option<String> },
     /// The command could not be run, or was lost.
     Failed(String),
-}
-
-/// The persistent shell after a call.
-#[derive(Debug)]
-pub(crate) struct ShellState {
-    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
-    pub host: Option<Host>,
-    /// Which shell it is, counted from the first.
-    pub shell: u64,
-    /// Why the shell was restarted, if it was.
-    pub restarted: Option<String>,
-    /// The current directory of the shell, if it is known.
-    pub directory: Option<ShellDirectory>,
 }
 
 /// The outcome of a look at an output.

@@ -1,10 +1,9 @@
 //! Finds out what the available tools would decide about a command, without running anything.
 
+use super::shell::{self, ShellDirectories};
 use crate::lines::Line;
 use crate::policy::line::{LineDecision, ReadLine, RequestedLine};
-use crate::policy::{Approved, CommandLine, Explanation, Lines, Policy, Refusal, Requested, Verdict, WorkingDirectory};
-use crate::shell::dialect::current as dialect;
-use crate::shell::{ShellArguments, ShellDecision, ShellDirectories, decide};
+use crate::policy::{Approved, CommandLine, Explanation, Lines, Policy, Refusal, Requested, Verdict};
 use crate::tools::WhichTools;
 
 /// A command whose decision is wanted.
@@ -59,26 +58,5 @@ pub(super) fn examine(
         let decision = policy.evaluate(policy.directories(), requested);
         return Verdict { explanation: decision.explanation, refusal: decision.outcome.err() };
     }
-    let (entry, arguments) = match asked {
-        Asked::Line(line) => {
-            let line = line.trim_start();
-            let (entry, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            (entry.to_owned(), arguments.to_owned())
-        }
-        Asked::Words(first, arguments) => (first, dialect::join(&arguments)),
-    };
-    let ShellDecision { mut explanation, outcome, change } = decide(policy, &entry, ShellArguments::read(&arguments));
-    let directories = policy.directories();
-    let refusal = match (outcome, directories.resolve(cwd)) {
-        (Err(refusal), _) => Some(refusal),
-        (Ok(_), Err(error)) => Some(error.into()),
-        (Ok(command), Ok(directory)) => {
-            let current = Some(shell.current.filter(|_| cwd.is_none()).unwrap_or(directory.path()));
-            explanation.directory = current.map(Into::into);
-            let target = change.map(|change| ShellDirectories { current, ..shell }.target(&change, directories));
-            let here = current.and_then(|current| WorkingDirectory::open(current).ok()).unwrap_or(directory);
-            target.and_then(Result::err).or_else(|| command.check_in(directories, &here, &[]).err())
-        }
-    };
-    Verdict { explanation, refusal }
+    shell::examine(policy, asked, cwd, shell)
 }

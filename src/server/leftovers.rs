@@ -53,7 +53,7 @@ impl Leftovers {
     /// Returns the call if it has left nothing behind; otherwise holds it until [`release`](Self::release).
     pub(super) fn after(&mut self, ended: CallEnded) -> Option<CallEnded> {
         let Some(orphans) = &mut self.orphans else { return Some(ended) };
-        let is_gone = match ended.shell.as_ref().map(|shell| &shell.host) {
+        let is_gone = match ended.shell.as_ref().map(|shell| shell.host()) {
             None => orphans.after(ended.key, None),
             Some(Some(host)) => orphans.after(ended.key, Some(host)),
             Some(None) => {

@@ -62,7 +62,7 @@ mod roots;
 mod run;
 mod sent_words;
 mod session;
-mod shell_runner;
+mod shell;
 mod task_requests;
 mod tasks;
 mod tool_call;

@@ -13,6 +13,7 @@ use super::confinement::Confinement;
 use super::examine::{Asked, examine, examine_line};
 use super::not_started::NotStarted;
 use super::observer::{Observer, Unobserved};
+use super::shell::{self, ShellSettings};
 use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
     Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, Processes, since_1970,
@@ -23,9 +24,6 @@ use crate::policy::line::LineDecision;
 use crate::policy::rules::{RuleHead, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
 use crate::prompts;
-use crate::sandbox::Sandbox;
-use crate::shell::dialect::current as dialect;
-use crate::shell::{ShellDirectories, ShellSettings};
 use crate::text::Secrets;
 use crate::tools::{BackgroundSettings, ConfinedBy, NetworkGrant, ReportSettings, ToolSettings, Toolbox};
 
@@ -141,25 +139,11 @@ impl Parts {
             environment.set("TMPDIR", temporary.into());
         }
         let guard = configured::guard(config, &paths);
-        let shell = config.tools.value.has_shell().then(|| {
-            let program = configured::shell_program(&config.shell.value, &programs);
-            let limits = launcher.as_ref().map_err(ToString::to_string);
-            let (program, launcher) = match limits {
-                Ok(launcher) => (program, launcher.clone()),
-                Err(error) => (Err(error), None),
-            };
-            // The shell executes itself and what is allowed; commands without a shell need not execute it.
-            let for_shell = |sandbox: &Sandbox| sandbox.for_shell(program.as_deref().ok());
-            let sandbox = sandbox.as_deref().map(for_shell).map(Arc::new);
-            if let Some(sandbox) = &sandbox {
-                confinement.warn_of_shell(sandbox);
-            }
-            // The shell has one environment for all commands.
-            let describes = allow.rules().heads().any(|rule| rule.describes_arguments);
-            let environment = environment.clone();
-            let environment = if describes { environment.without_those_of_reading() } else { environment };
-            ShellSettings { program, environment, sandbox, launcher, guard: guard.clone() }
-        });
+        let (confined, guarded) = (sandbox.as_deref(), guard.as_ref());
+        let shell = shell::settings(config, &allow, &programs, &environment, confined, &launcher, guarded);
+        if let Some(sandbox) = shell.as_ref().and_then(ShellSettings::sandbox) {
+            confinement.warn_of_shell(sandbox);
+        }
         let processes =
             Processes::new(environment).with_limits(launcher.clone()).with_rules(rules).with_guard(guard.clone());
         let ask = configured::ask_settings(config, &programs, &search_path);
@@ -278,8 +262,7 @@ impl Parts {
     }
 
     fn examined(&self, asked: Asked, directory: Option<&str>, has_input: bool) -> Verdict {
-        let home = self.shell.as_ref().and_then(ShellSettings::home);
-        let shell = ShellDirectories { home, ..Default::default() };
+        let shell = self.shell.as_ref().map(ShellSettings::at_start).unwrap_or_default();
         let mut verdict = examine(&self.policy, self.toolbox.which(), asked, directory, has_input, shell);
         // A call checks its program again when it starts, so this does too.
         let checked = verdict.explanation.program.as_deref().filter(|_| verdict.refusal.is_none());
@@ -327,7 +310,7 @@ impl Parts {
     pub(crate) fn programs(&self) -> Vec<(String, PathBuf)> {
         let names = self.policy.allow_list().names().iter();
         let named = names.filter_map(|name| Some((name.clone(), self.program_of(name)?.path().to_owned())));
-        let shell = self.shell.iter().filter_map(|shell| shell.program.clone().ok());
+        let shell = self.shell.iter().filter_map(|shell| shell.program().ok().map(Path::to_owned));
         named.chain(shell.map(|program| ("the persistent shell".to_owned(), program))).collect()
     }
 
@@ -359,6 +342,6 @@ impl Parts {
 
     /// Whether the name is a builtin of the persistent shell, if there is one, so that it needs no program.
     pub fn is_built_in(&self, name: &str) -> bool {
-        self.shell.is_some() && dialect::is_builtin(name)
+        self.shell.as_ref().is_some_and(|shell| shell.has_builtin(name))
     }
 }

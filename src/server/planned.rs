@@ -2,13 +2,14 @@
 
 #[cfg(unix)]
 mod line;
+mod shell;
 
 use std::sync::Arc;
 
 use super::approval::{CallToApprove, Terms};
 use super::audit_records::decided_record;
 use super::auditor::Auditor;
-use super::budget::{cost_of_claims, cost_of_directories, cost_of_words};
+use super::budget::{cost_of_claims, cost_of_words};
 use super::job::Job;
 use super::log::Fields;
 use super::not_run::NotRun;
@@ -16,7 +17,7 @@ use super::observer::Decided;
 use super::parts::Parts;
 use super::questions::Questions;
 use super::requests::Work;
-use super::shell_runner::{CallContext, ShellRunner, ShellTurn, TurnOf};
+use super::shell::ShellRunner;
 use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;
@@ -24,12 +25,8 @@ use crate::jsonrpc::RequestId;
 #[cfg(not(unix))]
 use crate::policy::CommandLineError;
 use crate::policy::line::{Proposed, ReadLine};
-use crate::policy::{
-    Approved, Decision, Directories, Explanation, Proposal, Refusal, Requested, ShellCommand, bounded,
-};
-use crate::shell::dialect::Change;
-use crate::shell::{ShellDecision, decide};
-use crate::tools::{Call, ShellCall, ShellCommandFacts, ShellRequest, Written};
+use crate::policy::{Approved, Decision, Directories, Explanation, Proposal, Refusal, Requested};
+use crate::tools::{Call, ShellCall, Written};
 
 /// A call that may run.
 pub(super) struct Planned {
@@ -197,100 +194,6 @@ impl Deciding<'_> {
                 is_audited: self.audit.is_on(),
             })),
         })
-    }
-
-    /// Decides on a call of the persistent shell, as far as that is possible before its turn.
-    fn shell(&mut self, call: ShellCall, directories: Option<Arc<Directories>>) -> Result<Planned, Stopped> {
-        let (parts, tool_call) = (self.parts, self.tool_call);
-        let ShellCall { what, timeout } = call;
-        let mut cost = directories.as_ref().map_or(0, |directories| cost_of_directories(directories.client_roots()));
-        let mut of_rule = None;
-        let mut shown = Vec::new();
-        let (request, facts) = match what {
-            ShellRequest::Restart => {
-                let tool = (self.key, self.id, tool_call.tool);
-                self.audit.decided(|| decided_record(tool, &Explanation::default(), None, None))?;
-                (TurnOf::Restart, ShellCommandFacts::default())
-            }
-            ShellRequest::Command { entry, arguments } => {
-                let literal_pattern = arguments.literal_pattern;
-                let ShellDecision { explanation, outcome, change } = decide(&parts.policy, &entry, arguments);
-                let here = directories.as_deref().unwrap_or(parts.policy.directories());
-                let tool = tool_call.tool.to_owned();
-                let terms = Terms { tool, input: None, timeout, is_background: false, is_in_shell: true };
-                let outcome = outcome.and_then(|command| self.in_shell(command, here, &terms));
-                self.tell(&explanation, outcome.as_ref().err(), |call| {
-                    let argv = match &outcome {
-                        Ok(command) => Some((command.words(), command.secrets())),
-                        Err(Refusal::NeedsApproval(proposal)) => Some((proposal.words(), proposal.secrets())),
-                        Err(_) => None,
-                    };
-                    let argv = argv.as_ref().map(|(words, secrets)| (*words, secrets.as_slice()));
-                    let timeout_ms = timeout.map(milliseconds);
-                    let refusal = outcome.as_ref().err();
-                    audit::Decided { timeout_ms, ..decided_record(call, &explanation, argv, refusal) }
-                })?;
-                let command = outcome.map_err(|refusal| self.stopped(refusal, terms))?;
-                cost += cost_of_words(command.words());
-                shown = explanation.words;
-                of_rule = command.rule().and_then(|rule| rule.timeout);
-                let success = command.rule().map(|rule| rule.success_exit_codes.clone()).unwrap_or_default();
-                let request = match change {
-                    // The command only shows something, so the shell runs it.
-                    Some(Change::Show) | None => TurnOf::Run(command),
-                    Some(change) => TurnOf::Change(change, command),
-                };
-                (request, ShellCommandFacts { word: entry, literal_pattern, success })
-            }
-        };
-        let description = tool_call
-            .describe(|| Fields::default().ours("tool", format_args!("{} shell", tool_call.tool)).and(&self.described));
-        Ok(Planned {
-            allowed: (facts.word.clone(), "the allow-list".to_owned()),
-            description,
-            cost,
-            work: Work::Shell(Box::new(ShellTurn {
-                request,
-                context: CallContext {
-                    key: self.key,
-                    facts,
-                    revision: tool_call.context.revision,
-                    is_audited: self.audit.is_on(),
-                    is_kept: false,
-                    restarted: None,
-                },
-                limits: Limits { timeout: bounded(timeout, of_rule, parts.limits.timeout), ..parts.limits },
-                directories,
-                wants_progress: tool_call.context.progress_token.is_some(),
-                shown,
-                spool: None,
-            })),
-        })
-    }
-
-    /// The command with a person's approval, where its rule asks for one. What else stands against it where the shell is
-    /// now is found out when its turn comes, and so is whether it is still what was approved.
-    ///
-    /// # Errors
-    /// [`Refusal::NeedsApproval`].
-    fn in_shell(
-        &self,
-        command: ShellCommand,
-        directories: &Directories,
-        terms: &Terms,
-    ) -> Result<ShellCommand, Refusal> {
-        if !command.rule().is_some_and(|rule| rule.asks()) {
-            return Ok(command);
-        }
-        if let Some(approved) = self.approved_on(terms).and_then(Proposed::command) {
-            return Ok(command.approved(approved.clone()));
-        }
-        let Err(Refusal::NeedsApproval(proposal)) = self.shell.check(&command, directories) else { return Ok(command) };
-        let mut before = self.questions.remembered(terms).into_iter().filter_map(Proposed::command);
-        match before.find(|before| before.is_same(&proposal)) {
-            Some(before) => Ok(command.approved(before.clone())),
-            None => Err(Refusal::NeedsApproval(proposal)),
-        }
     }
 
     /// Returns the person's approval of this very call, if the call still comes on the terms that were shown.

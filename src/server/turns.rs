@@ -74,8 +74,8 @@ impl Server<'_> {
             }
             Work::Shell(mut turn) => {
                 // A call that runs no command prints nothing.
-                let keeper = self.parts.keeper().filter(|_| !turn.shown.is_empty());
-                turn.spool = keeper.map(|keeper| self.kept.begin(key, keeper, &turn.shown, lane));
+                let keeper = self.parts.keeper().filter(|_| !turn.shown().is_empty());
+                turn.keep(keeper.map(|keeper| self.kept.begin(key, keeper, turn.shown(), lane)));
                 let started = if self.audit.is_on() { turn.started() } else { None };
                 let begun = self.shell.begin(*turn, self.parts.policy.directories());
                 if let Some(started) = started.filter(|_| begun.is_ok()) {
@@ -147,11 +147,11 @@ impl Server<'_> {
         self.audit.ended(&ended);
         let CallEnded { key, result, how, shell, facts: _ } = ended;
         self.kept.ended(key, &how);
-        let restarted = shell.as_ref().and_then(|state| state.restarted.clone());
+        let restarted = shell.as_ref().and_then(|state| state.restarted().map(str::to_owned));
         match shell {
             None => self.workers.release(key),
             Some(state) => {
-                if let Some(why) = &state.restarted {
+                if let Some(why) = state.restarted() {
                     self.log.write(LogLevel::Warn, &format!("the persistent shell was restarted: {why}"));
                 }
                 self.shell.take(state, self.parts.policy.directories());

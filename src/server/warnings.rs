@@ -1,12 +1,12 @@
 //! The reports of a server's parts before anything runs: warnings, and problems that keep calls from being served.
 
 use super::parts::{NOTHING_ALLOWED, Parts};
+use super::shell;
 use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
 use crate::integrity::{KnownPrograms, reach_of};
-use crate::policy::{DirectoryError, Settable};
-use crate::shell::dialect::current as dialect;
+use crate::policy::DirectoryError;
 
 impl Parts {
     /// Returns the warnings for the operator before anything runs, one sentence each.
@@ -52,28 +52,7 @@ impl Parts {
             }
         }
         if self.shell.is_some() {
-            let refused = allow
-                .names()
-                .iter()
-                .filter_map(|name| dialect::refuse(std::slice::from_ref(name), Settable::Harmless).err());
-            warnings.extend(refused.map(|refused| format!("on the persistent shell every call is refused: {refused}")));
-            if self.policy.settable() == Settable::Named(&[]) {
-                let sets = allow.names().iter().filter(|name| dialect::sets_variables(name));
-                warnings.extend(sets.map(|name| {
-                    format!(
-                        "on the persistent shell `{name}` changes no variable, since rules or subcommands limit what commands get; name \
-                         those that calls may change with `--line-env`"
-                    )
-                }));
-            }
-            let unheld = allow.rules().iter().filter(|rule| !rule.has_no_settings());
-            warnings.extend(unheld.map(|rule| {
-                format!(
-                    "on the persistent shell every call of `{}` is refused: its rule in {} sets a sandbox, an environment or \
-                     limits of its own",
-                    rule.name, rule.origin
-                )
-            }));
+            warnings.extend(shell::warnings(&self.policy));
         }
         for name in self.toolbox.read_only().filter(|name| !allow.has_entry(name)) {
             warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));
@@ -136,7 +115,7 @@ impl Parts {
         let directories = self.policy.directories().problems();
         let mut problems: Vec<String> = directories.iter().map(DirectoryError::for_operator).collect();
         problems.extend(self.policy.directories().contradictions());
-        problems.extend(self.shell.as_ref().and_then(|shell| shell.program.clone().err()));
+        problems.extend(self.shell.as_ref().and_then(|shell| shell.program().err()).map(str::to_owned));
         let allow = self.policy.allow_list();
         if allow.names().is_empty() && !allow.allows_any() && !allow.allows_project() && !allow.rules().ask() {
             problems.push(NOTHING_ALLOWED.to_owned());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::dialect::current as dialect;
-use super::directories::ShellDirectory;
+use super::directories::{ShellDirectories, ShellDirectory};
 use super::marker::Marker;
 use super::session::ShellLine;
 use crate::exec::{Environment, Host, Launcher, Limits, Output, Spool, since_1970};
@@ -31,6 +31,26 @@ impl ShellSettings {
     /// Checks a program right before it is started; the shell opens it again by its path.
     pub(super) fn vouch(&self, program: &Path) -> Result<(), Untrusted> {
         self.guard.as_ref().map_or(Ok(()), |guard| guard.check(program, since_1970()).map(drop))
+    }
+
+    /// The program, or why there is none.
+    pub fn program(&self) -> Result<&Path, &str> {
+        self.program.as_deref().map_err(String::as_str)
+    }
+
+    /// The sandbox of the shell and its commands, if there is one.
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_deref()
+    }
+
+    /// Whether the shell itself runs the command of this name.
+    pub fn has_builtin(&self, name: &str) -> bool {
+        dialect::is_builtin(name)
+    }
+
+    /// The directories of the shell before its first call.
+    pub fn at_start(&self) -> ShellDirectories<'_> {
+        ShellDirectories { home: self.home(), ..Default::default() }
     }
 
     /// The home directory of the shell.

@@ -14,7 +14,6 @@ mod list;
 mod name;
 mod report;
 mod shell;
-mod shell_report;
 mod text;
 mod yaml;
 
@@ -31,8 +30,7 @@ pub(crate) use line_report::line_result;
 pub(crate) use list::DescribedCommand;
 pub(crate) use name::{ToolNameError, WhichTools, tool_names};
 pub use report::{NetworkGrant, ReportSettings, execute_hint, execute_result};
-pub(crate) use shell::{ShellCall, ShellRequest, ShellTool};
-pub(crate) use shell_report::{ShellCommandFacts, shell_hint, shell_result};
+pub(crate) use shell::{ShellCall, ShellCommandFacts, ShellRequest, ShellTool, shell_hint, shell_result};
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -232,11 +230,8 @@ impl Toolbox {
     /// The entry of the allow-list that a tool runs, if it runs only one.
     pub(crate) fn entry_of(&self, kind: ToolKind) -> Option<&str> {
         match kind {
-            ToolKind::Shell(ShellTool::Command(place)) => self.settings.entries.get(place).map(String::as_str),
-            ToolKind::Shell(ShellTool::Restart)
-            | ToolKind::Execute(_)
-            | ToolKind::Calls(_)
-            | ToolKind::ListCommands => None,
+            ToolKind::Shell(tool) => self.settings.entries.get(tool.entry()?).map(String::as_str),
+            ToolKind::Execute(_) | ToolKind::Calls(_) | ToolKind::ListCommands => None,
         }
     }
 

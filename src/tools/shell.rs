@@ -1,5 +1,7 @@
 //! The tools on the persistent shell: one for each command, and the one that restarts the shell.
 
+mod report;
+
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -12,6 +14,8 @@ use crate::policy::reach_of;
 use crate::shell::ShellArguments;
 use crate::shell::dialect::current as dialect;
 
+pub(crate) use report::{ShellCommandFacts, shell_hint, shell_result};
+
 /// The action of a tool on the persistent shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellTool {
@@ -19,6 +23,16 @@ pub enum ShellTool {
     Command(usize),
     /// Ends the shell and starts a new one.
     Restart,
+}
+
+impl ShellTool {
+    /// The index of the entry that it runs; `None` if it runs none.
+    pub(super) fn entry(self) -> Option<usize> {
+        match self {
+            Self::Command(place) => Some(place),
+            Self::Restart => None,
+        }
+    }
 }
 
 /// A call whose arguments fit the tool's schema.

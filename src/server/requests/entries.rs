@@ -15,7 +15,7 @@ use crate::server::job::Job;
 use crate::server::line_job::LineJob;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
-use crate::server::shell_runner::ShellTurn;
+use crate::server::shell::ShellTurn;
 use crate::tools::ReadOutput;
 
 /// A call that has no answer yet.
@@ -148,7 +148,7 @@ impl Work {
             Self::Process(job) => job.limits.timeout,
             #[cfg(unix)]
             Self::Line(job) => job.limits.timeout,
-            Self::Shell(turn) => turn.limits.timeout,
+            Self::Shell(turn) => turn.timeout(),
         }
     }
 
@@ -158,7 +158,7 @@ impl Work {
             Self::Process(job) => job.revision,
             #[cfg(unix)]
             Self::Line(job) => job.revision,
-            Self::Shell(turn) => turn.context.revision,
+            Self::Shell(turn) => turn.revision(),
         }
     }
 }

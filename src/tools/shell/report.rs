@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::ReportSettings;
-use super::command_result::{self, CommandResult, Own, both};
-use super::yaml::write_text;
 use crate::exec::Output;
 use crate::mcp::CallToolResult;
 use crate::policy::NOT_FOUND_NOTE;
 use crate::shell::Answer;
 use crate::shell::dialect::current as dialect;
+use crate::tools::ReportSettings;
+use crate::tools::command_result::{self, CommandResult, Own, both};
+use crate::tools::yaml::write_text;
 
 /// The facts about the command that the result depends on.
 #[derive(Debug, Clone, Default)]
