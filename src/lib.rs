@@ -85,6 +85,7 @@ mod random;
 mod report;
 mod sandbox;
 pub mod server;
+#[cfg(feature = "shell")]
 mod shell;
 mod text;
 pub mod tools;

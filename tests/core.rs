@@ -149,6 +149,21 @@ fn settings_are_missing(feature: &str, settings: &[(&str, &[&str])]) {
     }
 }
 
+#[cfg(not(feature = "shell"))]
+#[test]
+fn a_shell_that_was_left_out_says_so_by_name() {
+    settings_are_missing(
+        "shell",
+        &[
+            ("--tools shell", &["--tools", "shell"]),
+            ("--tools all", &["--tools", "all"]),
+            ("--shell", &["--shell", "/bin/sh"]),
+        ],
+    );
+    let help = said(&mut program(&["--help"])).1;
+    assert!(!help.contains("--shell ") && help.contains("--tools "), "{help}");
+}
+
 #[cfg(not(feature = "limits"))]
 #[test]
 fn limits_that_were_left_out_say_so_by_name() {

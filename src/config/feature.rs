@@ -8,6 +8,7 @@ use super::given::Given;
 pub(crate) enum Feature {
     Evidence,
     Limits,
+    Shell,
     Workbench,
 }
 
@@ -16,6 +17,7 @@ impl Feature {
         match self {
             Self::Evidence => cfg!(feature = "evidence"),
             Self::Limits => cfg!(feature = "limits"),
+            Self::Shell => cfg!(feature = "shell"),
             Self::Workbench => cfg!(feature = "workbench"),
         }
     }
@@ -25,6 +27,7 @@ impl Feature {
         match self {
             Self::Evidence => "evidence",
             Self::Limits => "limits",
+            Self::Shell => "shell",
             Self::Workbench => "workbench",
         }
     }
@@ -34,6 +37,7 @@ impl Feature {
         match flag {
             "audit" | "audit-sync" | "audit-max-size" | "audit-anchor" => Some(Self::Evidence),
             "max-memory" | "max-cpu" | "max-processes" | "max-file-size" | "max-open-files" => Some(Self::Limits),
+            "shell" => Some(Self::Shell),
             "record" | "record-force" | "record-required" => Some(Self::Workbench),
             _ => None,
         }
@@ -43,6 +47,7 @@ impl Feature {
     fn of_value(flag: &str, text: &str) -> Option<Self> {
         match (flag, text) {
             ("network", "loopback") => Some(Self::Limits),
+            ("tools", "shell" | "all") => Some(Self::Shell),
             _ => None,
         }
     }
@@ -73,6 +78,6 @@ mod tests {
     #[test]
     fn each_setting_of_a_room_exists() {
         let of = |feature| SETTINGS.iter().filter(move |spec| Feature::of_setting(spec.flag) == Some(feature)).count();
-        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Workbench].map(of), [4, 5, 3]);
+        assert_eq!([Feature::Evidence, Feature::Limits, Feature::Shell, Feature::Workbench].map(of), [4, 5, 1, 3]);
     }
 }

@@ -38,7 +38,8 @@ mod quoted;
 mod refusal;
 mod region;
 pub mod rules;
-mod shell_command;
+#[cfg(feature = "shell")]
+pub(crate) mod shell_command;
 mod subcommands;
 mod syntax;
 mod windows_line;
@@ -66,7 +67,7 @@ pub use proposal::{Approved, Proposal, ShellChange};
 pub(crate) use protected::Protected;
 pub use quoted::quoted;
 pub use refusal::{NOT_FOUND_NOTE, Refusal};
-pub(crate) use shell_command::Finder;
+#[cfg(feature = "shell")]
 pub use shell_command::ShellCommand;
 pub use syntax::{ShellSyntax, find_literal_pattern, find_syntax};
 pub use working_directory::WorkingDirectory;

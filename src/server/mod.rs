@@ -62,6 +62,10 @@ mod roots;
 mod run;
 mod sent_words;
 mod session;
+#[cfg(feature = "shell")]
+mod shell;
+#[cfg(not(feature = "shell"))]
+#[path = "no_shell.rs"]
 mod shell;
 mod task_requests;
 mod tasks;

@@ -2,6 +2,10 @@
 
 #[cfg(unix)]
 mod line;
+#[cfg(feature = "shell")]
+mod shell;
+#[cfg(not(feature = "shell"))]
+#[path = "planned/no_shell.rs"]
 mod shell;
 
 use std::sync::Arc;

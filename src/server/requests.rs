@@ -22,6 +22,7 @@ mod ends;
 mod entries;
 mod lanes;
 #[cfg(test)]
+#[cfg(feature = "workbench")]
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};

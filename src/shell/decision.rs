@@ -2,7 +2,8 @@
 
 use super::dialect::{Change, Refused, current as dialect};
 use crate::policy::rules::without_values;
-use crate::policy::{Explanation, Finder, Policy, Refusal, ShellCommand, find_literal_pattern, split_words};
+use crate::policy::shell_command::Finder;
+use crate::policy::{Explanation, Policy, Refusal, ShellCommand, find_literal_pattern, split_words};
 
 /// The arguments of a command of the persistent shell.
 #[derive(Debug)]

@@ -15,7 +15,8 @@ use crate::server::requests::Work;
 use crate::server::shell::{CallContext, ShellTurn, TurnOf};
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
-use crate::tools::{ShellCall, ShellCommandFacts, ShellRequest};
+use crate::tools::ShellCall;
+use crate::tools::shell::{ShellCommandFacts, ShellRequest};
 
 impl Deciding<'_> {
     /// Decides on a call of the persistent shell, as far as that is possible before its turn.

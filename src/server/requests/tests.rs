@@ -14,7 +14,7 @@ use crate::server::log::Fields;
 use crate::server::replies::{Called, Destination, Replies};
 use crate::server::session::RequestContext;
 use crate::server::shell::{CallContext, ShellTurn, TurnOf};
-use crate::tools::ShellCommandFacts;
+use crate::tools::shell::ShellCommandFacts;
 
 struct Table {
     requests: Requests,

@@ -17,7 +17,8 @@ use crate::server::not_run::NotRun;
 use crate::server::observer::{CommandOutcome, Observer};
 use crate::shell::dialect::{Change, current as dialect};
 use crate::shell::{Finished, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
-use crate::tools::{ReportSettings, ShellCommandFacts, shell_hint, shell_result};
+use crate::tools::ReportSettings;
+use crate::tools::shell::{ShellCommandFacts, shell_hint, shell_result};
 
 /// How many bytes of the changes that calls made to the shell are remembered: more than a person is shown.
 const MOST_CHANGES: usize = 16 * 1024;

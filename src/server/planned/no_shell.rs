@@ -1,0 +1,13 @@
+//! Stands where the plan of a call of the persistent shell would, in a build without it: there is no such call.
+
+use std::sync::Arc;
+
+use super::{Deciding, Planned, Stopped};
+use crate::policy::Directories;
+use crate::tools::ShellCall;
+
+impl Deciding<'_> {
+    pub(super) fn shell(&mut self, call: ShellCall, _: Option<Arc<Directories>>) -> Result<Planned, Stopped> {
+        match call {}
+    }
+}

@@ -1,0 +1,32 @@
+//! Stands where the tools on the persistent shell would, in a build without it: there are none.
+
+use serde_json::{Map, Value};
+
+use super::{ArgumentError, ToolSettings};
+use crate::mcp::Tool;
+
+/// There is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellTool {}
+
+impl ShellTool {
+    pub(super) fn entry(self) -> Option<usize> {
+        match self {}
+    }
+}
+
+/// Never made.
+#[derive(Debug)]
+pub enum ShellCall {}
+
+pub(super) fn tools(_: &ToolSettings) -> Vec<(ShellTool, Tool)> {
+    Vec::new()
+}
+
+pub(super) fn read(tool: ShellTool, _: Map<String, Value>, _: &ToolSettings) -> Result<ShellCall, ArgumentError> {
+    match tool {}
+}
+
+pub(super) fn rules(_: &ToolSettings) -> String {
+    String::new()
+}
