@@ -8,6 +8,7 @@
 //! - `text`: makes text from outside safe to show in a log, a message or on a terminal.
 //! - [`lines`]: reads a line of several commands into a tree; nothing runs one yet.
 //! - `random`: random bytes, and names made from them.
+//! - [`network`]: what commands may do with sockets, as it is named.
 //! - `files`: files and directories, held open from the check to the use.
 //! - `audit`: the audit log, a chain of records that can't be rewritten unnoticed.
 //! - [`policy`]: the decision. Only [`Policy::examine`](policy::Policy::examine) makes an
@@ -76,6 +77,7 @@ pub mod lines;
 #[cfg(feature = "workbench")]
 mod lint;
 pub mod mcp;
+pub mod network;
 pub mod policy;
 #[cfg(unix)]
 mod poll;

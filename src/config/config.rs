@@ -17,9 +17,10 @@ use super::words::{LogFormat, RootsMode};
 use crate::exec::{Limits, ResourceLimits};
 use crate::files::{Beneath, Sha256};
 use crate::integrity::{KnownPrograms, Trust};
+use crate::network::Network;
 use crate::policy::rules::{CommandRule, Effect, ListEntry, PolicySource, PolicyText, Rules};
 use crate::policy::{AllowList, Lines, Programs, SearchPath};
-use crate::sandbox::{Level, Network, Preset};
+use crate::sandbox::{Level, Preset};
 use crate::tools::{CallTool, WhichTools, tool_names};
 
 /// The persistent shell, unless a setting names another.
@@ -74,7 +75,7 @@ pub struct Config {
     pub sandbox: Setting<Level>,
     /// Whether commands run even if the kernel can't enforce all of that; off by default.
     pub sandbox_best_effort: Setting<bool>,
-    /// Whether commands in the sandbox have a network; by default what `Network::of` gives for the level.
+    /// The network of commands in the sandbox; by default what `Level::default_network` gives.
     pub network: Setting<Option<Network>>,
     /// Further paths that commands in the sandbox may read; none by default.
     pub read: Setting<Vec<PathBuf>>,
@@ -408,9 +409,9 @@ impl Config {
         self.env.value.iter().filter_map(value).collect()
     }
 
-    /// Whether commands have a network, by the setting or else by the level.
+    /// The network of commands, by the setting or else by the level.
     pub fn network(&self) -> Network {
-        self.network.value.unwrap_or(Network::of(self.sandbox.value))
+        self.network.value.clone().unwrap_or_else(|| self.sandbox.value.default_network())
     }
 
     /// Looks for settings that contradict each other.

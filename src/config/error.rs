@@ -11,8 +11,8 @@ use super::amount;
 use super::setting::{SettingPlace, Source};
 use super::wrong::Wrong;
 use crate::files::ReadError;
+use crate::network::Network;
 use crate::policy::rules::{Origin, PolicyError, PolicySource};
-use crate::sandbox::Network;
 use crate::tools::{ToolNameError, WhichTools};
 
 /// Why there is no configuration.

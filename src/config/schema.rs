@@ -14,6 +14,7 @@ use super::spec::{Spec, Takes};
 use super::table::ON_OR_OFF;
 use super::variables::Surroundings;
 use super::wrong::Wrong;
+use crate::network::Network;
 use crate::policy::rules::profile_names;
 use crate::text::{DURATION_PATTERN, SIZE_PATTERN, ZERO_PATTERN};
 
@@ -58,7 +59,13 @@ fn of(spec: &'static Spec) -> Value {
         // The words come first, since editors suggest them.
         Takes::Text if !words.is_empty() => {
             let pattern = format!(r"^\s*{}\s*$", in_any_case(&words));
-            json!({"anyOf": [{"enum": words}, {"type": "string", "pattern": pattern}]})
+            let mut any = vec![json!({"enum": words}), json!({"type": "string", "pattern": pattern})];
+            if parsed(spec, "?").is_err_and(|wrong| matches!(wrong, Wrong::NotANetwork { .. })) {
+                let in_any_case = in_any_case(&["connect", "listen"]);
+                let pattern = Network::PORTS_PATTERN.replace("(connect|listen)", &in_any_case);
+                any.push(json!({"type": "string", "pattern": pattern}));
+            }
+            json!({"anyOf": any})
         }
         Takes::Text => json!({"type": "string"}),
         Takes::List if words.is_empty() => json!({"type": ["array", "string"], "items": {"type": "string"}}),
@@ -78,6 +85,7 @@ fn words(spec: &'static Spec) -> Vec<&'static str> {
     match parsed(spec, "?") {
         _ if spec.flag == "profile" => profile_names().collect(),
         Err(Wrong::NotAWord { known, .. }) => known.split(", ").flat_map(|words| words.split(" or ")).collect(),
+        Err(Wrong::NotANetwork { .. }) => Network::WORDS.map(|(word, _)| word).to_vec(),
         Ok(()) | Err(_) => Vec::new(),
     }
 }
@@ -154,6 +162,8 @@ pub(super) mod tests {
             ConfigError::Value { wrong, .. } => matches!(
                 wrong,
                 Wrong::NotAWord { .. }
+                    | Wrong::NotANetwork { .. }
+                    | Wrong::WordBesidePorts { .. }
                     | Wrong::NotASwitch { .. }
                     | Wrong::MissingUnit { .. }
                     | Wrong::NotADuration { .. }
@@ -200,6 +210,11 @@ pub(super) mod tests {
             "~",
             "git-readonly",
             "[git-readonly]",
+            "connect:5432",
+            "' Connect:1 , LISTEN:65535 '",
+            "connect:0",
+            "'connect:1,'",
+            "none,listen:1",
         ];
         for spec in SETTINGS {
             // JSON Schema takes `1e3` for a whole number, so that is not tried. Whether there is such a profile, the reader leaves to those who load it.

@@ -278,9 +278,10 @@ pub static SETTINGS: &[Spec] = &[
         variable: "ALLOWEXEC_NETWORK",
         group: Group::Sandbox,
         default: "none at strict, else full",
-        help: "Network of commands in the sandbox: none, a loopback of each call's own, or full",
+        help: "Network of commands in the sandbox: none, a loopback of each call's own, TCP on the ports of \
+               connect:PORT,listen:PORT (on whatever host), or full",
         set: |config, given| given.set(&mut config.network, |text| words::network(text).map(Some)),
-        show: |config| shown(&config.network, |network| network.map(|network| network.to_string())),
+        show: |config| shown(&config.network, |network| network.as_ref().map(ToString::to_string)),
     },
     Spec {
         flag: "read",

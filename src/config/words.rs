@@ -6,8 +6,9 @@ use std::fmt;
 use super::error::printable;
 use super::wrong::Wrong;
 use crate::integrity::Trust;
+use crate::network::{Network, NetworkError};
 use crate::policy::Lines;
-use crate::sandbox::{Level, Network, Preset};
+use crate::sandbox::{Level, Preset};
 use crate::text::nearest;
 use crate::tools::WhichTools;
 
@@ -79,9 +80,16 @@ pub(super) fn level(text: &str) -> Result<Level, Wrong> {
     word(text, Level::ALL, Level::name, "a level of the sandbox", "off, workspace or strict")
 }
 
-/// Reads whether commands in the sandbox have a network; case and surrounding blanks don't matter.
+/// Reads the network of commands in the sandbox; case and surrounding blanks don't matter.
 pub(super) fn network(text: &str) -> Result<Network, Wrong> {
-    word(text, Network::ALL, Network::name, "a choice of network", "none, loopback or full")
+    let given = text.trim_ascii();
+    given.to_ascii_lowercase().parse().map_err(|error| match error {
+        NetworkError::NotOne => {
+            Wrong::NotANetwork { found: printable(text), nearest: nearest(given, Network::WORDS.map(|(word, _)| word)) }
+        }
+        NetworkError::NotAPort { entry } => Wrong::NotAPort { found: printable(&entry) },
+        NetworkError::BesidePorts { word } => Wrong::WordBesidePorts { word },
+    })
 }
 
 /// Reads which programs may run, by who can replace them; case and surrounding blanks don't matter.
@@ -134,6 +142,19 @@ mod tests {
         assert_eq!(network("NONE").unwrap(), Network::None);
         let error = network("no").unwrap_err().to_string();
         assert_eq!(error, "`no` is not a choice of network; did you mean `none`?");
+        let error = network("5432").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`5432` is not a choice of network; expected none, loopback, full, or ports such as `connect:5432,listen:3000`"
+        );
+        assert_eq!(network(" CONNECT:5432, listen:1 ").unwrap().to_string(), "connect:5432,listen:1");
+        let error = network("connect:0").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`connect:0` names no port; expected `connect:PORT` or `listen:PORT`, with a number from 1 to 65535"
+        );
+        let error = network("Loopback,connect:1").unwrap_err().to_string();
+        assert!(error.starts_with("`loopback` can't be combined with ports; write"), "{error}");
         assert_eq!(trust("Owner").unwrap(), Trust::Owner);
         let error = trust("root").unwrap_err().to_string();
         assert_eq!(error, "`root` is not a choice of trust; expected any or owner");

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::amount;
 use super::error::meant;
+use crate::network::NetworkError;
 
 /// A mistake in one value; [`ConfigError`](super::ConfigError) adds where the value comes from.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -116,6 +117,29 @@ pub enum Wrong {
         nearest: Option<&'static str>,
         /// All the words, as a list with `or`.
         known: &'static str,
+    },
+    /// Not a network.
+    #[error(
+        "`{found}` is not a choice of network{}",
+        meant("", *nearest, "expected none, loopback, full, or ports such as `connect:5432,listen:3000`")
+    )]
+    NotANetwork {
+        /// The value.
+        found: String,
+        /// The word that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// Not a port of the network.
+    #[error("{}", NetworkError::NotAPort { entry: found.clone() })]
+    NotAPort {
+        /// The entry.
+        found: String,
+    },
+    /// A word for a whole network among ports.
+    #[error("{}", NetworkError::BesidePorts { word })]
+    WordBesidePorts {
+        /// The word.
+        word: &'static str,
     },
     /// A name that no command line could contain.
     #[error("`{found}` contains a control character; expected the name of a command, or its path")]

@@ -13,7 +13,8 @@ use libc::seccomp_data;
 use rustix::io::Errno;
 use seccompiler::sock_filter;
 
-use super::{Level, Network};
+use super::Level;
+use crate::network::Network;
 
 /// Calls that are refused together.
 struct Class {
@@ -28,18 +29,30 @@ enum When {
     /// At both levels.
     Always,
     Strict,
-    WithoutNetwork,
+    WithoutSockets,
+    WithoutClients,
+    WithoutServers,
     /// Where the launcher does not have to enter the network of a call first; it refuses them afterwards.
     WithoutOwnNetwork,
 }
 
 impl When {
-    fn applies(self, level: Level, network: Network) -> bool {
+    fn applies(self, level: Level, network: &Network) -> bool {
         match self {
             Self::Always => true,
             Self::Strict => level == Level::Strict,
-            Self::WithoutNetwork => network == Network::None,
-            Self::WithoutOwnNetwork => network != Network::Loopback,
+            Self::WithoutSockets => *network == Network::None,
+            Self::WithoutClients => match network {
+                Network::None => true,
+                Network::Ports(ports) => ports.connect().is_empty(),
+                Network::Loopback | Network::Full => false,
+            },
+            Self::WithoutServers => match network {
+                Network::None => true,
+                Network::Ports(ports) => ports.listen().is_empty(),
+                Network::Loopback | Network::Full => false,
+            },
+            Self::WithoutOwnNetwork => *network != Network::Loopback,
         }
     }
 }
@@ -144,17 +157,13 @@ const CLASSES: &[Class] = &[
     // Calls that observe the whole machine or the kernel's messages.
     Class { when: When::Strict, answer: Errno::PERM, calls: &[libc::SYS_perf_event_open, libc::SYS_syslog] },
     // A socketpair(2) is connected for good, and needs none of these.
+    Class { when: When::WithoutSockets, answer: Errno::ACCESS, calls: &[libc::SYS_socket] },
+    Class { when: When::WithoutClients, answer: Errno::ACCESS, calls: &[libc::SYS_connect] },
+    // Landlock decides on bind(2), but a socket that was not bound listens on a port that the kernel chooses.
     Class {
-        when: When::WithoutNetwork,
+        when: When::WithoutServers,
         answer: Errno::ACCESS,
-        calls: &[
-            libc::SYS_socket,
-            libc::SYS_connect,
-            libc::SYS_bind,
-            libc::SYS_listen,
-            libc::SYS_accept,
-            libc::SYS_accept4,
-        ],
+        calls: &[libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4],
     },
 ];
 
@@ -169,7 +178,7 @@ const X32: u32 = 0x4000_0000;
 /// The program for a thread. It checks numbers, and the arguments of setpgid(2), which no list of rules can compare.
 ///
 /// It expects that another program refuses other calling conventions.
-pub(super) fn program(level: Level, network: Network) -> Result<Vec<sock_filter>, std::num::TryFromIntError> {
+pub(super) fn program(level: Level, network: &Network) -> Result<Vec<sock_filter>, std::num::TryFromIntError> {
     let mut program = vec![load(offset_of!(seccomp_data, nr))?];
     program.extend(own_groups_alone()?);
     program.extend(search(&stretches(level, network)?)?);
@@ -177,7 +186,7 @@ pub(super) fn program(level: Level, network: Network) -> Result<Vec<sock_filter>
 }
 
 /// The ranges of numbers with the same answer: where each begins, and the answer.
-fn stretches(level: Level, network: Network) -> Result<Vec<(u32, u32)>, std::num::TryFromIntError> {
+fn stretches(level: Level, network: &Network) -> Result<Vec<(u32, u32)>, std::num::TryFromIntError> {
     let mut answers = BTreeMap::new();
     for class in CLASSES.iter().filter(|class| class.when.applies(level, network)) {
         for &call in class.calls {
@@ -302,12 +311,15 @@ mod tests {
             (Level::Strict, Network::None),
             (Level::Strict, Network::Full),
             (Level::Strict, Network::Loopback),
+            (Level::Strict, "connect:1".parse().unwrap()),
+            (Level::Workspace, "listen:1".parse().unwrap()),
+            (Level::Workspace, "connect:1,listen:1".parse().unwrap()),
         ] {
-            let program = program(level, network).unwrap();
+            let program = program(level, &network).unwrap();
             for number in 0..600 {
                 let listed = CLASSES
                     .iter()
-                    .rfind(|class| class.when.applies(level, network) && class.calls.contains(&c_long::from(number)));
+                    .rfind(|class| class.when.applies(level, &network) && class.calls.contains(&c_long::from(number)));
                 let expected = match listed {
                     Some(class) => error(class.answer),
                     None if number > 469 && level == Level::Strict => error(Errno::NOSYS),

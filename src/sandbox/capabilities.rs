@@ -8,7 +8,8 @@ use rustix::thread::{
     CapabilitySet, capabilities, capability_is_in_bounding_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use super::{Level, Network};
+use super::Level;
+use crate::network::Network;
 
 /// For work on files of other users, as in a project that was mounted into a container. Landlock decides which files.
 /// `DAC_READ_SEARCH` is not included: it opens files by handles, ignoring all directories (open_by_handle_at(2)). Nor is
@@ -26,11 +27,12 @@ const OF_USERS: CapabilitySet = CapabilitySet::KILL
 const OF_NETWORK: CapabilitySet = CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::NET_RAW);
 
 /// Returns the capabilities that commands of root keep.
-fn kept(level: Level, network: Network) -> CapabilitySet {
+fn kept(level: Level, network: &Network) -> CapabilitySet {
     let kept = if level == Level::Strict { OF_FILES } else { OF_FILES.union(OF_USERS) };
     match network {
         Network::None => kept,
-        Network::Loopback => kept.union(CapabilitySet::NET_BIND_SERVICE),
+        Network::Ports(ports) if ports.listen().is_empty() => kept,
+        Network::Loopback | Network::Ports(_) => kept.union(CapabilitySet::NET_BIND_SERVICE),
         Network::Full => kept.union(OF_NETWORK),
     }
 }
@@ -38,7 +40,7 @@ fn kept(level: Level, network: Network) -> CapabilitySet {
 /// Makes sure that processes started by this thread get no others: execve(2) gives root what is in the bounding set,
 /// and without new privileges nothing that this thread does not have. Inheritable capabilities could come back through
 /// a file's capabilities; the ambient set is cleared with them.
-pub(super) fn give_up(level: Level, network: Network) -> io::Result<()> {
+pub(super) fn give_up(level: Level, network: &Network) -> io::Result<()> {
     let (kept, mut sets) = (kept(level, network), capabilities(None)?);
     let mut own = kept;
     if sets.effective.contains(CapabilitySet::SETPCAP) {

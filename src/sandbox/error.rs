@@ -12,7 +12,7 @@ pub enum SandboxError {
     /// The kernel lacks what the level needs.
     #[error(
         "`{asked}` can't be enforced here: it needs {needed}, and {found}; missing: {missing}; run a newer kernel, \
-         choose another level, or accept what there is with `--sandbox-best-effort`"
+         choose another {choice}, or accept what there is with `--sandbox-best-effort`"
     )]
     NotEnforceable {
         /// The flags that ask for it.
@@ -23,6 +23,8 @@ pub enum SandboxError {
         found: String,
         /// The restrictions that are not enforced without it.
         missing: String,
+        /// What else can be chosen.
+        choice: &'static str,
     },
     /// The kernel can't keep commands from writing.
     #[error(

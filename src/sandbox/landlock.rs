@@ -8,14 +8,17 @@ use std::io;
 use std::thread::JoinHandle;
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath,
-    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, NetPort,
+    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
+use super::level::TCP_RULES;
 use super::{
-    Access, Enforcement, Grant, Kernel, Level, Network, OwnDomain, SandboxError, SandboxSettings, capabilities, seccomp,
+    Access, Enforcement, Grant, Kernel, Level, OwnDomain, SandboxError, SandboxSettings, capabilities, seccomp,
 };
+use crate::network::Network;
 
 /// A thread that confines itself and ends. It shows what the kernel enforces, not only what it reports.
 pub(crate) struct KernelProbe(io::Result<JoinHandle<Probed>>);
@@ -26,7 +29,7 @@ type Probed = (Result<RestrictionStatus, RulesetError>, bool);
 impl KernelProbe {
     pub(super) fn start() -> Self {
         let landlock = || Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self();
-        let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, Network::None).is_ok());
+        let probe = move || (landlock(), seccomp::confine_thread(Level::Strict, &Network::None).is_ok());
         Self(std::thread::Builder::new().name("sandbox".into()).spawn(probe))
     }
 
@@ -90,11 +93,18 @@ impl Domain {
         if !enforcement.is_any() {
             return Ok(Self(None));
         }
-        let handled = Handled::new(enforcement);
+        let handled = Handled::new(&enforcement);
         let mut ruleset = handled.create().map_err(refused)?;
         for grant in grants {
             let rule = PathBeneath::new(&*grant.held, handled.of(grant.access));
             ruleset = ruleset.add_rule(rule).map_err(refused)?;
+        }
+        if let Network::Ports(ports) = &enforcement.network {
+            let connect = ports.connect().iter().map(|port| NetPort::new(*port, AccessNet::ConnectTcp));
+            let listen = ports.listen().iter().map(|port| NetPort::new(*port, AccessNet::BindTcp));
+            for rule in connect.chain(listen) {
+                ruleset = ruleset.add_rule(rule).map_err(refused)?;
+            }
         }
         Ok(Self(Some(Rules { landlock: ruleset, scopes: handled.scopes, enforcement, is_shared, is_read_only })))
     }
@@ -106,8 +116,8 @@ impl Domain {
         // (`/proc/PID/task/TID/mem`, ptrace(2)), and with it the whole server. Only a process with CAP_SYS_PTRACE can
         // trace one that is not dumpable. seccomp refuses their signals to it.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused)?;
-        let Enforcement { level, network, kernel } = rules.enforcement;
-        capabilities::give_up(level, network).map_err(refused)?;
+        let Enforcement { level, network, kernel } = &rules.enforcement;
+        capabilities::give_up(*level, network).map_err(refused)?;
         let status = rules.landlock.try_clone().map_err(refused)?.restrict_self().map_err(refused)?;
         match status.ruleset {
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => {}
@@ -117,7 +127,7 @@ impl Domain {
             OwnDomain::enter();
         }
         if kernel.has_seccomp() {
-            seccomp::confine_thread(level, network).map_err(refused)?;
+            seccomp::confine_thread(*level, network).map_err(refused)?;
             if rules.is_shared {
                 seccomp::refuse_tracing().map_err(refused)?;
             }
@@ -141,7 +151,7 @@ struct Handled {
 }
 
 impl Handled {
-    fn new(enforcement: Enforcement) -> Self {
+    fn new(enforcement: &Enforcement) -> Self {
         let abi = enforcement.kernel.abi();
         // The versions that added rights for files.
         let mut files = match abi {
@@ -151,12 +161,13 @@ impl Handled {
             3 | 4 => AccessFs::from_all(ABI::V3),
             _ => AccessFs::from_all(ABI::V5),
         };
-        let is_without_network = enforcement.is_without_network();
-        // In a network of its own there is nothing that TCP could reach. Sockets by path. With a network they stay open, since name lookups use them (nscd, systemd-resolved).
-        if is_without_network && abi >= 9 {
+        // In a network of its own there is nothing that TCP could reach.
+        let has_tcp_rules = enforcement.has_tcp_rules();
+        // Sockets by path. With the whole network they stay open, since name lookups use them (nscd, systemd-resolved).
+        if has_tcp_rules && abi >= 9 {
             files |= AccessFs::ResolveUnix;
         }
-        Self { files, tcp: is_without_network && abi >= 4, scopes: abi >= 6 }
+        Self { files, tcp: has_tcp_rules && abi >= TCP_RULES, scopes: abi >= 6 }
     }
 
     fn create(&self) -> Result<RulesetCreated, RulesetError> {
@@ -194,6 +205,6 @@ impl Handled {
 /// # Errors
 /// If the system refuses it; then the launcher must not start anything.
 pub(crate) fn confine_in_own_network(level: Level) -> Result<(), SandboxError> {
-    capabilities::give_up(level, Network::Loopback).map_err(refused)?;
+    capabilities::give_up(level, &Network::Loopback).map_err(refused)?;
     seccomp::refuse_entering().map_err(refused)
 }

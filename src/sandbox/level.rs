@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{KernelProbe, Network, SandboxError};
+use super::{KernelProbe, SandboxError};
+use crate::network::Network;
 
 /// How far commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +26,14 @@ impl Level {
             Self::Off => "off",
             Self::Workspace => "workspace",
             Self::Strict => "strict",
+        }
+    }
+
+    /// The network of commands where nothing names one.
+    pub fn default_network(self) -> Network {
+        match self {
+            Self::Off | Self::Workspace => Network::Full,
+            Self::Strict => Network::None,
         }
     }
 
@@ -132,19 +141,26 @@ enum When {
     WithoutNetwork,
     /// If each call has a network of its own.
     OwnNetwork,
+    /// If commands have some ports of the machine's network.
+    Ports,
 }
 
-const FEATURES: [Feature; 11] = {
+/// The ABI of Landlock that added rules for TCP ports.
+pub(super) const TCP_RULES: u8 = 4;
+
+const FEATURES: [Feature; 13] = {
     use Level::{Strict, Workspace};
     use Needs::{Landlock, Seccomp};
-    use When::{OwnNetwork, Since, WithoutNetwork};
+    use When::{OwnNetwork, Ports, Since, WithoutNetwork};
     [
         Feature { needs: Landlock(1), when: Since(Workspace), what: "access to files and directories" },
         Feature { needs: Landlock(2), when: Since(Workspace), what: "moving files between directories" },
         Feature { needs: Landlock(3), when: Since(Workspace), what: "truncating files" },
-        Feature { needs: Landlock(4), when: WithoutNetwork, what: "TCP" },
+        Feature { needs: Landlock(TCP_RULES), when: WithoutNetwork, what: "TCP" },
         Feature { needs: Seccomp, when: WithoutNetwork, what: "sockets of every kind" },
         Feature { needs: Seccomp, when: OwnNetwork, what: "every network but a loopback interface of the call's own" },
+        Feature { needs: Landlock(TCP_RULES), when: Ports, what: "TCP ports other than those that are named" },
+        Feature { needs: Seccomp, when: Ports, what: "sockets other than TCP" },
         Feature { needs: Landlock(5), when: Since(Workspace), what: "ioctl on devices" },
         Feature { needs: Landlock(6), when: Since(Workspace), what: "signals and abstract sockets" },
         Feature {
@@ -167,7 +183,7 @@ impl Needs {
 }
 
 /// The part of a level that is enforced on a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enforcement {
     /// The level that was asked for.
     pub level: Level,
@@ -181,8 +197,7 @@ impl Enforcement {
     /// Finds out what is enforced.
     ///
     /// # Errors
-    /// [`SandboxError::NotEnforceable`] if the kernel lacks what the level, or a sandbox without a network, needs and
-    /// `best_effort` is off.
+    /// [`SandboxError::NotEnforceable`] if the kernel lacks what the level or the network needs and `best_effort` is off.
     pub fn new(level: Level, network: Network, kernel: Kernel, best_effort: bool) -> Result<Self, SandboxError> {
         let enforcement = Self { level, network, kernel };
         if best_effort || enforcement.required().next().is_none() {
@@ -194,22 +209,29 @@ impl Enforcement {
             needed: format!("Landlock ABI {}{filters}", enforcement.abi_needed()),
             found: kernel.to_string(),
             missing: enforcement.required().map(|feature| feature.what).collect::<Vec<_>>().join(", "),
+            choice: if enforcement.is_of_level() { "level" } else { "level or network" },
         })
+    }
+
+    /// Whether the network is the one that the level has anyway.
+    fn is_of_level(&self) -> bool {
+        self.network == self.level.default_network()
     }
 
     /// The flags that ask for it.
     fn asked(&self) -> String {
-        if self.network == Network::of(self.level) {
+        if self.is_of_level() {
             format!("--sandbox {}", self.level)
         } else {
             format!("--sandbox {} --network {}", self.level, self.network)
         }
     }
 
-    /// The oldest ABI that is enough: without the TCP rules, `strict` needs no more than `workspace`.
+    /// The oldest ABI that is enough: where the network needs no rules for TCP, `strict` needs no more than `workspace`.
     fn abi_needed(&self) -> u8 {
         match self.network {
             Network::None => self.level.needs(),
+            Network::Ports(_) => TCP_RULES,
             Network::Loopback | Network::Full => self.level.needs().min(Level::Workspace.needs()),
         }
     }
@@ -225,14 +247,15 @@ impl Enforcement {
         self.lacking().filter(move |feature| match (feature.needs, feature.when) {
             (Needs::Landlock(needed), _) => needed <= abi,
             // Without seccomp, Landlock restricts only TCP sockets.
-            (Needs::Seccomp, When::WithoutNetwork | When::OwnNetwork) => true,
+            (Needs::Seccomp, When::WithoutNetwork | When::OwnNetwork | When::Ports) => true,
             (Needs::Seccomp, When::Since(_)) => false,
         })
     }
 
-    /// Whether commands are to have no network.
-    pub(super) fn is_without_network(&self) -> bool {
-        self.level > Level::Off && self.network == Network::None
+    /// Whether Landlock decides on each TCP port.
+    #[cfg(target_os = "linux")]
+    pub(super) fn has_tcp_rules(&self) -> bool {
+        self.level > Level::Off && matches!(self.network, Network::None | Network::Ports(_))
     }
 
     /// Lists the restrictions of the level that need a newer kernel than this one, in words.
@@ -253,12 +276,17 @@ impl Enforcement {
         if !self.is_any() {
             return format!("{}, but nothing of it is enforced: {}", self.level, self.kernel);
         }
+        let ports = match &self.network {
+            Network::Ports(ports) => format!(", with no network but {}", ports.in_words()),
+            Network::None | Network::Loopback | Network::Full => String::new(),
+        };
         let held = self.features().filter(|feature| feature.needs.are_met_by(self.kernel)).map(|feature| feature.what);
         let mut text = format!(
-            "{}, enforced by the kernel (Landlock ABI {}{}): {}",
+            "{}, enforced by the kernel (Landlock ABI {}{}){}: {}",
             self.level,
             self.kernel.abi(),
             if self.kernel.has_seccomp() { ", seccomp" } else { "" },
+            ports,
             held.collect::<Vec<_>>().join(", ")
         );
         if self.level == Level::Strict {
@@ -275,12 +303,11 @@ impl Enforcement {
     }
 
     fn features(&self) -> impl Iterator<Item = &'static Feature> {
-        let (level, is_without_network) = (self.level, self.is_without_network());
-        let has_own_network = level > Level::Off && self.network == Network::Loopback;
-        FEATURES.iter().filter(move |feature| match feature.when {
-            When::Since(since) => since <= level,
-            When::WithoutNetwork => is_without_network,
-            When::OwnNetwork => has_own_network,
+        FEATURES.iter().filter(|feature| match feature.when {
+            When::Since(since) => since <= self.level,
+            When::WithoutNetwork => self.level > Level::Off && self.network == Network::None,
+            When::OwnNetwork => self.level > Level::Off && self.network == Network::Loopback,
+            When::Ports => self.level > Level::Off && matches!(self.network, Network::Ports(_)),
         })
     }
 
@@ -291,90 +318,4 @@ impl Enforcement {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn landlock(abi: u8) -> Kernel {
-        Kernel::Landlock { abi, seccomp: true }
-    }
-
-    fn outcome(level: Level, network: Network, kernel: Kernel, best_effort: bool) -> String {
-        match Enforcement::new(level, network, kernel, best_effort) {
-            Ok(enforcement) => enforcement.describe(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn a_level_that_the_kernel_lacks_is_an_error_that_names_what_is_missing() {
-        let advice = "run a newer kernel, choose another level, or accept what there is with `--sandbox-best-effort`";
-        let without = Kernel::Without("this kernel was built without Landlock");
-        assert_eq!(
-            outcome(Level::Workspace, Network::Full, without, false),
-            format!(
-                "`--sandbox workspace` can't be enforced here: it needs Landlock ABI 3, and this kernel was built without \
-                 Landlock; missing: access to files and directories, moving files between directories, truncating files; \
-                 {advice}"
-            )
-        );
-        assert_eq!(
-            outcome(Level::Strict, Network::None, landlock(7).at_most(3), false),
-            format!(
-                "`--sandbox strict` can't be enforced here: it needs Landlock ABI 4 and seccomp filters, and this kernel has \
-                 Landlock ABI 3; missing: TCP; {advice}"
-            )
-        );
-        let unfiltered = Kernel::Landlock { abi: 7, seccomp: false };
-        assert_eq!(
-            outcome(Level::Workspace, Network::None, unfiltered, false),
-            format!(
-                "`--sandbox workspace --network none` can't be enforced here: it needs Landlock ABI 3 and seccomp filters, \
-                 and this kernel has Landlock ABI 7 and no seccomp filters; missing: sockets of every kind; {advice}"
-            )
-        );
-        for (level, network, abi) in [
-            (Level::Workspace, Network::Full, 3),
-            (Level::Workspace, Network::None, 3),
-            (Level::Strict, Network::None, 4),
-            (Level::Strict, Network::Full, 3),
-            (Level::Strict, Network::Loopback, 3),
-        ] {
-            assert!(Enforcement::new(level, network, landlock(abi), false).is_ok());
-            assert!(Enforcement::new(level, network, landlock(abi - 1), false).is_err());
-            assert_eq!(Enforcement::new(level, network, unfiltered, false).is_ok(), network == Network::Full);
-        }
-        assert!(Enforcement::new(Level::Off, Network::Full, landlock(0), false).is_ok());
-    }
-
-    #[test]
-    fn the_best_effort_says_what_is_not_enforced() {
-        let none = landlock(7).at_most(0);
-        assert_eq!(
-            outcome(Level::Strict, Network::None, none, true),
-            "strict, but nothing of it is enforced: Landlock is not used"
-        );
-        assert_eq!(
-            outcome(Level::Workspace, Network::Full, Kernel::Landlock { abi: 3, seccomp: false }, true),
-            "workspace, enforced by the kernel (Landlock ABI 3): access to files and directories, moving files between \
-             directories, truncating files; not enforced: ioctl on devices, signals and abstract sockets, the server's \
-             threads, its process group and its limits, message queues, keyrings, namespaces and mounts"
-        );
-        let of_strict = "access to files and directories, moving files between directories, truncating files";
-        let of_both = "ioctl on devices, signals and abstract sockets, the server's threads, its process group and its \
-                       limits, message queues, keyrings, namespaces and mounts";
-        let more = "System V IPC, file watches and priorities, execution of only the allowed programs";
-        let enforced = "enforced by the kernel (Landlock ABI 7, seccomp)";
-        assert_eq!(
-            outcome(Level::Strict, Network::None, landlock(7), false),
-            format!("strict, {enforced}: {of_strict}, TCP, sockets of every kind, {of_both}, {more}")
-        );
-        assert_eq!(
-            outcome(Level::Strict, Network::Full, landlock(7), false),
-            format!("strict, {enforced}: {of_strict}, {of_both}, {more}; the network is open")
-        );
-        assert_eq!(
-            outcome(Level::Workspace, Network::None, landlock(7), false),
-            format!("workspace, {enforced}: {of_strict}, TCP, sockets of every kind, {of_both}")
-        );
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@
 //! the thread starts, so a thread that spawns commands confines itself, for good, and the server's other threads stay
 //! free.
 //!
-//! - [`Level`] and [`Network`] are what the operator chooses; [`Kernel`] is what this kernel supports; [`Enforcement`]
+//! - [`Level`] and [`Network`](crate::network::Network) are what the operator chooses; [`Kernel`] is what this kernel supports; [`Enforcement`]
 //!   is the result of both.
 //! - [`SandboxSettings`] and [`Grant`] say what is reachable: handles, each opened once, from which every later set of
 //!   rules is made. [`OpenedPlaces`] opens what the operator names, [`Executed`] finds what programs need to start, and
@@ -26,7 +26,6 @@ mod landlock;
 #[cfg(target_os = "linux")]
 mod left_behind;
 mod level;
-mod network;
 #[cfg(not(target_os = "linux"))]
 mod no_landlock;
 mod opened;
@@ -52,7 +51,6 @@ use landlock::Domain;
 #[cfg(target_os = "linux")]
 pub(crate) use landlock::{KernelProbe, confine_in_own_network};
 pub use level::{Enforcement, Kernel, Level};
-pub use network::Network;
 #[cfg(not(target_os = "linux"))]
 pub use no_landlock::Executed;
 #[cfg(not(target_os = "linux"))]

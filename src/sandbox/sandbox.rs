@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::{Access, Domain, Enforcement, Executed, Grant, Kernel, Level, Network, SandboxError};
+use super::{Access, Domain, Enforcement, Executed, Grant, Kernel, Level, SandboxError};
 use crate::files::{Held, Places};
 use crate::integrity::CommandPaths;
+use crate::network::Network;
 
 /// The operator's settings of the sandbox. What they grant was opened once, and every sandbox made from them grants the
 /// same.
@@ -126,8 +127,8 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::NotEnforceable`] if that is too little, or [`SandboxError::NotReadOnly`].
     pub fn enforcement(&self) -> Result<Enforcement, SandboxError> {
-        let SandboxSettings { level, network, kernel, best_effort, is_read_only, .. } = self.settings;
-        Enforcement::new(level, network, kernel, best_effort).map_err(|error| {
+        let SandboxSettings { level, kernel, best_effort, is_read_only, .. } = self.settings;
+        Enforcement::new(level, self.settings.network.clone(), kernel, best_effort).map_err(|error| {
             let needed = level.needs();
             if is_read_only && level == Level::Workspace && kernel.abi() < needed {
                 SandboxError::NotReadOnly { needed, found: kernel.to_string() }

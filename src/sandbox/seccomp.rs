@@ -19,12 +19,13 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use super::{Level, Network, calls};
+use super::{Level, calls};
+use crate::network::Network;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Applies the filters of the level to the calling thread, for good, and to everything that it starts from now on.
-pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error> {
+pub(super) fn confine_thread(level: Level, network: &Network) -> Result<(), Error> {
     seccompiler::apply_filter(&calls::program(level, network)?)?;
     let mut refused = RefusedCalls::default();
     reaching_the_server(&mut refused, gettid())?;
@@ -47,6 +48,10 @@ pub(super) fn confine_thread(level: Level, network: Network) -> Result<(), Error
         Network::Loopback => {
             other_pairs(&mut refused)?;
             other_sockets(&mut refused)?;
+        }
+        Network::Ports(_) => {
+            other_pairs(&mut refused)?;
+            other_than_tcp(&mut refused)?;
         }
         Network::Full => {}
     }
@@ -245,6 +250,22 @@ fn other_sockets(refused: &mut RefusedCalls) -> Result<(), BackendError> {
         refused.where_all(libc::SYS_socket, &[is_masked(1, SOCK_TYPE_MASK, kind)?])?;
     }
     Ok(())
+}
+
+/// Everything but TCP as Landlock knows it. Other protocols have the same kind of socket (MPTCP, SMC, SCTP), and Landlock decides
+/// on none of their ports.
+fn other_than_tcp(refused: &mut RefusedCalls) -> Result<(), BackendError> {
+    refused.where_all(libc::SYS_socket, &[is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?])?;
+    for kind in (0..=SOCK_TYPE_MASK).filter(|kind| *kind != libc::SOCK_STREAM) {
+        refused.where_all(libc::SYS_socket, &[is_masked(1, SOCK_TYPE_MASK, kind)?])?;
+    }
+    refused.where_all(libc::SYS_socket, &[is_not(2, 0)?, is_not(2, libc::IPPROTO_TCP)?])?;
+    // By "fast open" sending connects, and Landlock decides only on connect(2).
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        refused.where_all(call, &[is_masked(flags, libc::MSG_FASTOPEN, libc::MSG_FASTOPEN)?])?;
+    }
+    // Makes another protocol of the socket.
+    refused.where_all(libc::SYS_setsockopt, &[is(1, libc::IPPROTO_TCP)?, is(2, libc::TCP_ULP)?])
 }
 
 /// The part of socketpair(2)'s second argument that is not a flag.

@@ -13,12 +13,14 @@ use crate::config::Config;
 use crate::exec::RuleExecution;
 use crate::files::Held;
 use crate::integrity::CommandPaths;
-use crate::policy::rules::{CommandRule, LimitsRule, NetworkWord, RuleHead, SandboxRule};
+use crate::network::Network;
+use crate::policy::rules::{CommandRule, LimitsRule, RuleHead, SandboxRule};
 use crate::policy::{AllowList, Directories, Programs};
 use crate::sandbox::{
-    Enforcement, Executed, Kernel, Level, Named, Network, OpenedPlaces, Sandbox, SandboxError, SandboxSettings,
+    Enforcement, Executed, Kernel, Level, Named, OpenedPlaces, Sandbox, SandboxError, SandboxSettings,
     TemporaryDirectory,
 };
+use crate::tools::NetworkGrant;
 
 use granted::{Granted, granted_by_presets, home, named_places};
 use rules::{Limited, level_of, network_of};
@@ -94,7 +96,7 @@ impl Confinement {
         let mut warnings = if level == Level::Off { Vec::new() } else { unusable(config, directories, &opened) };
         warnings.extend(prepared(config, programs.search_path().entries(), &opened));
         let kernel = probe.kernel();
-        let mut enforcement = Enforcement::new(level, network, kernel, best_effort);
+        let mut enforcement = Enforcement::new(level, network.clone(), kernel, best_effort);
         let mut of_rules = Vec::new();
         if let Err(error) = rules::try_own_network(config, allow) {
             match enforcement {
@@ -150,7 +152,7 @@ impl Confinement {
                 }
             }
             let makes_limits = makes_limits || *rule.limits != LimitsRule::default();
-            let makes_network = network == Network::Loopback;
+            let makes_network = settings.network == Network::Loopback;
             if let Some(launcher) = launcher.as_ref().filter(|_| makes_limits || makes_network) {
                 add(&mut settings.programs, launcher);
             }
@@ -255,10 +257,10 @@ impl Confinement {
         self.confines_rules
     }
 
-    /// Whether all commands are without a network, but for those whose rule says otherwise.
-    pub(super) fn lacks_network(&self) -> bool {
+    /// What would give all commands a network, but for those whose rule says otherwise.
+    pub(super) fn network_grant(&self) -> NetworkGrant {
         let enforced = self.enforcement.as_ref().ok().filter(|_| self.is_on());
-        enforced.is_some_and(|enforcement| enforcement.network == Network::None)
+        enforced.map_or(NetworkGrant::None, |enforcement| NetworkGrant::of_server(&enforcement.network))
     }
 
     /// Whether the server may start.
@@ -293,14 +295,16 @@ impl Confinement {
                 None => "off: nothing confines it".to_owned(),
             };
         };
+        let network = network.as_ref().map(|network| match network {
+            Network::None => "without a network".to_owned(),
+            Network::Loopback => "with a loopback network of its own".to_owned(),
+            Network::Ports(ports) => format!("with no network but {}", ports.in_words()),
+            Network::Full => "with a network".to_owned(),
+        });
         let also = [
             rule.sandbox.writes_nothing().then_some("writes nothing"),
             exec_own.then_some("executes only itself"),
-            network.map(|network| match network {
-                NetworkWord::None => "without a network",
-                NetworkWord::Loopback => "with a loopback network of its own",
-                NetworkWord::Full => "with a network",
-            }),
+            network.as_deref(),
             paths_claimed.then_some("touches only the files that it names"),
         ];
         let also = also.into_iter().flatten().map(|also| format!(", {also}"));
@@ -319,11 +323,13 @@ impl Confinement {
         places.push("`$TMPDIR`".to_owned());
         let last = places.pop().unwrap_or_default();
         let places = if places.is_empty() { last } else { format!("{} and {last}", places.join(", ")) };
-        let network = match enforced.network {
-            Network::Full => "",
-            Network::None => ", and have no network",
+        let network = match &enforced.network {
+            Network::Full => String::new(),
+            Network::None => ", and have no network".to_owned(),
+            Network::Ports(ports) => format!(", and have no network but {}", ports.in_words()),
             Network::Loopback => {
                 ", and each call has a loopback network of its own and no other, so start a server in the call that asks it"
+                    .to_owned()
             }
         };
         let reads =

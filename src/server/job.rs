@@ -17,7 +17,6 @@ use crate::exec::{
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::rules::CommandRule;
 use crate::policy::{AllowedCommand, NOT_FOUND_NOTE};
-use crate::sandbox::Network;
 use crate::tools::{ConfinedBy, NetworkGrant, ReportSettings, execute_hint, execute_result};
 
 /// A call that runs one process.
@@ -163,12 +162,12 @@ pub(super) fn report_of(
     let Some(processes) = executor.as_processes() else { return report.clone() };
     let sandbox = processes.sandbox();
     let enforced = sandbox.and_then(|sandbox| sandbox.enforcement().ok());
-    let network = match enforced.map(|enforced| enforced.network) {
-        Some(Network::None | Network::Loopback) if rule.is_some_and(|rule| rule.sandbox.network.is_some()) => {
-            NetworkGrant::OfRule
+    let network = match enforced {
+        Some(enforced) if rule.is_some_and(|rule| rule.sandbox.network.is_some()) => {
+            NetworkGrant::of_rule(&enforced.network)
         }
-        Some(Network::None | Network::Loopback) => NetworkGrant::OfServer,
-        Some(Network::Full) | None => NetworkGrant::None,
+        Some(enforced) => NetworkGrant::of_server(&enforced.network),
+        None => NetworkGrant::None,
     };
     let writes_nothing = rule.is_some_and(|rule| rule.sandbox.writes_nothing());
     let confined = sandbox.map(|sandbox| ConfinedBy { sandbox: Arc::clone(sandbox), network, writes_nothing });

@@ -25,7 +25,7 @@ use crate::policy::rules::{RuleHead, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
 use crate::prompts;
 use crate::text::Secrets;
-use crate::tools::{BackgroundSettings, ConfinedBy, NetworkGrant, ReportSettings, ToolSettings, Toolbox};
+use crate::tools::{BackgroundSettings, ConfinedBy, ReportSettings, ToolSettings, Toolbox};
 
 /// The parts of a server, all made only from the configuration.
 pub struct Parts {
@@ -171,9 +171,10 @@ impl Parts {
             report: ReportSettings {
                 structured: config.structured.value,
                 exit_error: config.exit_error.value,
-                confined: sandbox.filter(|sandbox| sandbox.is_on()).map(|sandbox| {
-                    let network = if confinement.lacks_network() { NetworkGrant::OfServer } else { NetworkGrant::None };
-                    ConfinedBy { sandbox, network, writes_nothing: false }
+                confined: sandbox.filter(|sandbox| sandbox.is_on()).map(|sandbox| ConfinedBy {
+                    sandbox,
+                    network: confinement.network_grant(),
+                    writes_nothing: false,
                 }),
                 kept_as: None,
             },

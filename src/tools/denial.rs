@@ -255,8 +255,10 @@ const OF_RULE: &str = "`write: full` to the `sandbox` of its rule";
 
 fn of_network(network: NetworkGrant) -> &'static str {
     match network {
-        NetworkGrant::None | NetworkGrant::OfServer => "`--network full`",
-        NetworkGrant::OfRule => "`network: full` to the `sandbox` of its rule",
+        NetworkGrant::None | NetworkGrant::OfServer { has_ports: false } => "`--network full`",
+        NetworkGrant::OfServer { has_ports: true } => "its port to `--network`, or `--network full`",
+        NetworkGrant::OfRule { has_ports: false } => "`network: full` to the `sandbox` of its rule",
+        NetworkGrant::OfRule { has_ports: true } => "its port, or `network: full`, to the `sandbox` of its rule",
     }
 }
 

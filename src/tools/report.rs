@@ -8,6 +8,7 @@ use super::denial::ConfinedBy;
 use super::yaml::write_text;
 use crate::exec::{End, Output};
 use crate::mcp::CallToolResult;
+use crate::network::Network;
 
 /// The setting that would give a command a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,9 +17,34 @@ pub enum NetworkGrant {
     #[default]
     None,
     /// The server's setting.
-    OfServer,
+    OfServer {
+        /// Whether it gives some ports already.
+        has_ports: bool,
+    },
     /// Its rule, which takes the network from it.
-    OfRule,
+    OfRule {
+        /// Whether it gives some ports already.
+        has_ports: bool,
+    },
+}
+
+impl NetworkGrant {
+    /// What would give it to a command that has this network by the server's setting.
+    pub fn of_server(network: &Network) -> Self {
+        match network {
+            Network::None | Network::Loopback => Self::OfServer { has_ports: false },
+            Network::Ports(_) => Self::OfServer { has_ports: true },
+            Network::Full => Self::None,
+        }
+    }
+
+    /// The same, if its rule names the network.
+    pub fn of_rule(network: &Network) -> Self {
+        match Self::of_server(network) {
+            Self::OfServer { has_ports } => Self::OfRule { has_ports },
+            grant @ (Self::None | Self::OfRule { .. }) => grant,
+        }
+    }
 }
 
 /// The settings that shape a result.

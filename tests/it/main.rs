@@ -59,6 +59,7 @@ mod never_written;
 mod packaging;
 mod policy;
 mod policy_commands;
+mod ports;
 mod processes;
 mod profiles;
 mod public_interface;

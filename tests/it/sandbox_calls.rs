@@ -396,6 +396,8 @@ fn commands_keep_the_capabilities_that_files_need() {
             (&["--sandbox", "workspace", "--network", "none"], FILES | USERS),
             (&["--sandbox", "strict", "--network", "full"], FILES | NETWORK),
             (&["--sandbox", "strict"], FILES),
+            (&["--sandbox", "strict", "--network", "connect:80"], FILES),
+            (&["--sandbox", "strict", "--network", "connect:80,listen:80"], FILES | 1 << 10),
         ] {
             let world = World::new();
             let mut server = server(&world, user, flags);

@@ -142,7 +142,8 @@ fn help_states_every_setting_in_lines_of_less_than_100_columns() {
       --sandbox-best-effort     Run with what the kernel can enforce instead of refusing to start
                                 [ALLOWEXEC_SANDBOX_BEST_EFFORT; default: off]
       --network WHICH           Network of commands in the sandbox: none, a loopback of each call's
-                                own, or full [ALLOWEXEC_NETWORK; default: none at strict, else full]
+                                own, TCP on the ports of connect:PORT,listen:PORT (on whatever host),
+                                or full [ALLOWEXEC_NETWORK; default: none at strict, else full]
       --read PATHS              What else commands in the sandbox may read [ALLOWEXEC_READ; default:
                                 none]
       --write PATHS             What else they may read and write [ALLOWEXEC_WRITE; default: none]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
-use crate::sandbox::Network;
+use crate::network::Network;
 
 /// A value for each setting that is not its default, as text and as YAML, and how it is shown.
 const VALUES: &[(&str, &str, &str, &str)] = &[

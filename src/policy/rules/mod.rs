@@ -51,8 +51,8 @@ pub(crate) use examples::{ExampleRun, UNTOLD, decide_anywhere, decide_readings, 
 pub use examples::{decide_example, words_of};
 pub use grammar::{
     Access, Arguments, CharSet, CommandRule, Effect, EnvRule, Example, ExampleLine, Expected, Form, Level, LimitsRule,
-    NUMBER_OPTION, NetworkWord, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, Restriction,
-    RuleHead, SandboxRule, SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
+    NUMBER_OPTION, Operand, OptionRule, Options, Order, Origin, PathType, PolicySource, Restriction, RuleHead,
+    SandboxRule, SandboxWord, Syntax, Takes, TextType, ValuePlace, ValueType,
 };
 pub(crate) use judge::{HIDDEN, without_values};
 pub use judge::{Judgement, PathJudge};

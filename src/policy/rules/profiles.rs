@@ -28,7 +28,7 @@ pub(super) struct Profile {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shipped {
     pub name: &'static str,
-    sandbox: SandboxRule,
+    sandbox: &'static SandboxRule,
     read_only: bool,
     asks: bool,
     has_paths: bool,

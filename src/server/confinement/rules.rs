@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::exec::{Launcher, LimitsError, ResourceLimits, RuleExecution};
+use crate::network::Network;
 use crate::policy::AllowList;
-use crate::policy::rules::{LimitsRule, NetworkWord, RuleHead, SandboxRule, SandboxWord};
-use crate::sandbox::{Level, Network, Sandbox, SandboxError};
+use crate::policy::rules::{LimitsRule, RuleHead, SandboxRule, SandboxWord};
+use crate::sandbox::{Level, Sandbox, SandboxError};
 
 /// The launcher that sets resource limits, `None` without limits, or why they can't be enforced.
 pub(super) type Limited = Result<Option<Launcher>, Arc<LimitsError>>;
@@ -63,12 +64,8 @@ pub(super) fn level_of(rule: &SandboxRule, all: Level) -> Option<Level> {
 
 /// The network of the commands of a rule: as the rule says, else as the operator says, else the level's default.
 pub(super) fn network_of(rule: &SandboxRule, level: Level, config: &Config) -> Network {
-    match rule.network {
-        Some(NetworkWord::None) => Network::None,
-        Some(NetworkWord::Loopback) => Network::Loopback,
-        Some(NetworkWord::Full) => Network::Full,
-        None => config.network.value.unwrap_or(Network::of(level)),
-    }
+    let named = rule.network.as_ref().or(config.network.value.as_ref());
+    named.cloned().unwrap_or_else(|| level.default_network())
 }
 
 /// Tries whether calls can have a network of their own, if the commands of anyone are to have one.

@@ -9,7 +9,7 @@ struct Fake {
     writes_nothing: bool,
 }
 
-const STRICT: Fake = Fake { network: NetworkGrant::OfServer, writes_nothing: false };
+const STRICT: Fake = Fake { network: NetworkGrant::OfServer { has_ports: false }, writes_nothing: false };
 
 impl Surroundings for Fake {
     fn network(&self) -> NetworkGrant {
@@ -314,10 +314,19 @@ fn what_is_granted_already_is_never_named() {
 
 #[test]
 fn a_rule_that_takes_something_is_named() {
-    let rule = Fake { network: NetworkGrant::OfRule, writes_nothing: true };
+    let rule = Fake { network: NetworkGrant::OfRule { has_ports: false }, writes_nothing: true };
     let network = Some("`network: full` to the `sandbox` of its rule");
     check(rule, "curl: (6) Could not resolve host: example.com", network);
     check(rule, "Error: listen EACCES: permission denied 0.0.0.0:3000", network);
+    let ports = Fake { network: NetworkGrant::OfServer { has_ports: true }, ..STRICT };
+    check(
+        ports,
+        "Error: listen EACCES: permission denied 0.0.0.0:3000",
+        Some("its port to `--network`, or `--network full`"),
+    );
+    let ports = Fake { network: NetworkGrant::OfRule { has_ports: true }, ..STRICT };
+    let network = Some("its port, or `network: full`, to the `sandbox` of its rule");
+    check(ports, "PermissionError: [Errno 13] Permission denied: connect", network);
     for path in ["/srv/project/new", "/etc/new", "new"] {
         let touch = format!("touch: cannot touch '{path}': Permission denied");
         check(rule, &touch, Some("`write: full` to the `sandbox` of its rule"));

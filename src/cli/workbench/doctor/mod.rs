@@ -23,8 +23,9 @@ use super::recording;
 use crate::cli::{Outcome, log, print, print_json, stdio};
 use crate::config::{self, Config, Flags, Row};
 use crate::exec::Launcher;
+use crate::network::{Network, NetworkError};
 use crate::policy::rules::synopsis;
-use crate::sandbox::{Enforcement, Kernel, Level, Network};
+use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::{Parts, check_audit};
 
 pub(super) fn run(config: &Config, flags: &Flags, json: bool) -> Result<Outcome, CliError> {
@@ -181,6 +182,18 @@ struct Report {
     sandbox: String,
 }
 
+/// Whether this kernel can hold commands to ports, by the example of two.
+fn ports(kernel: Kernel) -> String {
+    let network = "connect:5432,listen:3000".parse::<Network>().map_err(|error: NetworkError| error.to_string());
+    let enforced = network.and_then(|network| {
+        Enforcement::new(Level::Workspace, network, kernel, false).map_err(|error| error.to_string())
+    });
+    match enforced {
+        Ok(_) => "TCP on the ports of `connect:PORT,listen:PORT`, on whatever host, and nothing else".to_owned(),
+        Err(error) => error,
+    }
+}
+
 impl Report {
     /// Describes in named rows which restrictions of commands this platform can enforce, and which not.
     fn platform(&self) -> Vec<(String, String)> {
@@ -190,7 +203,7 @@ impl Report {
             "checked, then used by its canonical path"
         };
         let sandbox = Level::ALL.into_iter().filter(|&level| level != Level::Off).map(|level| {
-            let enforcement = Enforcement::new(level, Network::of(level), Kernel::current(), false);
+            let enforcement = Enforcement::new(level, level.default_network(), Kernel::current(), false);
             let how = enforcement.map_or_else(|error| error.to_string(), |enforcement| enforcement.describe());
             (format!("sandbox {}", level.name()), how)
         });
@@ -202,13 +215,13 @@ impl Report {
             Ok(()) => "a network of each call's own, with a loopback interface and nothing else".to_owned(),
             Err(error) => error.to_string(),
         };
-        let own_network = row("network loopback", &own_network);
+        let network = [row("network loopback", &own_network), row("network ports", &ports(Kernel::current()))];
         let gated = (!self.gated.is_empty()).then(|| {
             let how =
                 format!("no line with {}: their rules add what the agent's shell would not", self.gated.join(", "));
             row("hook without --rewrite", &how)
         });
-        fixed.into_iter().chain(sandbox).chain([own_network]).chain(gated).chain(limits).chain(presets).collect()
+        fixed.into_iter().chain(sandbox).chain(network).chain(gated).chain(limits).chain(presets).collect()
     }
 
     fn to_json(&self) -> Value {

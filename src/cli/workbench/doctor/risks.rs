@@ -6,7 +6,7 @@ use super::tools;
 use crate::config::Config;
 use crate::integrity::{Replaceable, Trust};
 use crate::policy::rules::{SandboxWord, profile_describing};
-use crate::sandbox::{Enforcement, Kernel, Level, Network};
+use crate::sandbox::{Enforcement, Kernel, Level};
 use crate::server::Parts;
 
 /// A risk, and how to avoid it.
@@ -88,7 +88,7 @@ pub(super) fn is_confined(config: &Config, parts: &Parts, name: &str) -> bool {
 /// Commands that can do whatever the server's user can, although the kernel could confine them.
 fn unconfined(config: &Config, parts: &Parts) -> Option<Risk> {
     let can_confine =
-        Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok();
+        Enforcement::new(Level::Workspace, Level::Workspace.default_network(), Kernel::current(), false).is_ok();
     let allow = parts.policy.allow_list();
     let writes_nothing = |name: &str| allow.rules().get(name).is_some_and(|rule| rule.sandbox.writes_nothing());
     let is_open = |name: &&String| !is_confined(config, parts, name) && !writes_nothing(name);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::project::{Kind, Project};
 use crate::config::Surroundings;
-use crate::sandbox::{Enforcement, Kernel, Level, Network, is_executed_anyway};
+use crate::sandbox::{Enforcement, Kernel, Level, is_executed_anyway};
 
 /// A text as YAML: a JSON string is one in YAML too.
 pub(super) fn yaml(text: &str) -> String {
@@ -96,7 +96,7 @@ pub(super) fn text(project: &Project, surroundings: &Surroundings, policy: &Path
 }
 
 fn is_enforceable() -> bool {
-    Enforcement::new(Level::Workspace, Network::of(Level::Workspace), Kernel::current(), false).is_ok()
+    Enforcement::new(Level::Workspace, Level::Workspace.default_network(), Kernel::current(), false).is_ok()
 }
 
 fn written(project: &Project) -> Vec<PathBuf> {

@@ -11,9 +11,10 @@ use super::{explain, probes, recorded, rules_of};
 use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Surroundings;
+use crate::network::Network;
 use crate::policy::rules::{
-    Access, Arguments, CommandRule, EnvRule, Expected, NetworkWord, Rules, SandboxWord, Takes, ValueType,
-    decide_readings, words_of, written,
+    Access, Arguments, CommandRule, EnvRule, Expected, Rules, SandboxWord, Takes, ValueType, decide_readings, words_of,
+    written,
 };
 use crate::text::escape;
 
@@ -271,12 +272,13 @@ fn sandbox_is_narrower(before: &CommandRule, after: &CommandRule) -> bool {
         Some(SandboxWord::Strict) => 3,
     };
     // The setting that a rule leaves the network to may be any of them.
-    let is_network_narrower = |was: Option<NetworkWord>, is: Option<NetworkWord>| {
-        was == is || was == Some(NetworkWord::Full) || is == Some(NetworkWord::None)
+    let is_network_narrower = |was: Option<&Network>, is: Option<&Network>| match (was, is) {
+        (Some(was), Some(is)) => is.is_within(was),
+        (was, is) => was == is || was == Some(&Network::Full) || is == Some(&Network::None),
     };
     let (was, is) = (&before.sandbox, &after.sandbox);
     rank(is.level) >= rank(was.level)
-        && is_network_narrower(was.network, is.network)
+        && is_network_narrower(was.network.as_ref(), is.network.as_ref())
         && is.exec_own >= was.exec_own
         && is.paths_claimed >= was.paths_claimed
         && is.writes_nothing() >= was.writes_nothing()
@@ -367,6 +369,7 @@ mod tests {
         check("{sandbox: {network: none}}", "{sandbox: {network: full}}", "sandbox");
         check("{sandbox: {network: loopback}}", "{sandbox: {network: full}}", "sandbox");
         check("{sandbox: {network: none}}", "{sandbox: {network: loopback}}", "sandbox");
+        check("{sandbox: {network: connect:1}}", "{sandbox: {network: 'connect:1,listen:2'}}", "sandbox");
         check("{sandbox: {write: none}}", "{}", "sandbox");
         for of in ["options: {--to: {path: A}}", "operands: [{name: FILE, path: A}]", "after_double_dash: [{path: A}]"]
         {

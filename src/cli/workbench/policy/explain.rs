@@ -8,10 +8,10 @@ use crate::cli::error::CliError;
 use crate::cli::{Outcome, print, print_json};
 use crate::config::Config;
 use crate::integrity::reach_of;
+use crate::network::Network;
 use crate::policy::rules::{
-    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, NetworkWord, Origin, PathError, PathJudge,
-    Reading, Restriction, Role, SandboxRule, SandboxWord, ValueType, described, profile_describing, restricted,
-    words_of,
+    Claim, CommandRule, EnvRule, ExampleLine, HeldClaim, LimitsRule, Origin, PathError, PathJudge, Reading,
+    Restriction, Role, SandboxRule, SandboxWord, ValueType, described, profile_describing, restricted, words_of,
 };
 use crate::policy::{Rule, quoted};
 use crate::server::Parts;
@@ -253,7 +253,7 @@ fn settings_json(rule: &CommandRule, env: &EnvRule) -> Value {
         "sandbox": {
             "level": sandbox.level.map(level),
             "exec": if sandbox.exec_own { Some("own") } else { None },
-            "network": sandbox.network.map(NetworkWord::name),
+            "network": sandbox.network.as_ref().map(ToString::to_string),
             "paths": if sandbox.paths_claimed { Some("claimed") } else { None },
             "write": sandbox.writes.map(|writes| if writes { "full" } else { "none" }),
         },
@@ -278,15 +278,16 @@ fn level(level: SandboxWord) -> &'static str {
 
 /// The sandbox in words; `None` where the rule leaves it to the settings.
 pub(super) fn sandbox(rule: &SandboxRule) -> Option<String> {
-    let network = |network: NetworkWord| match network {
-        NetworkWord::None => "no network",
-        NetworkWord::Loopback => "a loopback network of its own",
-        NetworkWord::Full => "network",
-    };
+    let network = rule.network.as_ref().map(|network| match network {
+        Network::None => "no network".to_owned(),
+        Network::Loopback => "a loopback network of its own".to_owned(),
+        Network::Ports(ports) => format!("no network but {}", ports.in_words()),
+        Network::Full => "network".to_owned(),
+    });
     let parts = [
         rule.level.map(level),
         rule.exec_own.then_some("executes only its own program"),
-        rule.network.map(network),
+        network.as_deref(),
         rule.paths_claimed.then_some("touches only the claimed paths"),
         rule.writes_nothing().then_some("writes nothing"),
     ];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Arguments, Effect, Example, Level, Origin, Restriction, ValueType};
+use crate::network::Network;
 
 /// The rule for a command: its arguments, and the settings for all its calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +151,7 @@ pub struct SandboxRule {
     /// Whether calls may execute only the rule's own program.
     pub exec_own: bool,
     /// The network of calls.
-    pub network: Option<NetworkWord>,
+    pub network: Option<Network>,
     /// Whether a call may access only those files of the project that its words name.
     pub paths_claimed: bool,
     /// Whether calls may write what the level allows; `false` for nothing at all, whatever the level is.
@@ -190,31 +191,6 @@ impl SandboxWord {
             Self::Off => "off",
             Self::Workspace => "workspace",
             Self::Strict => "strict",
-        }
-    }
-}
-
-/// The network of calls, as a policy names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetworkWord {
-    /// No sockets.
-    None,
-    /// A loopback interface of each call's own.
-    Loopback,
-    /// The network that they would have without a sandbox.
-    Full,
-}
-
-impl NetworkWord {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::None, Self::Loopback, Self::Full];
-
-    /// The word for it in a policy.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Loopback => "loopback",
-            Self::Full => "full",
         }
     }
 }

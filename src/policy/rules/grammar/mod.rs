@@ -23,7 +23,7 @@ mod restriction;
 mod source;
 mod value;
 
-pub use command::{CommandRule, EnvRule, LimitsRule, NetworkWord, SandboxRule, SandboxWord};
+pub use command::{CommandRule, EnvRule, LimitsRule, SandboxRule, SandboxWord};
 pub use example::{Example, ExampleLine, Expected};
 pub use form::{Form, Operand};
 pub use head::RuleHead;

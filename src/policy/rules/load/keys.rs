@@ -5,7 +5,8 @@ use self::Takes::{
     Any, Boolean, Count, Declared, Duration, Integer, List, Named, Null, Pattern, Profile, Range, Size, Text, Version,
     Words,
 };
-use super::super::grammar::{Effect, NetworkWord, Order, SandboxWord, Syntax};
+use super::super::grammar::{Effect, Order, SandboxWord, Syntax};
+use crate::network::Network;
 
 /// A mapping of a policy.
 pub(super) struct Keys {
@@ -280,8 +281,8 @@ static SANDBOX_KEYS: &[Key] = &[
     key("exec", Words(|| vec!["own"]), "`own`: it can execute its own program and no other."),
     key(
         "network",
-        Words(|| NetworkWord::ALL.map(NetworkWord::name).to_vec()),
-        "Its network: none, a loopback interface of each call's own, or all.",
+        Any(&[Words(|| Network::WORDS.map(|(word, _)| word).to_vec()), Pattern(Network::PORTS_PATTERN)]),
+        "Its network: none, a loopback interface of each call's own, all, or TCP ports (`connect:5432,listen:3000`).",
     ),
     key("paths", Words(|| vec!["claimed"]), "`claimed`: it can touch the files that its call names and no others."),
     key("write", Words(|| vec!["full", "none"]), "Whether it can write."),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::error::{PolicyError, PolicyWarning, Problem};
 use super::super::grammar::{
-    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, NetworkWord, OptionRule, Order,
-    SandboxWord, Syntax, Takes, ValueType,
+    Access, Arguments, CommandRule, EnvRule, Example, ExampleLine, Expected, Level, OptionRule, Order, SandboxWord,
+    Syntax, Takes, ValueType,
 };
 use super::super::redirected::{RedirectionType, Redirections};
 use super::super::yaml::{Kind, Node};
@@ -13,6 +13,7 @@ use super::Context;
 use super::fields::{Fields, What, at_least_one, boolean, entries, integer, items, text, texts};
 use super::{keys, types};
 use crate::lines;
+use crate::network::{Network, NetworkError};
 use crate::policy::quoted;
 use crate::text::{read_duration, read_size};
 
@@ -127,14 +128,17 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
         }
     };
     command.sandbox.exec_own = is("exec", "own", None)?.unwrap_or(command.sandbox.exec_own);
-    command.sandbox.network =
-        fields.word("network", &NetworkWord::ALL, NetworkWord::name, context)?.or(command.sandbox.network);
+    if let Some(node) = fields.get("network") {
+        let (what, found) = (fields.what("network"), text(node, &fields.what("network"), context)?);
+        let network = found.parse().map_err(|error| context.value(node, &what, expected_network(&error)))?;
+        command.sandbox.network = Some(network);
+    }
     command.sandbox.paths_claimed = is("paths", "claimed", None)?.unwrap_or(command.sandbox.paths_claimed);
     command.sandbox.writes = is("write", "full", Some("none"))?.or(command.sandbox.writes);
     let sandbox = &command.sandbox;
     let needs_one = sandbox.exec_own
         || sandbox.paths_claimed
-        || sandbox.network.is_some_and(|network| network != NetworkWord::Full);
+        || sandbox.network.as_ref().is_some_and(|network| *network != Network::Full);
     match sandbox.level {
         Some(SandboxWord::Off) if needs_one || sandbox.writes_nothing() => {
             Err(context.value(node, &fields.of, "a level that can enforce the rest, `workspace` or `strict`"))
@@ -148,6 +152,14 @@ fn sandbox(node: &Node, what: What<'_>, command: &mut CommandRule, context: &Con
             Ok(())
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+fn expected_network(error: &NetworkError) -> &'static str {
+    match error {
+        NetworkError::NotOne => "`none`, `loopback`, `full`, or ports such as `connect:5432,listen:3000`",
+        NetworkError::NotAPort { .. } => "`connect:PORT` and `listen:PORT`, with numbers from 1 to 65535",
+        NetworkError::BesidePorts { .. } => "one word alone, or ports alone",
     }
 }
 

@@ -171,8 +171,21 @@ fn a_command_sets_for_its_calls_what_means_something() {
     );
     command("sandbox: {exec: all}", "3: `exec` of `sandbox` of command `x`: expected `own`, found `all`");
     command(
+        "sandbox: {network: 'connect:0'}",
+        "3: `network` of `sandbox` of command `x`: expected `connect:PORT` and `listen:PORT`, with numbers from 1 to 65535, found \
+         `connect:0`",
+    );
+    command(
+        "sandbox: {network: 'full,listen:1'}",
+        "3: `network` of `sandbox` of command `x`: expected one word alone, or ports alone, found `full,listen:1`",
+    );
+    command(
+        "sandbox: {level: off, network: 'connect:1'}",
+        "3: `sandbox` of command `x`: expected a level that can enforce the rest, `workspace` or `strict`, found a mapping",
+    );
+    command(
         "sandbox: {network: some}",
-        "3: `network` of `sandbox` of command `x`: expected `none`, `loopback`, `full`, found `some`",
+        "3: `network` of `sandbox` of command `x`: expected `none`, `loopback`, `full`, or ports such as `connect:5432,listen:3000`, found `some`",
     );
     command(
         "sandbox: {level: off, exec: own}",
