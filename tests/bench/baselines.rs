@@ -1,8 +1,8 @@
 //! `cargo bench`: what a call costs, compared with the same work without the server, measured alternately in one run.
 //!
 //! Medians and ratios; a figure means something only together with its baseline. `cargo bench -- --quick` takes a tenth of the
-//! rounds, `--plain` leaves out the confined servers and the large ones, `--growth` measures only what must not grow, `--svg
-//! FILE` also draws the table, `--json` prints it for programs.
+//! rounds, `--plain` leaves out the confined servers and the large ones, `--waits` measures only what people wait for, `--growth`
+//! only what must not grow, `--svg FILE` also draws the table, `--json` prints it for programs.
 //!
 //! - [`client`]: a client of the server, as thin as possible.
 //! - [`cores`]: where the two ends of a round trip run.
@@ -10,6 +10,7 @@
 //! - [`limits`]: the same work without the server.
 //! - [`measure`]: measures two things alternately, and their medians.
 //! - [`report`]: the table and the plot.
+//! - [`waits`]: what people wait for.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,6 +27,7 @@ mod cores;
 mod growth;
 mod measure;
 mod report;
+mod waits;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -60,6 +62,9 @@ fn main() -> ExitCode {
         #[cfg(unix)]
         growth::rows(&mut report, has("--quick"));
     } else {
+        waits::rows(&mut report, has("--quick"));
+    }
+    if !has("--growth") && !has("--waits") {
         let subjects = SUBJECTS.iter().filter(|subject| subject.name.is_empty() || !has("--plain"));
         for subject in subjects {
             Run { subject, report: &mut report, is_quick: has("--quick") }.all();

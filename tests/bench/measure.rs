@@ -1,20 +1,25 @@
-//! Two things in turns, so that what disturbs one disturbs the other.
+//! Two or three things in turns, so that what disturbs one disturbs the others.
 
 use std::time::{Duration, Instant};
 
 /// Does both `rounds` times in turns, after a tenth of it uncounted; gives the times of each.
-pub fn in_turns<A, B>(
+pub fn in_turns<A, B>(rounds: usize, ours: impl FnMut() -> A, baseline: impl FnMut() -> B) -> [Vec<Duration>; 2] {
+    let [ours, baseline, _] = three_in_turns(rounds, ours, baseline, || ());
+    [ours, baseline]
+}
+
+/// The same with a third thing.
+pub fn three_in_turns<A, B, C>(
     rounds: usize,
     mut ours: impl FnMut() -> A,
     mut baseline: impl FnMut() -> B,
-) -> [Vec<Duration>; 2] {
-    let mut times = [Vec::with_capacity(rounds), Vec::with_capacity(rounds)];
+    mut third: impl FnMut() -> C,
+) -> [Vec<Duration>; 3] {
+    let mut times = [const { Vec::new() }; 3];
     for round in 0..rounds + rounds.div_ceil(10) {
-        let ours = time(&mut ours);
-        let baseline = time(&mut baseline);
+        let of_round = [time(&mut ours), time(&mut baseline), time(&mut third)];
         if round >= rounds.div_ceil(10) {
-            times[0].push(ours);
-            times[1].push(baseline);
+            times.iter_mut().zip(of_round).for_each(|(times, time)| times.push(time));
         }
     }
     times

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::measure::median;
 use super::medians;
 
 /// What a figure must hold.
@@ -77,6 +78,15 @@ impl Report {
             "µs",
             Some(Bound::AtMost(most)),
         );
+    }
+
+    /// How much longer something takes than its baseline, in medians of a third thing.
+    #[cfg(target_os = "linux")]
+    pub fn beyond(&mut self, name: &str, baseline: &str, pair: [Vec<Duration>; 2], unit: &[Duration], most: f64) {
+        let [ours, beside] = medians(&pair);
+        let figures = format!("{ours:.0} µs : {beside:.0} µs");
+        let spawns = (ours - beside) / (median(unit).as_secs_f64() * 1e6);
+        self.push(name, baseline, figures, spawns, "more", Some(Bound::AtMost(most)));
     }
 
     /// Memory in megabytes.
