@@ -62,4 +62,6 @@ enum Dialect {
     Bash,
     /// Without bash's own syntax (`|&`, `&>`, `<<<`, `$'…'`, braces, `[^…]`), which is refused.
     Posix,
+    /// Only what bash, dash, zsh and fish all read alike: words of plain characters, `*`, `?` and quoted text.
+    Common,
 }

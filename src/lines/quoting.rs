@@ -1,5 +1,6 @@
 //! The atoms of a word: what quotes, escapes and `$` make of its characters.
 
+use super::Dialect;
 use super::bounds::MOST_WORD_BYTES;
 use super::cursor::Cursor;
 use super::tokens::{Delimiter, document};
@@ -29,8 +30,8 @@ pub const OPERATORS: &[char] = &['<', '>', '|', '&', ';', '(', ')'];
 pub struct Quotes {
     /// `"$(cat <<'EOF' …)"`. Not while the text of a here-document is expected after this line.
     pub documents: bool,
-    /// `$'…'`, which only bash has.
-    pub ansi_c: bool,
+    /// `$'…'` is only bash's.
+    pub dialect: Dialect,
 }
 
 /// Reads one word; empty if none begins here.
@@ -45,6 +46,9 @@ pub fn atoms(cursor: &mut Cursor<'_>, quotes: Quotes) -> Result<Vec<Atom>, Unrea
         match character {
             ' ' | '\t' | '\n' => break,
             _ if OPERATORS.contains(&character) => break,
+            _ if quotes.dialect == Dialect::Common && !is_common(cursor.rest(), atoms.last()) => {
+                return Err(Unreadable { at, reason: Reason::NotCommon(format!("`{character}` here")) });
+            }
             '\'' => {
                 cursor.next();
                 let Some((text, _)) = cursor.rest().split_once('\'') else {
@@ -67,7 +71,7 @@ pub fn atoms(cursor: &mut Cursor<'_>, quotes: Quotes) -> Result<Vec<Atom>, Unrea
             '`' => return Err(Unreadable { at, reason: Reason::Substitution("`") }),
             '$' => {
                 cursor.next();
-                if cursor.peek() == Some('\'') && !quotes.ansi_c {
+                if cursor.peek() == Some('\'') && quotes.dialect != Dialect::Bash {
                     return Err(Unreadable { at, reason: Reason::OnlyBash("$'") });
                 }
                 atoms.push(dollar(cursor, at, false)?);
@@ -83,6 +87,23 @@ pub fn atoms(cursor: &mut Cursor<'_>, quotes: Quotes) -> Result<Vec<Atom>, Unrea
         return Err(Unreadable { at: begin, reason: Reason::LongWord });
     }
     Ok(atoms)
+}
+
+/// Whether bash, dash, zsh and fish take what is next in a word for the same text, after this atom of the word.
+fn is_common(rest: &str, before: Option<&Atom>) -> bool {
+    let mut characters = rest.chars();
+    let next = characters.next();
+    let quoted = |quote| characters.as_str().split(quote).next().unwrap_or_default();
+    let after_quotes = matches!(before, Some(Atom::Quoted(_)));
+    match next {
+        // Two quoted parts side by side are one with a quote in it under zsh's RC_QUOTES. fish reads two escapes.
+        Some('\'') => !after_quotes && !quoted('\'').contains("\\\\") && !quoted('\'').ends_with('\\'),
+        Some('"') => !after_quotes && !quoted('"').contains(['$', '`', '\\', '!']),
+        // zsh replaces a first `=NAME` by a path; shells with jobs read a first `%`.
+        Some('=' | '%') => matches!(before, Some(Atom::Bare(_))),
+        Some(plain) => plain.is_ascii_alphanumeric() || "_-./:,+@*?".contains(plain),
+        None => true,
+    }
 }
 
 /// Refuses what can't be seen, outside quotes.

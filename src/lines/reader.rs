@@ -25,6 +25,12 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Line> {
     if let Some(at) = text.find('\0') {
         return Err(Unreadable { at, reason: Reason::Nul });
     }
+    // Shells join lines in different places, and a terminal acts on control characters.
+    let uncommon = text.find("\\\n").or_else(|| text.find(|c: char| c.is_control() && c != '\n'));
+    if let Some(at) = uncommon.filter(|_| dialect == Dialect::Common) {
+        let what = "control characters, and a backslash in front of a line break,".to_owned();
+        return Err(Unreadable { at, reason: Reason::NotCommon(what) });
+    }
     let tokens = Tokens::new(text, dialect);
     let mut reader = Reader { tokens, budget: Budget::new(), commands: 0, levels: 0 };
     let mut line = reader.line()?;

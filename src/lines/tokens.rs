@@ -126,6 +126,7 @@ impl<'a> Tokens<'a> {
         match self.dialect {
             Dialect::Bash => Ok(()),
             Dialect::Posix => Err(Unreadable { at, reason: Reason::OnlyBash(what) }),
+            Dialect::Common => Err(Unreadable { at, reason: Reason::NotCommon(format!("`{what}`")) }),
         }
     }
 
@@ -157,7 +158,12 @@ impl<'a> Tokens<'a> {
 
     fn read(&mut self) -> Result<Token, Unreadable> {
         while self.cursor.eat(' ') || self.cursor.eat('\t') {}
-        if self.cursor.peek() == Some('#') {
+        let next = self.cursor.peek();
+        let at = self.cursor.at();
+        if let Some(what) = uncommon(self.cursor.rest()).filter(|_| self.dialect == Dialect::Common) {
+            return Err(Unreadable { at, reason: Reason::NotCommon(format!("`{what}`")) });
+        }
+        if next == Some('#') {
             self.comment()?;
         }
         let next = self.cursor.peek();
@@ -209,7 +215,7 @@ impl<'a> Tokens<'a> {
     }
 
     fn word(&mut self, at: usize) -> Result<Kind, Unreadable> {
-        let quotes = Quotes { documents: self.waiting.is_empty(), ansi_c: self.dialect == Dialect::Bash };
+        let quotes = Quotes { documents: self.waiting.is_empty(), dialect: self.dialect };
         let atoms = atoms(&mut self.cursor, quotes)?;
         if !matches!(self.cursor.peek(), Some('<' | '>')) {
             return Ok(Kind::Word(atoms));
@@ -268,6 +274,13 @@ impl<'a> Tokens<'a> {
         let others = [('>', Arrow::Append), ('&', Arrow::Duplicate), ('|', Arrow::Write)];
         Ok(others.into_iter().find(|(next, _)| cursor.eat(*next)).map_or(Arrow::Write, |(_, arrow)| arrow))
     }
+}
+
+/// The begin of a token that bash, dash, zsh and fish don't all read alike: also `<1-9>`, a pattern in zsh, and `>|`, a pipe in fish.
+fn uncommon(rest: &str) -> Option<&'static str> {
+    let is_pattern = |after: &str| after.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let pattern = rest.strip_prefix('<').is_some_and(is_pattern).then_some("<");
+    pattern.or(["#", "<<", ">|"].into_iter().find(|begin| rest.starts_with(begin)))
 }
 
 /// The character, if the atom is one outside quotes.

@@ -179,13 +179,13 @@ impl Line {
         reader::read(text, Dialect::Bash)
     }
 
-    /// Reads a text as [`read`](Self::read) does, and refuses what only bash reads.
+    /// Reads a text as [`read`](Self::read) does, and refuses what bash, dash, zsh and fish don't all read alike. Its words
+    /// hold no variables and no escapes.
     ///
     /// # Errors
     /// [`Unreadable`].
-    #[cfg(unix)]
-    pub(crate) fn read_posix(text: &str) -> Result<Self, Unreadable> {
-        reader::read(text, Dialect::Posix)
+    pub fn read_common(text: &str) -> Result<Self, Unreadable> {
+        reader::read(text, Dialect::Common)
     }
 
     /// The pipelines of this line in their order, without those within groups.

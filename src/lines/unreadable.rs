@@ -144,6 +144,9 @@ pub enum Reason {
     /// Only bash reads it, and the line is for `sh` or `dash`.
     #[error("`{0}` is read by bash, and not by `sh` and `dash`; write `bash -c`")]
     OnlyBash(&'static str),
+    /// Shells read it in different ways.
+    #[error("bash, dash, zsh and fish don't all read {0} alike; quote it with single quotes if it is text")]
+    NotCommon(String),
     /// Too many commands.
     #[error("the line has more than {MOST_COMMANDS} commands; make several calls")]
     TooManyCommands,

@@ -1,9 +1,12 @@
 //! The decision on a line that an agent is about to give to its own shell, for a hook. Nothing runs.
 
+use std::path::Path;
+
 use super::audit_records::part_record;
 use super::auditor::Auditor;
 use super::parts::Parts;
 use crate::jsonrpc::RequestId;
+use crate::lines::{AndOr, Line, Pipeline};
 use crate::policy::line::{LineRefusal, PartDecision, PartKind, PartOutcome, ReadLine, RequestedLine};
 use crate::policy::{Approved, Decision, Refusal, Requested};
 
@@ -52,6 +55,16 @@ impl Parts {
         auditor.decided_parts(records).map_err(|why| why.to_string())?;
         auditor.end();
         Ok(decided)
+    }
+
+    /// Whether all of a pipeline is allowed in this directory as files are now, and nobody is asked.
+    pub(crate) fn allows_now(&self, pipeline: &Pipeline, directory: &Path) -> bool {
+        let line = Line { lists: vec![AndOr { first: pipeline.clone(), rest: Vec::new() }] };
+        let cwd = directory.to_str();
+        let requested = RequestedLine { line, text: "", cwd, has_input: false, approved: None, before: &[] };
+        let decision = self.policy.plan(self.policy.directories(), requested);
+        let is_allowed = |part: &PartDecision| part.outcome == PartOutcome::Allowed;
+        cwd.is_some() && decision.outcome.is_ok() && decision.parts.iter().all(is_allowed)
     }
 
     fn agents_line(&self, text: &str, directory: &str) -> AgentsLine {

@@ -3,7 +3,7 @@
 use super::Options;
 use super::agent::Agent;
 use super::event::{Event, Kind};
-use super::gate::{Doubt, doubt};
+use super::gate::{Doubt, Gate};
 use super::rewriting::{Quoting, Rewriting};
 use super::verdict::{Shell, Unknown, Verdict};
 use crate::cli::run::grant;
@@ -53,7 +53,9 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
         LineVerdict::Allowed => None,
     };
     let Some(rewriting) = rewriting.filter(|_| !is_own) else {
-        let doubt = if is_own { None } else { doubt(&line, shell, &decided.parts, (&config, directory.as_ref())) };
+        let here = directory.as_ref();
+        let gate = Gate { shell, parts: &decided.parts, server: &parts, config: &config, here };
+        let doubt = if is_own { None } else { gate.doubt(&line) };
         return Ok(match (doubt, verdict) {
             (Some(Doubt::Unreadable(why)), _) => options.unknown.unreadable(why),
             (Some(Doubt::Undescribed(why)), asks) => undescribed(options.unknown, why, asks.is_some()),

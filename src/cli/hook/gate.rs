@@ -9,9 +9,11 @@ use std::path::Path;
 use super::verdict::Shell;
 use crate::config::Config;
 use crate::exec::changes_reading;
-use crate::lines::{Command, Line, Part, Piece, Pipeline, Redirection, Simple, Stream, Word};
+use crate::lines::{Command, Line, Part, Piece, Pipeline, Redirection, Simple, Stage, Stream, Word};
 use crate::policy::Rule;
 use crate::policy::line::{PartDecision, PartKind, PartOutcome};
+use crate::policy::rules::CommandRule;
+use crate::server::Parts;
 
 /// Why a line does not go through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,109 +35,160 @@ const BUILTINS: &str = ". : [ [[ ]] ! alias autoload bg bind bindkey break built
     zcompile zformat zftp zle zmodload zparseopts zprof zpty zregexparse zselect zsocket zstat zstyle ztcp zsystem syswrite \
     sysread sysopen sysseek syserror strftime { } - builtin";
 
-/// Looks at a line that was allowed, with the decisions on its parts.
-pub(super) fn doubt(
-    text: &str,
-    shell: Shell,
-    parts: &[PartDecision],
-    (config, here): (&Config, &Path),
-) -> Option<Doubt> {
-    let read = match shell {
-        Shell::Bash | Shell::Zsh => Line::read(text),
-        Shell::Sh => Line::read_posix(text),
-        Shell::Other => {
-            return Some(Doubt::Unreadable(
-                "only bash, zsh and sh are known to read a line as it was decided".to_owned(),
+/// The facts that decide whether a line goes through.
+pub(super) struct Gate<'a> {
+    pub shell: Shell,
+    /// The decisions on the parts of the line.
+    pub parts: &'a [PartDecision],
+    /// Decides on one of its pipelines again.
+    pub server: &'a Parts,
+    pub config: &'a Config,
+    /// The directory of the event.
+    pub here: &'a Path,
+}
+
+impl Gate<'_> {
+    /// Looks at a line that was allowed, and returns why it does not go through.
+    pub(super) fn doubt(&self, text: &str) -> Option<Doubt> {
+        if self.shell == Shell::Other {
+            let why = "only bash, zsh and sh are known to read a line as it was decided";
+            return Some(Doubt::Unreadable(why.to_owned()));
+        }
+        let line = Line::read_common(text).map_err(|error| Doubt::Unreadable(error.to_string()));
+        line.and_then(|line| self.line(&line, &mut false)).err()
+    }
+
+    /// Looks at the pipelines in their order. `has_changed` says whether a command before may have changed files.
+    fn line(&self, line: &Line, has_changed: &mut bool) -> Result<(), Doubt> {
+        for pipeline in line.pipelines() {
+            match pipeline.stages.as_slice() {
+                [Stage { command: Command::Group(group), .. }] if group.redirections.is_empty() => {
+                    self.line(&group.line, has_changed)?;
+                }
+                stages => {
+                    let commands: Option<Vec<&Simple>> = stages.iter().map(|stage| stage.command.simple()).collect();
+                    let commands = commands.ok_or_else(|| unreadable("a group in a pipe or with redirections"))?;
+                    self.pipeline(pipeline, &commands, has_changed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pipeline(&self, pipeline: &Pipeline, commands: &[&Simple], has_changed: &mut bool) -> Result<(), Doubt> {
+        for (place, simple) in commands.iter().enumerate() {
+            check_words(simple)?;
+            check_streams(&simple.redirections, place + 1 == commands.len())?;
+            self.check_rule(simple)?;
+            // The commands of a pipeline run at the same time.
+            let changes = |(other, simple): (usize, &&Simple)| other != place && self.changes_files(simple);
+            if self.asks_of_files(simple) && (*has_changed || commands.iter().enumerate().any(changes)) {
+                let name = name_of(simple);
+                return Err(unreadable(format!("`{name}`, which depends on files that another command may change,")));
+            }
+        }
+        let own = commands.iter().flat_map(|simple| self.parts_of(simple));
+        for part in own.filter(|part| part.outcome == PartOutcome::AtItsTurn) {
+            // Whether a `cd` is reached, and so where all later commands run, is not known.
+            let directory = part.explanation.directory.as_deref().filter(|_| part.kind != PartKind::Builtin);
+            if !directory.is_some_and(|directory| self.server.allows_now(pipeline, directory)) {
+                return Err(unreadable(format!("`{}`, at its turn,", part.explanation.words.join(" "))));
+            }
+        }
+        let writes =
+            |redirection: &Redirection| opens_file(redirection) && !matches!(redirection, Redirection::Read(_));
+        let changes = |simple: &&Simple| self.changes_files(simple) || simple.redirections.iter().any(writes);
+        *has_changed |= commands.iter().any(changes);
+        Ok(())
+    }
+
+    fn parts_of(&self, simple: &Simple) -> impl Iterator<Item = &PartDecision> {
+        self.parts.iter().filter(|part| part.number == simple.number)
+    }
+
+    /// The rule of a command that a program runs; `None` if it is a builtin.
+    fn rule_of(&self, simple: &Simple) -> Option<Option<&CommandRule>> {
+        let part = self.parts_of(simple).find(|part| part.kind == PartKind::Command)?;
+        Some(match &part.explanation.rule {
+            Some(Rule::Described(rule)) => Some(rule),
+            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
+        })
+    }
+
+    /// Whether it may change files in other ways than by its redirections.
+    fn changes_files(&self, simple: &Simple) -> bool {
+        self.rule_of(simple).is_some_and(|rule| rule.is_none_or(|rule| !rule.read_only))
+    }
+
+    /// Whether its decision depends on files.
+    fn asks_of_files(&self, simple: &Simple) -> bool {
+        let words: Option<Vec<String>> = simple.words.iter().map(Word::text).collect();
+        let of_rule = |words: &[String]| self.rule_of(simple).flatten().is_some_and(|rule| rule.asks_of_files(words));
+        words.is_none_or(|words| of_rule(&words))
+            || name_of(simple).contains('/')
+            || simple.redirections.iter().any(opens_file)
+    }
+
+    /// Decisions that rest on more than the words.
+    fn check_rule(&self, simple: &Simple) -> Result<(), Doubt> {
+        let name = name_of(simple);
+        let undescribed = |why: String| Err(Doubt::Undescribed(why));
+        // What was decided are the commands of the text, one by one.
+        let mut own = self.parts_of(simple).filter(|part| part.kind != PartKind::Redirection);
+        let Some(part) = own.find(|part| part.explanation.words.first() == Some(&name)) else {
+            return undescribed(format!("`{name}` was not decided as the agent's shell would read it"));
+        };
+        let Some(rule) = self.rule_of(simple) else { return Ok(()) };
+        if rule.is_some_and(|rule| !rule.rests_on_words_alone()) {
+            return undescribed(format!(
+                "the rule for `{name}` relies on words, variables, a program, a sandbox or limits of its own, which the agent's \
+                 shell would not add; the hook holds it with `--rewrite`"
             ));
         }
-    };
-    // The line of a shell in it was decided, and is what the agent's shell would start another shell for.
-    let line = match read.and_then(|line| line.open_shells(&|_| false)) {
-        Ok(line) => line,
-        Err(error) => return Some(Doubt::Unreadable(error.to_string())),
-    };
-    if let Some(what) = bare_doubt(text) {
-        return Some(unreadable(what));
+        if rule.is_some() && self.config.surroundings.variables.keys().any(|name| changes_reading(name)) {
+            return undescribed(format!("a variable such as POSIXLY_CORRECT changes how `{name}` reads its words"));
+        }
+        let mut patterns = simple.words.iter().filter(|word| word.text().is_none());
+        if patterns.any(|word| !is_bound(word) || !rule.is_none_or(CommandRule::is_plain_any)) {
+            return Err(unreadable(format!("a pattern for `{name}`")));
+        }
+        let is_found = match &part.explanation.program {
+            Some(program) => name.contains('/') || is_first_in_path(&name, program, (self.config, self.here)),
+            None => is_builtin(&name),
+        };
+        let why = || format!("the agent's shell may find another program for `{name}` in its PATH");
+        if is_found { Ok(()) } else { undescribed(why()) }
     }
-    of_line(&line).map(unreadable).or_else(|| of_parts(&line, parts, (config, here)))
 }
 
 fn unreadable(what: impl std::fmt::Display) -> Doubt {
     Doubt::Unreadable(format!("the agent's shell may read {what} in another way than it was decided"))
 }
 
-/// A character outside quotes that one of the shells reads as more than itself.
-fn bare_doubt(text: &str) -> Option<String> {
-    let mut characters = text.chars().peekable();
-    let (mut before, mut quote) = (' ', None);
-    while let Some(character) = characters.next() {
-        match (quote, character) {
-            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
-            (Some('"') | None, '\\') => drop(characters.next()),
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(character),
-            (None, '}' | '{' | ']' | '^' | '#') => return Some(format!("an unquoted `{character}`")),
-            (None, '=') if matches!(before, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | '<' | '>') => {
-                return Some("a word that begins with `=`".to_owned());
-            }
-            (None, '<') if characters.peek().is_some_and(|next| next.is_ascii_digit() || *next == '-') => {
-                return Some("`<` before a digit".to_owned());
-            }
-            (None, '>') if characters.peek() == Some(&'!') => return Some("`>!`".to_owned()),
-            (None, character) if !character.is_ascii() || (character.is_control() && !"\n\t".contains(character)) => {
-                return Some("characters outside of ASCII without quotes".to_owned());
-            }
-            (None, _) => {}
-        }
-        before = character;
-    }
-    None
+/// The name of a command as it is written; empty if that is a pattern.
+fn name_of(simple: &Simple) -> String {
+    simple.words.first().and_then(Word::text).unwrap_or_default()
 }
 
-/// A command or a redirection that one of the shells runs in another way.
-fn of_line(line: &Line) -> Option<String> {
-    line.pipelines().find_map(of_pipeline)
+fn is_builtin(name: &str) -> bool {
+    BUILTINS.split_ascii_whitespace().any(|builtin| builtin == name)
 }
 
-fn of_pipeline(pipeline: &Pipeline) -> Option<String> {
-    let last = pipeline.stages.len().saturating_sub(1);
-    pipeline.stages.iter().enumerate().find_map(|(place, stage)| match &stage.command {
-        Command::Simple(simple) => of_simple(simple, place == last && !stage.pipes_stderr),
-        Command::Group(group) if group.shell.is_some() => Some("the line of another shell".to_owned()),
-        Command::Group(group) => {
-            of_line(&group.line).or_else(|| of_redirections(&group.redirections, place == last && !stage.pipes_stderr))
-        }
-    })
-}
-
-fn of_simple(simple: &Simple, is_last: bool) -> Option<String> {
-    if !simple.assignments.is_empty() {
-        return Some("a variable that is set for a command".to_owned());
+/// Refuses a command that one of the shells runs in another way.
+fn check_words(simple: &Simple) -> Result<(), Doubt> {
+    if !simple.assignments.is_empty() || simple.shell().is_some() {
+        return Err(unreadable("variables for a command, or the line of another shell,"));
     }
-    let brackets = |word: &Word| {
-        word.parts.windows(2).any(|pair| match pair {
-            [Part::Piece(Piece::Variable { .. }), Part::Piece(Piece::Literal(text))] => text.starts_with('['),
-            [Part::Piece(Piece::Variable { .. }), Part::Pattern(_)] => true,
-            _ => false,
-        })
-    };
-    if simple.words.iter().any(brackets) {
-        return Some("a variable before a `[`".to_owned());
+    let name = name_of(simple);
+    // zsh runs a program of its own where there are only redirections. Other names are options of zsh, or jobs.
+    if !name.starts_with(|first: char| first.is_ascii_alphanumeric() || "_./:".contains(first)) {
+        return Err(unreadable("a command without a plain name"));
     }
-    let Some((first, arguments)) = simple.words.split_first() else {
-        return of_redirections(&simple.redirections, is_last);
-    };
-    let Some(name) = first.text() else { return Some("a command whose name is not written out".to_owned()) };
-    let arguments: Option<Vec<String>> = arguments.iter().map(Word::text).collect();
-    let is_builtin = BUILTINS.split_ascii_whitespace().any(|builtin| builtin == name);
-    if is_builtin && !is_harmless(&name, arguments.as_deref()) {
-        return Some(format!("`{name}`, which is a builtin of shells,"));
+    let arguments: Option<Vec<String>> = simple.words.iter().skip(1).map(Word::text).collect();
+    if is_builtin(&name) && !is_harmless(&name, arguments.as_deref()) {
+        return Err(unreadable(format!("`{name}`, which is a builtin of shells,")));
     }
-    // Names for options of zsh, jobs and numbers.
-    if name.starts_with(['-', '%', '+', '@', '=']) {
-        return Some(format!("`{name}`"));
-    }
-    of_redirections(&simple.redirections, is_last)
+    Ok(())
 }
 
 /// Whether a builtin does the same in all three shells, with these arguments.
@@ -152,13 +205,12 @@ fn is_harmless(name: &str, arguments: Option<&[String]>) -> bool {
     }
 }
 
-/// Redirections that zsh does for more than one file, and texts that begin in another way in some shells.
-fn of_redirections(redirections: &[Redirection], is_last: bool) -> Option<String> {
+/// Refuses what zsh writes to, or reads from, more than one file.
+fn check_streams(redirections: &[Redirection], is_last: bool) -> Result<(), Doubt> {
     let mut count = [0; 3];
     for redirection in redirections {
         match redirection {
-            Redirection::Document(_) => return Some("a here-document".to_owned()),
-            Redirection::Read(_) | Redirection::HereString(_) => count[0] += 1,
+            Redirection::Read(_) | Redirection::Document(_) | Redirection::HereString(_) => count[0] += 1,
             Redirection::Write { stream: Stream::Stdout, .. } | Redirection::StdoutToStderr => count[1] += 1,
             Redirection::Write { stream: Stream::Stderr, .. } | Redirection::StderrToStdout => count[2] += 1,
             Redirection::Write { stream: Stream::Both, .. } => {
@@ -169,66 +221,20 @@ fn of_redirections(redirections: &[Redirection], is_last: bool) -> Option<String
     }
     // The pipe is one of its outputs.
     if count.iter().any(|count| *count > 1) || (!is_last && count[1] > 0) {
-        return Some("two redirections of one stream".to_owned());
+        return Err(unreadable("two redirections of one stream"));
     }
-    None
+    Ok(())
 }
 
-/// Decisions that rest on more than the words.
-fn of_parts(line: &Line, parts: &[PartDecision], (config, here): (&Config, &Path)) -> Option<Doubt> {
-    let undescribed = |why: String| Some(Doubt::Undescribed(why));
-    let commands = line.commands();
-    // What was decided are the commands of the text, one by one.
-    let decided = |simple: &Simple| {
-        let mut own = parts.iter().filter(|part| part.number == simple.number && part.kind != PartKind::Redirection);
-        let word = simple.words.first().and_then(Word::text);
-        own.any(|part| word.is_none() || part.explanation.words.first() == word.as_ref())
-    };
-    if let Some(simple) = commands.iter().find(|simple| !simple.words.is_empty() && !decided(simple)) {
-        let name = simple.words.first().and_then(Word::text).unwrap_or_default();
-        return undescribed(format!("`{name}` was not decided as the agent's shell would read it"));
+/// Whether it opens a file other than `/dev/null`.
+fn opens_file(redirection: &Redirection) -> bool {
+    match redirection {
+        Redirection::Read(file) | Redirection::Write { target: file, .. } => {
+            file.pieces != [Piece::Literal("/dev/null".to_owned())]
+        }
+        Redirection::StderrToStdout | Redirection::StdoutToStderr => false,
+        Redirection::Document(_) | Redirection::HereString(_) => false,
     }
-    for part in parts.iter().filter(|part| part.kind == PartKind::Command) {
-        let name = part.explanation.words.first().map_or("", String::as_str);
-        if part.outcome == PartOutcome::AtItsTurn {
-            return undescribed(format!("`{name}` depends on what an earlier command of the line may change"));
-        }
-        let rule = match &part.explanation.rule {
-            Some(Rule::Described(rule)) => Some(rule),
-            Some(Rule::Entry(_) | Rule::Any | Rule::Project(_)) | None => None,
-        };
-        if rule.is_some_and(|rule| !rule.rests_on_words_alone()) {
-            return undescribed(format!(
-                "the rule for `{name}` relies on words, variables, a program, a sandbox or limits of its own, which the agent's \
-                 shell would not add; the hook holds it with `--rewrite`"
-            ));
-        }
-        if rule.is_some() && config.surroundings.variables.keys().any(|name| changes_reading(name)) {
-            return undescribed(format!("a variable such as POSIXLY_CORRECT changes how `{name}` reads its words"));
-        }
-        let has_pattern = commands.iter().filter(|simple| simple.number == part.number).any(|simple| {
-            simple
-                .words
-                .iter()
-                .any(|word| word.parts.iter().any(|part| matches!(part, Part::Pattern(_))) && !is_bound(word))
-        });
-        let takes_patterns = rule.is_none_or(|rule| rule.is_plain_any());
-        let has_any = commands.iter().filter(|simple| simple.number == part.number).any(|simple| {
-            simple.words.iter().any(|word| word.parts.iter().any(|part| matches!(part, Part::Pattern(_))))
-        });
-        if has_pattern || (has_any && !takes_patterns) {
-            return undescribed(format!("a pattern for `{name}` may become other words in the agent's shell"));
-        }
-        let is_path = name.contains('/');
-        let is_found = match &part.explanation.program {
-            Some(program) => is_path || is_first_in_path(name, program, (config, here)),
-            None => is_harmless(name, Some(&[])) || name == "echo" || name == "cd" || name == "exit",
-        };
-        if !is_found {
-            return undescribed(format!("the agent's shell may find another program for `{name}` in its PATH"));
-        }
-    }
-    None
 }
 
 /// Whether the names that a pattern becomes begin with a directory, so that none looks like an option.
@@ -244,11 +250,13 @@ fn is_bound(word: &Word) -> bool {
 /// Whether a shell that looks the name up in PATH finds this program first, in a directory that commands can't write.
 fn is_first_in_path(name: &str, program: &Path, (config, here): (&Config, &Path)) -> bool {
     let Some(path) = config.surroundings.variable("PATH") else { return false };
-    let mut changeable = config.changeable_directories();
-    changeable.push(here.to_owned());
+    let real = |path: &Path| crate::files::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let changeable = config.changeable_directories().into_iter().chain([here.to_owned()]);
+    let changeable: Vec<_> = changeable.map(|directory| real(&directory)).collect();
     for directory in std::env::split_paths(path) {
         // An empty or relative entry leads wherever the line runs.
-        if !directory.is_absolute() || changeable.iter().any(|changeable| directory.starts_with(changeable)) {
+        let is_changeable = |changeable: &std::path::PathBuf| real(&directory).starts_with(changeable);
+        if !directory.is_absolute() || changeable.iter().any(is_changeable) {
             return false;
         }
         let candidate = directory.join(name);

@@ -104,6 +104,17 @@ impl CommandRule {
         .collect()
     }
 
+    /// Whether the decision on these words asks the file system about one of them.
+    #[cfg(unix)]
+    pub(crate) fn asks_of_files(&self, words: &[String]) -> bool {
+        let restricts_path =
+            |(_, _, restriction): &(usize, &str, &Restriction)| matches!(restriction.value, ValueType::Path(_));
+        let asks = |found: &matcher::Match<'_>| {
+            !found.claims(words).is_empty() || found.restricted(words).iter().any(restricts_path)
+        };
+        !self.cwd_under.is_empty() || matcher::read(&self.level, words).is_ok_and(|matches| matches.iter().any(asks))
+    }
+
     /// Whether the decision on these words depends on what is in the file system.
     pub(crate) fn depends_on_files(&self, words: &[String]) -> bool {
         !self.cwd_under.is_empty()

@@ -12,13 +12,26 @@ use crate::config::Surroundings;
 use crate::policy::Lines;
 use crate::server::{LineVerdict, Parts};
 
-/// A program that writes its words to the file that `LOG` names, separated by U+001F, in one write(2).
-const STUB: &str = "#!/bin/sh\nt=\"${0##*/}\"\ns=$(printf '\\037')\nfor w in \"$@\"; do t=\"$t$s$w\"; done\nprintf '%s\\036' \"$t\" >>\"$LOG\"\n";
+/// A program that writes its words to the file that `LOG` names, separated by U+001F, in one write(2). It tells whether it was given
+/// what is outside of the project: by its input, as `cat` by a word, or as the directory that it runs in.
+const STUB: &str = r#"#!/bin/sh
+t="${0##*/}"
+s=$(printf '\037')
+for w in "$@"; do
+    t="$t$s$w"
+    case $t in cat*) [ "$w" -ef "$OUTSIDE/secret" ] && t="$t${s}LEAKED" ;; esac
+done
+[ . -ef "$OUTSIDE" ] && t="$t${s}LEAKED"
+IFS= read -r line && [ "$line" = secret ] && t="$t${s}LEAKED"
+case $t in lk*) /bin/ln -sfn "$1" "$2" ;; esac
+printf '%s\036' "$t" >>"$LOG"
+"#;
 
 /// A project with stubs as its PATH, outside of it.
 struct Project {
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
     here: PathBuf,
+    outside: PathBuf,
     log: PathBuf,
     path: PathBuf,
     config: Config,
@@ -30,12 +43,12 @@ impl Project {
         let directory = tempfile::tempdir().unwrap();
         let base = crate::files::canonicalize(directory.path()).unwrap();
         let (here, path) = (base.join("here"), base.join("bin"));
-        fs::create_dir_all(here.join("d")).unwrap();
+        fs::create_dir_all(&here).unwrap();
         fs::create_dir(&path).unwrap();
-        for file in ["x.rs", "y.rs", "-n", "d/z.rs", "in"] {
-            fs::write(here.join(file), "text\n").unwrap();
-        }
-        for name in ["aa", "bb", "printf", "test", "r", "where", "echo", "time", "stat"] {
+        // Programs that no rule names are what zsh runs for redirections without a command.
+        for name in
+            ["aa", "bb", "printf", "test", "r", "where", "echo", "time", "stat", "lk", "cat", "ro", "more", "less"]
+        {
             fs::write(path.join(name), STUB).unwrap();
             fs::set_permissions(path.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
@@ -48,18 +61,53 @@ impl Project {
         .into();
         let surroundings = Surroundings { variables, directory: here.clone() };
         let policy = base.join("p.yaml").to_str().unwrap().to_owned();
-        let config = Config::builder(surroundings).setting("policy", [policy]).build().unwrap();
+        let root = here.to_str().unwrap().to_owned();
+        let config = Config::builder(surroundings).setting("policy", [policy]).setting("cwd-root", [root.clone()]);
+        let config = config.setting("project-dir", [root]).build().unwrap();
         let config = Config { lines: crate::config::Setting::default(Lines::Files), ..config };
         let parts = Parts::new(&config);
-        Self { _directory: directory, here, log: base.join("log"), path, config, parts }
+        let project =
+            Self { directory, here, outside: base.join("outside"), log: base.join("log"), path, config, parts };
+        project.renew();
+        project
+    }
+
+    /// Makes its files anew, as they were before anything ran.
+    fn renew(&self) {
+        for directory in [&self.here, &self.outside] {
+            // The directories themselves are held from the start.
+            for entry in fs::read_dir(directory).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+                    .unwrap();
+            }
+        }
+        // fish keeps its own files beside the project.
+        for directory in
+            [&self.here.join("d"), &self.here.join(".git"), &self.outside, &self.directory.path().join("fish")]
+        {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in ["x.rs", "y.rs", "-n", "d/z.rs", "in"] {
+            fs::write(self.here.join(file), "text\n").unwrap();
+        }
+        fs::write(self.outside.join("secret"), "secret\n").unwrap();
+        std::os::unix::fs::symlink(&self.outside, self.here.join("o")).unwrap();
+    }
+
+    /// The files that no line may make or write.
+    fn untouchable(&self) -> Vec<(PathBuf, String)> {
+        let within = |directory: &Path| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let paths = within(&self.here.join(".git")).chain(within(&self.outside)).chain(within(self.directory.path()));
+        let text = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+        paths.filter(|path| *path != self.log).map(|path| (path.clone(), text(&path))).collect()
     }
 
     /// The words of the commands that were decided, if the gate lets the line through.
     fn allowed(&mut self, line: &str, shell: Shell) -> Option<Vec<Vec<String>>> {
         let decided = self.parts.decide_for_agent(line, self.here.to_str().unwrap()).unwrap();
-        if decided.verdict != LineVerdict::Allowed
-            || doubt(line, shell, &decided.parts, (&self.config, &self.here)).is_some()
-        {
+        let gate = Gate { shell, parts: &decided.parts, server: &self.parts, config: &self.config, here: &self.here };
+        if decided.verdict != LineVerdict::Allowed || gate.doubt(line).is_some() {
             return None;
         }
         let commands = decided.parts.into_iter().filter(|part| part.kind == PartKind::Command);
@@ -74,8 +122,11 @@ impl Project {
             .current_dir(&self.here)
             .env_clear()
             .env("PATH", &self.path)
-            .env("HOME", &self.here)
+            .env("HOME", &self.outside)
+            .env("XDG_CONFIG_HOME", self.directory.path())
+            .env("XDG_DATA_HOME", self.directory.path())
             .env("LOG", &self.log)
+            .env("OUTSIDE", &self.outside)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -86,14 +137,13 @@ impl Project {
     }
 }
 
-/// The shells of this system, each with what the operator would name.
-fn shells() -> Vec<(Shell, PathBuf)> {
-    let known = [(Shell::Bash, "bash"), (Shell::Zsh, "zsh"), (Shell::Sh, "dash")];
-    let found = known.map(|(shell, name)| (shell, Path::new("/bin").join(name)));
-    found.into_iter().filter(|(_, path)| path.exists()).collect()
+/// The shells of this system.
+fn shells() -> Vec<PathBuf> {
+    let known = ["bash", "zsh", "dash", "fish"].map(|name| Path::new("/bin").join(name));
+    known.into_iter().filter(|path| path.exists()).collect()
 }
 
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 62] = [
     "aa",
     "bb",
     "x.rs",
@@ -142,13 +192,53 @@ const WORDS: [&str; 48] = [
     "$HOME/[x]",
     "\"`\"",
     "'$(aa)'",
+    "$'\\''",
+    "$'x y'",
+    "\"$(cat <<'E'\n\"\nE\n)\"",
+    "$TERM",
+    "$NO_COLOR/x",
+    "l/secret",
+    "l/x.rs",
+    "./l/*",
+    "o/secret",
+    "'a'b",
+    "'a''b'",
+    "'a\\.b'",
+    "<1-2>x",
+    "=bb",
 ];
-const NAMES: [&str; 16] = [
-    "aa", "bb", "aa", "bb", "aa", "echo", "printf", "test", "r", "where", "time", "stat", "cd ./d", "cd d", "true",
+const NAMES: [&str; 28] = [
+    "aa",
+    "bb",
+    "aa",
+    "bb",
+    "aa",
+    "echo",
+    "printf",
+    "test",
+    "r",
+    "where",
+    "time",
+    "stat",
+    "cd ./d",
+    "cd d",
+    "true",
     "./aa",
+    "",
+    "cat",
+    "cat x.rs",
+    "cat d/z.rs",
+    "ro",
+    "lk ../outside l",
+    "lk ../outside l",
+    "lk .git l",
+    "lk .git d",
+    "cd ./l",
+    "cd ./d",
+    "cat l/secret",
 ];
 const BETWEEN: [&str; 9] = [" | ", " && ", " || ", "; ", "\n", " |& ", " & ", "|", ";"];
-const AFTER: [&str; 16] = [
+const AFTER: [&str; 25] = [
     "",
     "",
     "",
@@ -165,6 +255,15 @@ const AFTER: [&str; 16] = [
     " >!out",
     " <1",
     " >|out",
+    " > l/out",
+    " > d/out",
+    " < l/secret",
+    " > $NO_COLOR/out",
+    " < in",
+    " > out",
+    " 2\\\n>out",
+    " > /dev/null",
+    " <1-2>x",
 ];
 
 /// A line of these.
@@ -191,26 +290,30 @@ fn line(random: &mut impl RngCore) -> String {
     line
 }
 
-const POLICY: &str =
-    "commands: {aa: any, bb: any, echo: any, printf: any, test: any, r: any, where: any, time: any, stat: any}\n";
+const POLICY: &str = "commands: {aa: any, bb: any, echo: any, printf: any, test: any, r: any, where: any, time: any, stat: any, \
+                      lk: any, cat: {operands: [{path: read, count: '0..'}], read_only: true, stdin: true}, \
+                      ro: {operands: [{type: text, count: '0..'}], read_only: true, stdin: true}}\n";
 
 #[test]
 fn shells_start_exactly_what_was_decided_for_each_line_that_goes_through() {
     let mut project = Project::new(POLICY);
     let mut random = TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
     let (mut tried, mut through) = (0, 0);
-    while through < 400 && tried < 40_000 {
+    while through < 100 && tried < 20_000 {
         tried += 1;
         let line = line(&mut random);
-        for (shell, path) in shells() {
-            let Some(decided) = project.allowed(&line, shell) else { continue };
-            through += 1;
-            for words in project.started(&path, &line) {
+        let Some(decided) = project.allowed(&line, Shell::Bash) else { continue };
+        through += 1;
+        for shell in shells() {
+            let before = project.untouchable();
+            for words in project.started(&shell, &line) {
                 assert!(decided.contains(&words), "{shell:?} {line:?} started {words:?}, decided were {decided:?}");
             }
+            assert_eq!(project.untouchable(), before, "{shell:?} {line:?}");
+            project.renew();
         }
     }
-    assert!(through >= 400, "{through} of {tried}");
+    assert!(through >= 100, "{through} of {tried}");
 }
 
 #[test]
@@ -244,10 +347,46 @@ fn what_shells_read_in_their_own_ways_does_not_go_through() {
         ("aa > out > out2", false, false),
         ("aa > out | bb", false, false),
         ("aa > out", true, true),
-        ("aa &> out", true, false),
-        ("aa |& bb", true, false),
-        ("aa <<< x", true, false),
-        ("aa $'x'", true, false),
+        ("aa &> out", false, false),
+        ("aa |& bb", false, false),
+        ("aa <<< x", false, false),
+        ("aa $'x'", false, false),
+        ("aa $'\\'' =bb", false, false),
+        ("aa $'\\'' x}", false, false),
+        ("aa $'\\'' <1-2>x", false, false),
+        ("aa \"$(cat <<'E'\n\"\nE\n)\" =bb", false, false),
+        ("aa $HOME", false, false),
+        ("aa \"$PWD\"", false, false),
+        ("aa $NO_COLOR/x", false, false),
+        ("aa > $NO_COLOR/x", false, false),
+        ("aa ~", false, false),
+        ("aa a\\ b", false, false),
+        ("aa \"a!b\"", false, false),
+        ("aa 'a!b' 'a\\.b' \"a b\"", true, true),
+        ("aa 'a\\\\b'", false, false),
+        ("aa 'a\\'", false, false),
+        ("aa 'a''b'", false, false),
+        ("aa a'b'c", true, true),
+        ("aa ''=bb", false, false),
+        ("aa --a=b +x @x a%b a:b,c", true, true),
+        ("aa %1", false, false),
+        ("aa 2\\\n> out", false, false),
+        ("aa \\\n x", false, false),
+        ("aa 2> out", true, true),
+        ("aa 2>&1 | bb", true, true),
+        ("aa >| out", false, false),
+        ("aa 'a\tb'", false, false),
+        ("aa\nbb", true, true),
+        ("< in", false, false),
+        ("< /dev/null", false, false),
+        ("> /dev/null", false, false),
+        ("aa | > out", false, false),
+        ("(< in)", false, false),
+        ("(aa)", true, true),
+        ("(cd ./d && aa); bb", true, true),
+        ("(aa) < in", false, false),
+        ("(aa) | bb", false, false),
+        ("! aa", false, false),
         ("bash -c 'aa'", false, false),
         ("A=b aa", false, false),
         ("aa <<E\nx\nE\n", false, false),
@@ -258,6 +397,50 @@ fn what_shells_read_in_their_own_ways_does_not_go_through() {
         assert_eq!(project.allowed(line, Shell::Zsh).is_some(), in_bash, "zsh: {line}");
         assert_eq!(project.allowed(line, Shell::Sh).is_some(), in_sh, "sh: {line}");
         assert!(project.allowed(line, Shell::Other).is_none(), "another shell: {line}");
+    }
+}
+
+#[test]
+fn what_another_command_of_the_line_can_change_does_not_go_through() {
+    let mut project = Project::new(POLICY);
+    for (line, goes) in [
+        ("lk .git g; aa > g/x", false),
+        ("lk .git g && aa 2> g/x", false),
+        ("lk .git g; aa < g/x", false),
+        ("lk .git g; aa > /dev/null", true),
+        ("lk .git g; cd ./g && aa", false),
+        ("lk .git g; (cd ./g; aa)", false),
+        ("(lk .git g); aa > g/x", false),
+        ("lk .git g | aa > g/x", false),
+        ("aa < g/x | lk .git g", false),
+        ("lk .git g | cat g/x", false),
+        ("cat g/x | lk .git g", false),
+        ("lk .git g; cat g/x", false),
+        ("lk .git g; echo x > g/x", false),
+        ("lk .git g; aa ./g/*", false),
+        ("lk .git g; ./aa", false),
+        ("lk .git g; aa g", true),
+        ("aa; cat", true),
+        ("aa 2>&1 | cat", true),
+        ("aa > out; aa > out", false),
+        ("cat x.rs > out; cat y.rs", false),
+        ("echo x > out; cat y.rs", false),
+        ("cat x.rs; cat y.rs", true),
+        ("cat x.rs && cat d/z.rs | ro a; cat y.rs", true),
+        ("ro a; cat x.rs > out", true),
+        ("cat x.rs | ro > out", true),
+        ("ro a && aa ./*.rs", true),
+        ("cat x.rs; cat o/secret", false),
+        ("cat x.rs; aa > o/y", false),
+        ("cat x.rs; aa > .git/x", false),
+        ("cd ./d && cat z.rs; cat z.rs", true),
+        ("cd ./d; cat x.rs; (cat ../x.rs)", true),
+        ("ro a; cd ./d && cat z.rs", false),
+        ("cd ./d; cd ./.. && cat x.rs", true),
+    ] {
+        for shell in Shell::NAMED {
+            assert_eq!(project.allowed(line, shell).is_some(), goes, "{shell:?} {line}");
+        }
     }
 }
 
@@ -282,6 +465,8 @@ fn a_path_that_commands_can_change_does_not_go_through() {
     let path = project.path.clone();
     let writable = project.here.join("bin");
     fs::create_dir(&writable).unwrap();
+    let link = project.directory.path().join("link");
+    std::os::unix::fs::symlink(&writable, &link).unwrap();
     let lead = |first: &str| format!("{first}:{}", path.display());
     for (value, goes) in [
         (path.display().to_string(), true),
@@ -290,6 +475,7 @@ fn a_path_that_commands_can_change_does_not_go_through() {
         (lead(writable.to_str().unwrap()), false),
         (lead("/nonexistent"), true),
         (format!("{}:bin", path.display()), true),
+        (lead(link.to_str().unwrap()), false),
     ] {
         project.config.surroundings.variables.insert("PATH".into(), value.clone().into());
         assert_eq!(project.allowed("aa", Shell::Bash).is_some(), goes, "{value}");
