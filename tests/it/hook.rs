@@ -155,6 +155,23 @@ fn whatever_goes_wrong_blocks_with_a_reason() {
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
 }
 
+#[test]
+fn an_answer_that_nobody_can_read_blocks() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::write(here.join("file"), "").unwrap();
+    for (agent, line) in [("claude-code", "id"), ("claude-code", "cat a"), ("gemini", "id"), ("cursor", "id")] {
+        for output in [">&-", ">/dev/null", "1<file", ">/dev/full"] {
+            let hook = format!("exec {PROGRAM} hook {agent} --allow cat {output}");
+            let mut child = started(command("/bin/sh", &here).args(["-c", &hook]));
+            child.stdin.take().unwrap().write_all(event(agent, line, &here).to_string().as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), said.contains("blocks this")), (Some(2), true), "{agent} {hook}: {said}");
+        }
+    }
+}
+
 /// Runs the command as an agent's shell does.
 fn in_shell(shell: &str, here: &Path, line: &str) -> (Option<i32>, String, String) {
     let output = ended(command(shell, here).args(["-c", line]).stdin(Stdio::null()));

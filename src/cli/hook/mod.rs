@@ -85,15 +85,36 @@ fn decide(_: Agent, _: &Event, _: &Flags, _: Options) -> Result<Verdict, String>
 
 /// Prints an answer; what can't be printed blocks.
 fn print(answer: &Answer) -> Outcome {
-    let printed = answer.output.as_ref().map_or(Ok(()), |output| {
-        let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{output}").and_then(|()| stdout.flush())
-    });
-    if let Some(error) = &answer.error {
+    let printed = answer.output.as_ref().map_or(Ok(()), |output| write(&format!("{output}\n")));
+    let unprinted = printed.as_ref().err().map(|error| format!("allowexec blocks this: it can't answer: {error}"));
+    if let Some(error) = answer.error.as_ref().or(unprinted.as_ref()) {
         // The status blocks, also where nobody reads the reason.
         let _ = writeln!(io::stderr(), "{error}");
     }
     Outcome::Status(i32::from(if printed.is_ok() { answer.status } else { answer::BLOCKS }))
+}
+
+/// Writes to standard output, and fails if nobody can read it there.
+///
+/// Where it was closed, the standard library has opened `/dev/null` in its place; where it can't be written, its `Stdout` reports
+/// success.
+#[cfg(unix)]
+fn write(text: &str) -> io::Result<()> {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let mut output = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let (found, null) = (output.metadata()?, std::fs::metadata("/dev/null"));
+    if found.file_type().is_char_device() && null.is_ok_and(|null| null.rdev() == found.rdev()) {
+        return Err(io::Error::other("its standard output is closed, or leads to `/dev/null`"));
+    }
+    output.write_all(text.as_bytes())
+}
+
+/// Writes to standard output. Here every event is blocked by the status, too.
+#[cfg(not(unix))]
+fn write(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush())
 }
 
 /// Reads one event, has `decide` decide on its command, and makes the agent's answer.
