@@ -267,6 +267,23 @@ fn what_a_person_approved_runs_once_in_its_directory() {
 }
 
 #[test]
+fn an_approval_is_good_in_its_directory_however_the_event_writes_it() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    fs::create_dir_all(here.join("p/d")).unwrap();
+    std::os::unix::fs::symlink("p", here.join("link")).unwrap();
+    for (place, written) in ["p", "p/", "p/.", "p/d/..", "link", "link/d/..", "./link/"].into_iter().enumerate() {
+        let line = format!("touch made{place}");
+        let of_event = event("claude-code", &line, Path::new(&format!("{}/{written}", here.display())));
+        let (_, answer, stderr) = hook(&here, "claude-code --rewrite --ask touch", &of_event);
+        let (decision, _, replaced) = read("claude-code", &answer);
+        assert_eq!(decision, "ask", "{answer} {stderr}");
+        let ran = in_shell("/bin/sh", &here, &format!("cd {written} && {}", replaced.unwrap()));
+        assert_eq!((ran.0, here.join(format!("p/made{place}")).exists()), (Some(0), true), "{written}: {}", ran.2);
+    }
+}
+
+#[test]
 fn codex_asks_again_about_what_replaced_its_line_and_only_that_is_known() {
     let here = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(here.path()).unwrap();

@@ -9,6 +9,7 @@ use super::verdict::{Shell, Unknown, Verdict};
 use crate::cli::run::grant;
 use crate::cli::stdio::with_causes;
 use crate::config::{Config, Flags, Surroundings, absolute_arguments};
+use crate::files::canonicalize;
 use crate::policy::Lines;
 use crate::server::{LineVerdict, Parts};
 
@@ -33,7 +34,9 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
         }
         config.cwd_root.value = Some(vec![here.directory.clone()]);
     }
-    let Some(directory) = event.cwd.as_ref().and_then(|cwd| cwd.to_str()) else {
+    // The shell runs in the directory that the path leads to, however it is written. One that is missing is refused below.
+    let real = event.cwd.as_ref().map(|cwd| canonicalize(cwd).unwrap_or_else(|_| cwd.clone()));
+    let Some(directory) = real.as_ref().and_then(|directory| directory.to_str()) else {
         return Ok(options.unknown.undescribed("the event does not say in which directory the line runs".to_owned()));
     };
     let rewriting = if options.rewrites { Some(rewriting(&config, flags, (&here, measured), shell)?) } else { None };
