@@ -284,6 +284,26 @@ fn an_approval_is_good_in_its_directory_however_the_event_writes_it() {
 }
 
 #[test]
+fn without_rewriting_nothing_is_allowed_where_the_event_does_not_tell_the_shell_or_the_directory() {
+    let here = tempfile::tempdir().unwrap();
+    let here = fs::canonicalize(here.path()).unwrap();
+    let decision = |agent: &str, event: &Value| read(agent, &hook(&here, &format!("{agent} --allow cat"), event).1).0;
+    for (field, value) in [("shell", json!("fish")), ("env", json!({"PATH": "/tmp"})), ("environment", json!([]))] {
+        let mut event = event("opencode", "cat a", &here);
+        assert_eq!(decision("opencode", &event), "allow");
+        event["args"][field] = Value::Null;
+        assert_eq!(decision("opencode", &event), "allow", "{field}");
+        event["args"][field] = value;
+        assert_eq!(decision("opencode", &event), "deny", "{field}");
+    }
+    // Codex tells a hook neither the directory nor the shell of a call.
+    let mut event = event("codex", "cat a", &here);
+    event["hook_event_name"] = "PermissionRequest".into();
+    let (status, answer, _) = hook(&here, "codex --allow cat", &event);
+    assert_eq!((status, answer), (Some(0), Value::Null));
+}
+
+#[test]
 fn codex_asks_again_about_what_replaced_its_line_and_only_that_is_known() {
     let here = tempfile::tempdir().unwrap();
     let here = fs::canonicalize(here.path()).unwrap();

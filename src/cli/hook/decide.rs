@@ -19,8 +19,7 @@ use crate::server::{LineVerdict, Parts};
 /// In words, why no decision could be made.
 pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Options) -> Result<Verdict, String> {
     let here = Surroundings::of_this_process().map_err(|error| with_causes(&error))?;
-    let shell = options.shell.or(agent.shell());
-    let shell = shell.or_else(|| Some(Shell::of_path(here.variable("SHELL")?.as_ref()))).unwrap_or(Shell::Other);
+    let shell = shell(agent, event, &here, options.shell);
     // What replaces the line takes no variables as settings, so nothing is decided by them.
     let here = if options.rewrites { here.without_settings() } else { here };
     let mut config = Config::resolve(flags, here.clone()).map_err(|error| with_causes(&error))?;
@@ -60,6 +59,10 @@ pub(super) fn decide(agent: Agent, event: &Event, flags: &Flags, options: Option
         let gate = Gate { shell, parts: &decided.parts, server: &parts, config: &config, here };
         let doubt = if is_own { None } else { gate.doubt(&line) };
         return Ok(match (doubt, verdict) {
+            (None, None) if event.kind == Kind::PermissionRequest && !is_own => {
+                let reason = "the event may not say in which directory and by which shell the line runs".to_owned();
+                Verdict::Ask { reason, rewritten: None }
+            }
             (Some(Doubt::Unreadable(why)), _) => options.unknown.unreadable(why),
             (Some(Doubt::Undescribed(why)), asks) => undescribed(options.unknown, why, asks.is_some()),
             (None, Some(reason)) => Verdict::Ask { reason, rewritten: None },
@@ -98,6 +101,18 @@ fn measured_by_hook(config: &Config) -> bool {
         || config.workspace_dir.value.is_some()
         || config.cwd.value.as_ref().is_some_and(|cwd| cwd.is_absolute());
     !named && (config.lines.value == Lines::Files || config.rules.heads().any(|rule| rule.has_paths))
+}
+
+/// The arguments by which tools may choose another shell, or variables for it.
+const OF_SHELL: [&str; 3] = ["shell", "env", "environment"];
+
+/// The shell that runs the line, as far as it is known.
+fn shell(agent: Agent, event: &Event, here: &Surroundings, named: Option<Shell>) -> Shell {
+    if OF_SHELL.iter().any(|name| event.fields.get(*name).is_some_and(|value| !value.is_null())) {
+        return Shell::Other;
+    }
+    let of_user = || Some(Shell::of_path(here.variable("SHELL")?.as_ref()));
+    named.or(agent.shell()).or_else(of_user).unwrap_or(Shell::Other)
 }
 
 /// Nothing describes a part of the line; another part may have to be asked about.
