@@ -111,7 +111,9 @@ impl Rewriting {
     pub fn line_of(&self, command: &str) -> Option<String> {
         let rest = command.strip_prefix(&self.head)?;
         let line = match self.quoting {
-            Quoting::Posix => rest.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'"),
+            Quoting::Posix => {
+                rest.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'").replace("'\\\\'", "\\")
+            }
             Quoting::Hex => {
                 let digits: Vec<&str> =
                     (0..rest.len()).step_by(2).map(|at| rest.get(at..at + 2)).collect::<Option<_>>()?;
@@ -143,9 +145,13 @@ fn word(word: &str, quoting: Quoting) -> Result<String, RewritingError> {
     }
 }
 
-/// The text in single quotes, within which a shell changes nothing.
+/// The text in single quotes, within which a shell changes nothing. Only fish takes a backslash before a quote away; then each
+/// stands outside of the quotes, so that no other shell than the expected one finds the end of the word elsewhere.
 fn single_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+    let is_before_quote = text.contains("\\'") || text.ends_with('\\');
+    let text = if is_before_quote { text.replace('\\', "\0") } else { text.to_owned() };
+    // No word holds NUL, see `word` and `Rewriting::command`.
+    format!("'{}'", text.replace('\'', "'\\''").replace('\0', "'\\\\'"))
 }
 
 #[cfg(test)]
@@ -170,10 +176,12 @@ mod tests {
             "$(id) `id` $HOME ~ * {a,b} #",
             "a\nb\n",
             "=ls",
+            "x\\'; echo 'y",
+            "\\\\'\\",
             "\u{e9}\t\"",
             "'''\\'''",
         ];
-        let shells = [("sh", ""), ("bash", ""), ("dash", ""), ("zsh", ""), ("zsh", "setopt rcquotes\n")];
+        let shells = [("sh", ""), ("bash", ""), ("dash", ""), ("zsh", ""), ("zsh", "setopt rcquotes\n"), ("fish", "")];
         let mut tried = 0;
         for (shell, options) in shells.into_iter().filter(|(shell, _)| Path::new("/bin").join(shell).exists()) {
             for line in lines {
