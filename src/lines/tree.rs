@@ -103,13 +103,20 @@ pub struct Assignment {
 
 impl Pipeline {
     /// The status of the pipeline, from that of its last command, whose redirections could be done or not. A shell leaves a
-    /// group whose redirection failed as it is, even after `!`.
+    /// group whose redirection failed as it is, even after `!`. Redirections alone at the end of a pipe are 0 in bash, whatever
+    /// fails, if one of them reads a file (`true | < missing`): it waits for another process than the one that does them.
     pub fn status(&self, of_last: i32, is_redirected: bool) -> i32 {
+        let of_last = if self.reads_at_the_end_of_a_pipe() { 0 } else { of_last };
         let is_only_group = match self.stages.as_slice() {
             [Stage { command: Command::Group(group), .. }] => group.shell.is_none(),
             _ => false,
         };
         if !self.negated || (is_only_group && !is_redirected) { of_last } else { i32::from(of_last == 0) }
+    }
+
+    fn reads_at_the_end_of_a_pipe(&self) -> bool {
+        let [_, .., Stage { command: Command::Simple(last), .. }] = self.stages.as_slice() else { return false };
+        last.words.is_empty() && last.redirections.iter().any(|redirection| matches!(redirection, Redirection::Read(_)))
     }
 }
 
