@@ -54,6 +54,24 @@ CALLS = [
     ("elicitation", "execute_command", {"command": "printf asked"}, r"a person has to approve this call of `printf`"),
 ]
 
+LINE_FLAGS = ["--allow", "cargo,tail,git,echo", "--lines", "on", "--log", "warn"]
+MESSAGE = "fix: handle an empty list\n\nIt's `parse` that returned early: $HOME was lost.\n"
+# What agents write to their own shells.
+LINES = [
+    (
+        "lines", "execute_command", {"command": "cd src && cargo test 2>&1 | tail -5"},
+        r'exit_code: 0\s+failed: \["cargo test": 101\]\s+stdout: \|\s+running in src\s+three\s+four\s+five\s+failed\s+stderr',
+    ),
+    ("lines", "execute_command", {"command": f"git add -A && git commit -q -m \"$(cat <<'EOF'\n{MESSAGE}EOF\n)\""}, r"exit_code: 0"),
+    (
+        "lines", "execute_command", {"command": "git status && rm -rf src | tail -1; echo done"},
+        r"command 2, `rm`: command `rm` is not allowed.*nothing of the line was run; allowed in it: `git`, `tail`, `echo`",
+    ),
+]
+CARGO = """#!/bin/sh
+echo one >&2; echo two; echo "running in ${PWD##*/}"; echo three >&2; echo four; echo five; echo failed >&2; exit 101
+"""
+
 
 class Run:
     """One agent in one mode, once."""
@@ -74,8 +92,8 @@ class Run:
         self.variables = kept | agents.QUIET | {"HOME": str(home), "PATH": path} | agent.model(self.place)
         self.problems, self.sessions, self.is_interrupted = [], [], False
 
-    def tapped(self):
-        self.agent.server(self.place, [ALLOWEXEC, "record", "--dir", str(self.records), "--", ALLOWEXEC, *FLAGS])
+    def tapped(self, flags=FLAGS):
+        self.agent.server(self.place, [ALLOWEXEC, "record", "--dir", str(self.records), "--", ALLOWEXEC, *flags])
         return self
 
     def words(self, words, until=None):
@@ -186,6 +204,28 @@ def calls(agent, mode):
     return run.closed(), seen
 
 
+def lines(agent, mode):
+    """Lines of several commands: one that hides a failure, a commit with its message in a here-document, one that is refused."""
+    run = Run(agent, mode, "lines", LINES)
+    programs = run.place.home / "programs"
+    agents.write(programs / "cargo", CARGO)
+    (programs / "cargo").chmod(0o755)
+    run.variables["PATH"] = f"{programs}:{run.variables['PATH']}"
+    agents.write(run.place.project / "src/lib.rs", "// Nothing yet.\n")
+    git = ["git", "-C", str(run.place.project)]
+    for words in (["init", "-q"], ["config", "user.name", "Agent"], ["config", "user.email", "agent@example.com"]):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    run.tapped(LINE_FLAGS).prompted()
+    committed = subprocess.run([*git, "log", "-1", "--format=%B"], capture_output=True, text=True, timeout=60)
+    if committed.stdout.strip() != MESSAGE.strip():
+        run.problems.append(f"the commit says {committed.stdout!r} {committed.stderr!r}")
+    if not (run.place.project / "src/lib.rs").exists():
+        run.problems.append("a part of a refused line ran")
+    if len(run.model.results) != len(LINES):
+        run.problems.append(f"{len(run.model.results)} of {len(LINES)} results came back: {run.model.results[-1:]}")
+    return run.closed(), {"lines": "yes"}
+
+
 def cancels(agent, mode):
     """A call that the agent gives up by its own limit, where it has one; a call in which its user interrupts it."""
     longest = "sleep 600.5"
@@ -254,7 +294,7 @@ def results_of(agent):
         runs = [calls(agent, mode)]
         # A second mode differs in the lines of a call and in nothing else.
         if place == 0:
-            runs += [cancels(agent, mode), setup(agent, mode)]
+            runs += [lines(agent, mode), cancels(agent, mode), setup(agent, mode)]
         seen = {step: how for run, of_run in runs if not run.problems for step, how in of_run.items()}
         first = runs[0][0]
         revisions = sorted({session.revision for session in first.sessions if session.revision})

@@ -194,7 +194,7 @@ fn the_runs_have_seen_the_versions_that_they_install() {
 fn every_agent_made_the_calls_that_the_guide_speaks_of() {
     let agents = agents();
     for modes in grouped(&agents, |agent| agent.package.clone()) {
-        for step in ["hello", "refusal", "timeout", "shell", "background", "interrupt", "setup"] {
+        for step in ["hello", "refusal", "timeout", "shell", "background", "lines", "interrupt", "setup"] {
             assert_eq!(how(&modes, step), "yes", "{}: {step}", modes[0].agent);
         }
     }
