@@ -89,6 +89,9 @@ mod sandbox;
 pub mod server;
 #[cfg(feature = "shell")]
 mod shell;
+#[cfg(not(feature = "shell"))]
+#[path = "shell/no_shell.rs"]
+mod shell;
 mod text;
 pub mod tools;
 #[cfg(feature = "workbench")]

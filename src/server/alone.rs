@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::approval::{Answer, AnswerOf, CallToApprove, Channel, Terms};
+use super::asked::Asked;
 use super::audit_records::{decided_record, part_ended, part_record};
 use super::auditor::Auditor;
 use super::deadlines::Since;
 use super::event::{CallEnded, EndOfCommand, HowEnded};
-use super::examine::Asked;
 use super::parts::Parts;
 use crate::exec::line::{Decides, LineError, LineInvocation, LineOutput, Observes};
 use crate::exec::{

@@ -4,9 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value, json};
 
+use super::asked::Asked;
 use super::auditor::ReceivedLine;
 use super::budget::REQUEST;
-use super::examine::{Asked, examine};
+use super::examine::examine;
 use super::outgoing::Question;
 use super::parts::Parts;
 use super::questions::SessionEnd;
@@ -14,7 +15,6 @@ use super::replies::Reply;
 use super::requests::{HeldCall, MOST_SUBSCRIPTIONS, Subscription};
 use super::run::Server;
 use super::session::{RequestContext, Served, Session};
-use super::shell::ShellDirectories;
 use crate::jsonrpc::{
     ErrorObject, INTERNAL_ERROR, INVALID_REQUEST, Notification, Request, RequestId, Response, encode,
 };
@@ -23,6 +23,7 @@ use crate::mcp::{
     complete_result, discover_result, initialize_result, listen_result, prompt_result, seal, wanted_tasks,
 };
 use crate::prompts::{self, PROMPTS};
+use crate::shell::ShellDirectories;
 
 impl Server<'_> {
     /// Handles a request from the client.

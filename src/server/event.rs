@@ -5,10 +5,10 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::approval::Answer;
-use super::shell::ShellState;
 use crate::audit::{Decided, Stream};
 use crate::exec::{End, Limit, Looked, StartedCommand};
 use crate::jsonrpc::Line;
+use crate::shell::ShellState;
 
 /// Something that the loop handles.
 #[derive(Debug)]

@@ -1,19 +1,12 @@
 //! Finds out what the available tools would decide about a command, without running anything.
 
-use super::shell::{self, ShellDirectories};
+use super::asked::Asked;
+use super::shell_parts;
 use crate::lines::Line;
 use crate::policy::line::{LineDecision, ReadLine, RequestedLine};
 use crate::policy::{Approved, CommandLine, Explanation, Lines, Policy, Refusal, Requested, Verdict};
+use crate::shell::ShellDirectories;
 use crate::tools::WhichTools;
-
-/// A command whose decision is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
-    /// As one line.
-    Line(String),
-    /// As words: the program, and its arguments.
-    Words(String, Vec<String>),
-}
 
 /// Decides on a line as for a call, before anything of it runs; `None` if the text is none of several commands.
 pub(super) fn examine_line(policy: &Policy, text: &str, cwd: Option<&str>, has_input: bool) -> Option<LineDecision> {
@@ -58,5 +51,5 @@ pub(super) fn examine(
         let decision = policy.evaluate(policy.directories(), requested);
         return Verdict { explanation: decision.explanation, refusal: decision.outcome.err() };
     }
-    shell::examine(policy, asked, cwd, shell)
+    shell_parts::examine(policy, asked, cwd, shell)
 }

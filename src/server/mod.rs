@@ -16,6 +16,7 @@ mod alone;
 mod anchor;
 mod answers;
 mod approval;
+mod asked;
 mod asker;
 mod asking;
 mod audit_plan;
@@ -63,10 +64,15 @@ mod run;
 mod sent_words;
 mod session;
 #[cfg(feature = "shell")]
-mod shell;
+mod shell_parts;
 #[cfg(not(feature = "shell"))]
-#[path = "no_shell.rs"]
-mod shell;
+#[path = "no_shell_parts.rs"]
+mod shell_parts;
+#[cfg(feature = "shell")]
+mod shell_runner;
+#[cfg(not(feature = "shell"))]
+#[path = "no_shell_runner.rs"]
+mod shell_runner;
 mod task_requests;
 mod tasks;
 mod tool_call;
@@ -79,10 +85,10 @@ pub(crate) use agents_line::LineVerdict;
 #[cfg(unix)]
 pub(crate) use alone::{Alone, RunEnded};
 pub use approval::{Answer, Channel};
+pub use asked::Asked;
 pub use asker::AskSettings;
 pub(crate) use audit_plan::check_audit;
 pub use confinement::Confinement;
-pub use examine::Asked;
 pub use in_process::CallError;
 pub use inbox::Ender;
 pub use log::{Log, LogSink};

@@ -6,14 +6,15 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::anchor::AnchorSettings;
+use super::asked::Asked;
 use super::asker::AskSettings;
 use super::audit_plan::AuditPlan;
 use super::configured;
 use super::confinement::Confinement;
-use super::examine::{Asked, examine, examine_line};
+use super::examine::{examine, examine_line};
 use super::not_started::NotStarted;
 use super::observer::{Observer, Unobserved};
-use super::shell::{self, ShellSettings};
+use super::shell_parts;
 use crate::config::{Config, LogLevel, RootsMode, Source};
 use crate::exec::{
     Environment, EnvironmentSettings, Executor, Keeper, Launcher, Limits, LimitsError, Processes, since_1970,
@@ -24,6 +25,7 @@ use crate::policy::line::LineDecision;
 use crate::policy::rules::{RuleHead, SandboxWord};
 use crate::policy::{Directories, Policy, Program, Programs, Refusal, SearchPath, Verdict};
 use crate::prompts;
+use crate::shell::ShellSettings;
 use crate::text::Secrets;
 use crate::tools::{BackgroundSettings, ConfinedBy, ReportSettings, ToolSettings, Toolbox};
 
@@ -140,7 +142,7 @@ impl Parts {
         }
         let guard = configured::guard(config, &paths);
         let (confined, guarded) = (sandbox.as_deref(), guard.as_ref());
-        let shell = shell::settings(config, &allow, &programs, &environment, confined, &launcher, guarded);
+        let shell = shell_parts::settings(config, &allow, &programs, &environment, confined, &launcher, guarded);
         if let Some(sandbox) = shell.as_ref().and_then(ShellSettings::sandbox) {
             confinement.warn_of_shell(sandbox);
         }

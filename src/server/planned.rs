@@ -21,7 +21,7 @@ use super::observer::Decided;
 use super::parts::Parts;
 use super::questions::Questions;
 use super::requests::Work;
-use super::shell::ShellRunner;
+use super::shell_runner::ShellRunner;
 use super::tool_call::ToolCall;
 use crate::audit::{self, Digest, milliseconds};
 use crate::exec::Limits;

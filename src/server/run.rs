@@ -24,7 +24,7 @@ use super::replies::Replies;
 use super::requests::Requests;
 use super::roots::Roots;
 use super::session::Session;
-use super::shell::ShellRunner;
+use super::shell_runner::ShellRunner;
 use super::tasks::Tasks;
 use super::workers::Workers;
 use crate::config::LogLevel;

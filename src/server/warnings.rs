@@ -1,7 +1,7 @@
 //! The reports of a server's parts before anything runs: warnings, and problems that keep calls from being served.
 
 use super::parts::{NOTHING_ALLOWED, Parts};
-use super::shell;
+use super::shell_parts;
 use crate::config::RootsMode;
 use crate::exec::Launcher;
 use crate::integrity::Guard;
@@ -52,7 +52,7 @@ impl Parts {
             }
         }
         if self.shell.is_some() {
-            warnings.extend(shell::warnings(&self.policy));
+            warnings.extend(shell_parts::warnings(&self.policy));
         }
         for name in self.toolbox.read_only().filter(|name| !allow.has_entry(name)) {
             warnings.push(format!("`--read-only` names `{}`, which is not allowed", crate::text::escape(name)));

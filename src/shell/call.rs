@@ -157,6 +157,31 @@ pub struct Finished<T> {
     pub directory: Option<ShellDirectory>,
 }
 
+/// The persistent shell after a call.
+#[derive(Debug)]
+pub struct ShellState {
+    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
+    pub host: Option<Host>,
+    /// Which shell it is, counted from the first.
+    pub shell: u64,
+    /// Why the shell was restarted, if it was.
+    pub restarted: Option<String>,
+    /// The current directory of the shell, if it is known.
+    pub directory: Option<ShellDirectory>,
+}
+
+impl ShellState {
+    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
+    pub fn host(&self) -> Option<&Host> {
+        self.host.as_ref()
+    }
+
+    /// Why the shell was restarted, if it was.
+    pub fn restarted(&self) -> Option<&str> {
+        self.restarted.as_deref()
+    }
+}
+
 /// The answer to a call.
 #[derive(Debug)]
 pub struct Answer {

@@ -19,7 +19,7 @@ mod marker;
 mod session;
 mod worker;
 
-pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings};
+pub use call::{Answer, Finished, ShellAction, ShellJob, ShellSettings, ShellState};
 pub use decision::{ShellArguments, ShellDecision, decide};
 pub use directories::{ShellDirectories, ShellDirectory};
 pub use handle::Shell;

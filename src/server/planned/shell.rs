@@ -12,7 +12,7 @@ use crate::server::audit_records::decided_record;
 use crate::server::budget::{cost_of_directories, cost_of_words};
 use crate::server::log::Fields;
 use crate::server::requests::Work;
-use crate::server::shell::{CallContext, ShellTurn, TurnOf};
+use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
 use crate::shell::dialect::Change;
 use crate::shell::{ShellDecision, decide};
 use crate::tools::ShellCall;

@@ -15,7 +15,7 @@ use crate::server::job::Job;
 use crate::server::line_job::LineJob;
 use crate::server::log::Fields;
 use crate::server::replies::Reply;
-use crate::server::shell::ShellTurn;
+use crate::server::shell_runner::ShellTurn;
 use crate::tools::ReadOutput;
 
 /// A call that has no answer yet.

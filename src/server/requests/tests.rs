@@ -13,7 +13,7 @@ use crate::server::feedback::Feedback;
 use crate::server::log::Fields;
 use crate::server::replies::{Called, Destination, Replies};
 use crate::server::session::RequestContext;
-use crate::server::shell::{CallContext, ShellTurn, TurnOf};
+use crate::server::shell_runner::{CallContext, ShellTurn, TurnOf};
 use crate::tools::shell::ShellCommandFacts;
 
 struct Table {

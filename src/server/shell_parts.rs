@@ -1,18 +1,20 @@
-//! How the persistent shell of a server is started, and what its operator should know.
+//! The persistent shell before anything runs: how it is started, what its operator should know, and what would be decided for a
+//! command on it.
 
 use std::sync::Arc;
 
+use super::asked::Asked;
+use super::configured;
 use crate::config::Config;
 use crate::exec::{Environment, Launcher, LimitsError};
 use crate::integrity::Guard;
-use crate::policy::{AllowList, Policy, Programs, Settable};
+use crate::policy::{AllowList, Policy, Programs, Settable, Verdict, WorkingDirectory};
 use crate::sandbox::Sandbox;
-use crate::server::configured;
-use crate::shell::ShellSettings;
 use crate::shell::dialect::current as dialect;
+use crate::shell::{ShellArguments, ShellDecision, ShellDirectories, ShellSettings, decide};
 
 /// The settings of the shell, if there is to be one.
-pub(in crate::server) fn settings(
+pub(super) fn settings(
     config: &Config,
     allow: &AllowList,
     programs: &Programs,
@@ -39,7 +41,7 @@ pub(in crate::server) fn settings(
 }
 
 /// What the operator should know about the commands of the shell, one sentence each.
-pub(in crate::server) fn warnings(policy: &Policy) -> Vec<String> {
+pub(super) fn warnings(policy: &Policy) -> Vec<String> {
     let names = policy.allow_list().names();
     let refused = names.iter().filter_map(|name| dialect::refuse(std::slice::from_ref(name), Settable::Harmless).err());
     let refused = refused.map(|refused| format!("on the persistent shell every call is refused: {refused}"));
@@ -58,4 +60,30 @@ pub(in crate::server) fn warnings(policy: &Policy) -> Vec<String> {
         )
     });
     refused.chain(sets).chain(unheld).collect()
+}
+
+/// Decides as for a call of the persistent shell.
+pub(super) fn examine(policy: &Policy, asked: Asked, cwd: Option<&str>, shell: ShellDirectories<'_>) -> Verdict {
+    let (entry, arguments) = match asked {
+        Asked::Line(line) => {
+            let line = line.trim_start();
+            let (entry, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            (entry.to_owned(), arguments.to_owned())
+        }
+        Asked::Words(first, arguments) => (first, dialect::join(&arguments)),
+    };
+    let ShellDecision { mut explanation, outcome, change } = decide(policy, &entry, ShellArguments::read(&arguments));
+    let directories = policy.directories();
+    let refusal = match (outcome, directories.resolve(cwd)) {
+        (Err(refusal), _) => Some(refusal),
+        (Ok(_), Err(error)) => Some(error.into()),
+        (Ok(command), Ok(directory)) => {
+            let current = Some(shell.current.filter(|_| cwd.is_none()).unwrap_or(directory.path()));
+            explanation.directory = current.map(Into::into);
+            let target = change.map(|change| ShellDirectories { current, ..shell }.target(&change, directories));
+            let here = current.and_then(|current| WorkingDirectory::open(current).ok()).unwrap_or(directory);
+            target.and_then(Result::err).or_else(|| command.check_in(directories, &here, &[]).err())
+        }
+    };
+    Verdict { explanation, refusal }
 }

@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::exec::{ExecError, Host, Limits, Output, Spool, StartedCommand, Stop, stop};
+use super::event::{CallEnded, Event, HowEnded};
+use super::inbox::EventSender;
+use super::job::{end_of, heartbeat, observe_end};
+use super::not_run::NotRun;
+use super::observer::{CommandOutcome, Observer};
+use crate::exec::{ExecError, Limits, Output, Spool, StartedCommand, Stop, stop};
 use crate::files::{FileState, Held, are_same};
 use crate::mcp::{CallToolResult, Revision};
 use crate::policy::{Base, Directories, Refusal, ShellChange, ShellCommand, WorkingDirectory};
-use crate::server::event::{CallEnded, Event, HowEnded};
-use crate::server::inbox::EventSender;
-use crate::server::job::{end_of, heartbeat, observe_end};
-use crate::server::not_run::NotRun;
-use crate::server::observer::{CommandOutcome, Observer};
 use crate::shell::dialect::{Change, current as dialect};
-use crate::shell::{Finished, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings};
+use crate::shell::{
+    Finished, Shell, ShellAction, ShellDirectories, ShellDirectory, ShellJob, ShellSettings, ShellState,
+};
 use crate::tools::ReportSettings;
 use crate::tools::shell::{ShellCommandFacts, shell_hint, shell_result};
 
@@ -25,7 +27,7 @@ const MOST_CHANGES: usize = 16 * 1024;
 
 /// A call that waits for its turn.
 #[derive(Debug)]
-pub(in crate::server) struct ShellTurn {
+pub(super) struct ShellTurn {
     pub request: TurnOf,
     pub context: CallContext,
     pub limits: Limits,
@@ -41,27 +43,27 @@ pub(in crate::server) struct ShellTurn {
 
 impl ShellTurn {
     /// How long it may run.
-    pub(in crate::server) fn timeout(&self) -> Duration {
+    pub(super) fn timeout(&self) -> Duration {
         self.limits.timeout
     }
 
     /// The revision in which its result must be valid.
-    pub(in crate::server) fn revision(&self) -> Revision {
+    pub(super) fn revision(&self) -> Revision {
         self.context.revision
     }
 
     /// Its words, without secrets; empty if it runs no command.
-    pub(in crate::server) fn shown(&self) -> &[String] {
+    pub(super) fn shown(&self) -> &[String] {
         &self.shown
     }
 
     /// Keeps its whole output there.
-    pub(in crate::server) fn keep(&mut self, spool: Option<Arc<Spool>>) {
+    pub(super) fn keep(&mut self, spool: Option<Arc<Spool>>) {
         self.spool = spool;
     }
 
     /// Returns the facts for the record of its start; `None` if it runs no command.
-    pub(in crate::server) fn started(&self) -> Option<StartedCommand> {
+    pub(super) fn started(&self) -> Option<StartedCommand> {
         let (TurnOf::Run(command) | TurnOf::Change(_, command)) = &self.request else { return None };
         // The program of a builtin is the shell itself.
         let program = command.program()?.to_owned();
@@ -72,40 +74,15 @@ impl ShellTurn {
 
 /// A request of a call to the shell.
 #[derive(Debug)]
-pub(in crate::server) enum TurnOf {
+pub(super) enum TurnOf {
     Run(ShellCommand),
     Change(Change, ShellCommand),
     Restart,
 }
 
-/// The persistent shell after a call.
-#[derive(Debug)]
-pub(in crate::server) struct ShellState {
-    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
-    host: Option<Host>,
-    /// Which shell it is, counted from the first.
-    shell: u64,
-    /// Why the shell was restarted, if it was.
-    restarted: Option<String>,
-    /// The current directory of the shell, if it is known.
-    directory: Option<ShellDirectory>,
-}
-
-impl ShellState {
-    /// Identifies the processes that the call may have left behind; `None` if there can't be any.
-    pub(in crate::server) fn host(&self) -> Option<&Host> {
-        self.host.as_ref()
-    }
-
-    /// Why the shell was restarted, if it was.
-    pub(in crate::server) fn restarted(&self) -> Option<&str> {
-        self.restarted.as_deref()
-    }
-}
-
 /// The facts that are needed to report the end of a call.
 #[derive(Debug)]
-pub(in crate::server) struct CallContext {
+pub(super) struct CallContext {
     /// The number of the call.
     pub key: u64,
     pub facts: ShellCommandFacts,
@@ -140,7 +117,7 @@ impl Maker {
 
 /// The persistent shell; empty if there is none.
 #[derive(Default)]
-pub(in crate::server) struct ShellRunner {
+pub(super) struct ShellRunner {
     shell: Option<Shell<CallContext>>,
     /// Starts another shell if the client's roots change; `None` without a shell.
     maker: Option<Maker>,
@@ -171,7 +148,7 @@ pub(in crate::server) struct ShellRunner {
 
 impl ShellRunner {
     /// Starts the shell in `directory`, if there is to be one.
-    pub(in crate::server) fn start(
+    pub(super) fn start(
         settings: Option<ShellSettings>,
         directory: Base,
         report: ReportSettings,
@@ -186,7 +163,7 @@ impl ShellRunner {
     }
 
     /// The directories that a `cd` can refer to.
-    pub(in crate::server) fn directories(&self) -> ShellDirectories<'_> {
+    pub(super) fn directories(&self) -> ShellDirectories<'_> {
         ShellDirectories {
             current: self.current.as_ref().map(|current| &*current.path),
             previous: self.previous.as_deref(),
@@ -198,7 +175,7 @@ impl ShellRunner {
     ///
     /// # Errors
     /// [`NotRun`].
-    pub(in crate::server) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Stop, NotRun> {
+    pub(super) fn begin(&mut self, turn: ShellTurn, operators: &Directories) -> Result<Stop, NotRun> {
         let ShellTurn { request, mut context, limits, directories: decided_in, wants_progress, shown, spool } = turn;
         context.is_kept = spool.as_ref().is_some_and(|spool| spool.keeps());
         let directories = decided_in.as_deref().unwrap_or(operators);
@@ -250,7 +227,7 @@ impl ShellRunner {
     ///
     /// # Errors
     /// [`Refusal`].
-    pub(in crate::server) fn check(&self, command: &ShellCommand, directories: &Directories) -> Result<(), Refusal> {
+    pub(super) fn check(&self, command: &ShellCommand, directories: &Directories) -> Result<(), Refusal> {
         if command.rule().is_none() {
             return Ok(());
         }
@@ -307,7 +284,7 @@ impl ShellRunner {
     ///
     /// If a directory was moved or relinked between the check of a `cd` and its run, the shell may have ended up in a
     /// directory that the operator does not allow. Then it is restarted before anything else runs.
-    pub(in crate::server) fn take(&mut self, state: ShellState, operators: &Directories) {
+    pub(super) fn take(&mut self, state: ShellState, operators: &Directories) {
         let changed_from = self.changed_from.take();
         if state.shell != self.number {
             // The new shell has only the changes of this call.
@@ -338,17 +315,17 @@ impl ShellRunner {
     }
 
     /// Makes the next answer say why the shell was restarted, since the call has been answered already.
-    pub(in crate::server) fn tell_later(&mut self, restarted: Option<String>) {
+    pub(super) fn tell_later(&mut self, restarted: Option<String>) {
         self.untold = restarted.or(self.untold.take());
     }
 
     /// Gives up a shell that has not started yet; returns whether it was given up, in which case its calls never end.
-    pub(in crate::server) fn give_up(&self) -> bool {
+    pub(super) fn give_up(&self) -> bool {
         self.shell.as_ref().is_some_and(Shell::give_up)
     }
 
     /// Lets the shell end; returns whether it has, or never started.
-    pub(in crate::server) fn close(&mut self) -> bool {
+    pub(super) fn close(&mut self) -> bool {
         self.shell.as_mut().is_none_or(Shell::close)
     }
 }
