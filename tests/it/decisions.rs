@@ -5,11 +5,14 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::world::{NOBODY, User, give, put_binary};
 
 struct Project(TempDir);
 
@@ -37,9 +40,13 @@ impl Project {
 
     /// What `check` decides, with these flags.
     fn decides(&self, policy: &str, flags: &[&str], words: &[&str]) -> String {
+        fs::write(self.path("policy.yaml"), policy).unwrap();
+        self.decision(&mut Command::new(env!("CARGO_BIN_EXE_allowexec")), flags, words)
+    }
+
+    /// The same, by a binary and the policy that is there.
+    fn decision(&self, command: &mut Command, flags: &[&str], words: &[&str]) -> String {
         let file = self.path("policy.yaml");
-        fs::write(&file, policy).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_allowexec"));
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.0.path());
         command.current_dir(self.path("project")).args(["check", "--json", "--log", "off", "--policy"]).arg(file);
         let output = command.args(flags).arg("--").args(words).output().unwrap();
@@ -172,20 +179,34 @@ fn where_the_project_directory_is_missing_everything_may_be_meant() {
 
 #[test]
 fn what_can_t_be_read_may_be_meant() {
-    // Root reads everything.
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
     let project = Project::new();
+    // Root reads everything, so an ordinary user runs it, also where root runs the test.
+    let user = User::all().pop().unwrap();
+    let binary = project.path("allowexec");
+    put_binary(&binary);
+    let decides = |policy: &str, words: &[&str]| {
+        fs::write(project.path("policy.yaml"), policy).unwrap();
+        let mut command = Command::new(&binary);
+        if user == User::Ordinary {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        project.decision(&mut command, &[], words)
+    };
     let closed = project.path("project/closed");
     fs::create_dir(&closed).unwrap();
     let policy = "commands:\n  rm:\n    forms:\n      - operands: [{text: {}}]\n      - {decision: deny, operands: [{path: \
                   {access: write, under: [private, closed/in]}}]}\n";
+    if user == User::Ordinary {
+        for place in [project.path(""), project.path("project")] {
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        give(&project.path("project"), NOBODY);
+    }
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    let decided = [["rm", "closed/../private/x"], ["rm", "public/x"]].map(|words| project.decides(policy, &[], &words));
+    let decided = [["rm", "closed/../private/x"], ["rm", "public/x"]].map(|words| decides(policy, &words));
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(decided, ["refused rm closed/../private/x", "refused rm public/x"]);
-    assert_eq!(project.decides(policy, &[], &["rm", "public/x"]), "allowed rm public/x");
+    assert_eq!(decides(policy, &["rm", "public/x"]), "allowed rm public/x");
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl Drop for Listener {
 
 /// Makes a copy of the binary that another user may own and execute. All of them are links to one file, since it has tens of
 /// megabytes, and hundreds of worlds have one.
-fn put_binary(to: &Path) {
+pub fn put_binary(to: &Path) {
     static COPY: LazyLock<PathBuf> = LazyLock::new(|| {
         let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("allowexec");
         let fresh = copy.with_extension(std::process::id().to_string());
