@@ -112,19 +112,22 @@ impl Reached {
     /// # Errors
     /// `NotReached`, except `NotReached::Failed`.
     pub fn left_again(start: &Arc<Held>, path: &Path, steps: &mut Steps<'_>) -> Result<Vec<Arc<Held>>, NotReached> {
-        let (mut left, mut before, mut is_behind_name) = (Vec::new(), PathBuf::new(), false);
+        // Each part is walked once: on from the directory that was left last.
+        let (mut left, mut here, mut before, mut is_behind_name) =
+            (Vec::new(), Arc::clone(start), PathBuf::new(), false);
         for component in path.components() {
             if component == Component::ParentDir && is_behind_name {
-                let (directory, is_there) = match Self::from(start, &before, steps) {
-                    Ok(Self::There { held, is_directory: true, .. }) => (held, true),
+                match Self::from(&here, &before, steps) {
+                    Ok(Self::There { held, is_directory: true, .. }) => here = held,
                     Ok(Self::There { directory, .. } | Self::Missing { directory, .. })
-                    | Err(NotReached::Failed { directory, .. }) => (directory, false),
+                    | Err(NotReached::Failed { directory, .. }) => {
+                        left.push(directory);
+                        break;
+                    }
                     Err(error @ (NotReached::Special | NotReached::TooLong)) => return Err(error),
-                };
-                left.push(directory);
-                if !is_there {
-                    break;
                 }
+                left.push(Arc::clone(&here));
+                before = PathBuf::new();
             }
             // What lies around a directory is always there.
             is_behind_name = match component {
@@ -398,5 +401,38 @@ mod tests {
         assert!(reach("long").is_ok());
         assert!(matches!(reach("./deep/../".repeat(50).as_str()), Err(NotReached::TooLong)));
         assert!(matches!(reach(&("deep/../".repeat(20) + "long")), Err(NotReached::TooLong)));
+    }
+
+    #[test]
+    fn directories_that_are_left_again_are_each_walked_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("work/deep")).unwrap();
+        fs::create_dir_all(base.join("far/in")).unwrap();
+        symlink("../far/in", base.join("work/link")).unwrap();
+        fs::write(base.join("work/file"), "").unwrap();
+        let start = Arc::new(Held::open_directory(&base.join("work")).unwrap());
+        let left = |path: &str, most| {
+            let shared = AtomicUsize::new(usize::MAX);
+            let mut steps = Steps::new(most, &shared);
+            let left = Reached::left_again(&start, Path::new(path), &mut steps).map_err(|_| ())?;
+            let names = left.iter().map(|held| held.path().strip_prefix(&base).unwrap().to_str().unwrap().to_owned());
+            Ok::<_, ()>((names.collect::<Vec<_>>(), most - steps.left))
+        };
+        for (path, expected) in [
+            ("deep/../file", &["work/deep"][..]),
+            ("link/../x/../y", &["far/in", "far"]),
+            ("link/../../work/deep/../x", &["far/in", "work/deep"]),
+            ("none/../deep/../x", &["work"]),
+            ("file/../deep/../x", &["work"]),
+            ("../far/./../x", &["far"]),
+            ("..", &[]),
+        ] {
+            assert_eq!(left(path, 1_000).unwrap().0, expected, "{path}");
+        }
+        // Twice the parts cost twice as much, not four times.
+        let cost = |times: usize| left(&"deep/../".repeat(times), 1_000_000).unwrap().1;
+        assert!(cost(400) <= 2 * cost(200) + 8, "{} and {}", cost(200), cost(400));
+        assert!(left(&"deep/../".repeat(400), 1_000).is_ok());
     }
 }
