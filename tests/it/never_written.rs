@@ -109,6 +109,9 @@ fn nothing_writes_what_the_server_has_logged_or_recorded() {
             &["rm s-1-2.transcript", "cp evil s-2-3.transcript"],
             &["cp evil other.transcript", "cp evil sub/s-1-2.transcript"],
         ),
+        (&["--record", "%t"], &["cp evil 20260102T030405.123Z"], &["cp evil other"]),
+        (&["--record", "logs/%p-%t"], &["cp evil logs/17-20260102T030405.123Z"], &["cp evil logs/new"]),
+        (&["--record", "logs/%c"], &["rm logs/other", "cp evil logs/new"], &["cp evil other"]),
         (&["--log-file", "server.log"], &["rm server.log", "cp evil server.log"], &["cp evil other.log"]),
     ];
     for (flags, refused, allowed) in rows {
