@@ -82,6 +82,11 @@ impl Profile {
         self.commands
     }
 
+    /// Whether its commands extend those of another one.
+    pub fn extends(&self, other: &Self) -> bool {
+        self.text.lines().any(|line| line.trim_start().strip_prefix("extends: ") == Some(other.name))
+    }
+
     /// The rule for the command of this name.
     pub fn rule_for(&self, command: &str) -> Option<&Arc<CommandRule>> {
         self.rule(self.place_of(command)?)

@@ -247,6 +247,19 @@ impl Rules {
 
     fn add(&mut self, command: DescribedBy) -> Result<(), PolicyError> {
         let name = command.name().to_owned();
+        let place = self.by_name.get(&name).copied();
+        if let Some(first) = place.and_then(|place| self.commands.get_mut(place)) {
+            // Of two profiles the one that extends the other has all that this one has, and who names both means it.
+            if let (DescribedBy::Profile(one, _), DescribedBy::Profile(other, _)) = (&*first, &command) {
+                if one.extends(other) {
+                    return Ok(());
+                }
+                if other.extends(one) {
+                    *first = command;
+                    return Ok(());
+                }
+            }
+        }
         // A profile is read here only for the message.
         let first = self.by_name.get(&name).and_then(|place| self.commands.get(*place));
         if let Some(first) = first.map(DescribedBy::origin) {

@@ -785,3 +785,47 @@ fn what_stands_for_too_much_is_left_as_soon_as_it_does() {
         "205: the options of all forms together: expected at most 100000, found more",
     );
 }
+
+#[test]
+fn of_two_profiles_the_one_that_extends_the_other_counts_in_each_order() {
+    for (base, more) in [
+        ("git-readonly", "git-commit"),
+        ("cargo-check", "rust-develop"),
+        ("npm-scripts", "node-develop"),
+        ("python-tools", "python-develop"),
+        ("go-check", "go-develop"),
+    ] {
+        let load = |profiles: &[&str], text: &str| {
+            let names: Vec<String> = profiles.iter().map(|name| (*name).to_owned()).collect();
+            let file = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
+            Rules::load(&[file], &names, &[]).unwrap_or_else(|error| panic!("{base}, {more}: {error}"))
+        };
+        let (alone, narrow) = (load(&[more], ""), load(&[base], ""));
+        let both = [
+            load(&[base, more], ""),
+            load(&[more, base], ""),
+            load(&[], &format!("profiles: [{base}, {more}]")),
+            load(&[], &format!("profiles: [{more}, {base}]")),
+            load(&[base], &format!("profiles: [{more}]")),
+            load(&[more], &format!("profiles: [{base}]")),
+        ];
+        for rules in both {
+            assert!(
+                rules.names().all(|name| rules.get(name) == alone.get(name).or(narrow.get(name))),
+                "{base}, {more}"
+            );
+            assert!(alone.names().chain(narrow.names()).all(|name| rules.describes(name)), "{base}, {more}");
+        }
+    }
+}
+
+#[test]
+fn profiles_and_rules_that_do_not_extend_each_other_are_not_replaced() {
+    let own = "commands: {git: {subcommands: {push: any}}}";
+    for (profiles, text) in [(vec!["git-commit"], own), (vec!["git-readonly", "git-commit"], own)] {
+        let names: Vec<String> = profiles.into_iter().map(str::to_owned).collect();
+        let file = PolicyText { file: "p.yaml".into(), text: text.to_owned() };
+        let error = Rules::load(&[file], &names, &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("`git`"), "{error}");
+    }
+}

@@ -119,7 +119,7 @@ pub(super) static PROFILES: [Profile; 17] = [
     profile("docker-readonly", include_str!("../../profiles/docker-readonly.yaml"), &[
         Shipped { name: "docker", sandbox: &SERVERS, read_only: true, asks: false, has_paths: false, synopsis: "docker help|events|ps|images|logs|inspect|stats|top|port|diff|history|version|info|container|image|network|volume|context|system|plugin|node|service|stack|secret|config|compose" },
     ]),
-    // These extend others.
+    // These extend others, and count where both are named.
     profile("git-commit", include_str!("../../profiles/git-commit.yaml"), &[
         Shipped { name: "git", sandbox: &OWN_WRITING, read_only: false, asks: true, has_paths: true, synopsis: "git status|log|show|diff|whatchanged|range-diff|blame|annotate|grep|branch|tag|remote (show)|ls-remote|stash|reflog (show)|diff-tree|diff-index|diff-files|rev-list|rev-parse|shortlog|describe|name-rev|check-ignore|merge-base|cherry|for-each-ref|show-branch|fsck|show-ref|symbolic-ref|ls-files|ls-tree|cat-file (blob|tree|commit|tag)|hash-object|apply|bisect (log|terms)|notes (list|show)|replace|archive|bundle (verify)|verify-pack|commit-graph (verify)|multi-pack-index (verify)|sparse-checkout (list)|check-ref-format|check-mailmap|var (GIT_AUTHOR_IDENT|GIT_COMMITTER_IDENT|GIT_DEFAULT_BRANCH)|help|config|count-objects|worktree|version|add|commit|restore (.)|switch (-)" },
     ]),
